@@ -1,4 +1,4 @@
-# The commands of this project. `make` or `make help` lists them.
+# Targets of this project. `make` or `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -27,7 +27,7 @@ help: ## List the targets
 setup: .venv/installed ## Install uv and the Python packages into this folder
 
 .PHONY: lock
-lock: .venv/installed ## Renew the hashed requirement files from pyproject.toml
+lock: .venv/installed ## Update the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
@@ -58,7 +58,7 @@ test-hostile-short: setup build/reports ## A tenant's attacks on a real API serv
 	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --junit-xml=build/reports/hostile-short.xml
 
 .PHONY: test-hostile
-test-hostile: setup build/reports ## All of them, and how much longer another namespace's job waits under each, with a table
+test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each
 	@echo "==> attacks"; $(BIN)/pytest tests/hostile -v --timeout=900 --junit-xml=build/reports/hostile.xml
 
 .PHONY: test-e2e
@@ -66,11 +66,11 @@ test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=lo
 	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=build/reports/e2e.xml
 
 .PHONY: test-e2e-faults
-test-e2e-faults: setup build/reports ## The operator killed at 8 moments and paused past its Lease, with a table (local or kind)
+test-e2e-faults: setup build/reports ## Kill the operator at 8 points and pause it past its Lease, with a table (local or kind)
 	@$(BIN)/pytest e2e/tests/test_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
 .PHONY: test-rights
-test-rights: setup ## Compare the rights that the chart grants with those that the tests before used
+test-rights: setup ## Compare the rights that the chart grants with those that the previous tests used
 	@echo "==> rights"; $(BIN)/python -m boathouse_e2e.rights
 
 .PHONY: forget-rights
@@ -81,7 +81,7 @@ forget-rights:
 test: forget-rights lint test-unit test-contract test-hostile-short test-e2e test-rights ## Everything: lint, unit, property, wire, contract, attacks, end-to-end
 
 .PHONY: test-all
-test-all: test ## The same, and the long campaigns of faults, one after another (an hour and more), with their counts
+test-all: test ## Everything of `make test`, then the long fault campaigns (an hour and more), with their counts
 	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
 	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
 
@@ -111,23 +111,23 @@ cluster-up: setup ## Start a cluster (PROVIDER=auto|local|kind|existing NODES=2 
 	@$(E2E) up $(CLUSTER_FLAGS) --nodes $(NODES) --kwok-nodes $(KWOK_NODES)
 
 .PHONY: cluster-down
-cluster-down: setup ## End it, and remove all that was made for it
+cluster-down: setup ## Stop the cluster and remove its files
 	@$(E2E) down $(CLUSTER_FLAGS)
 
 .PHONY: cluster-status
-cluster-status: setup ## Its processes, nodes and logs
+cluster-status: setup ## Show the cluster's processes, nodes and logs
 	@$(E2E) status $(CLUSTER_FLAGS)
 
 .PHONY: cluster-kubeconfig
-cluster-kubeconfig: setup ## The path of its kubeconfig: export KUBECONFIG=$$(make -s cluster-kubeconfig)
+cluster-kubeconfig: setup ## Print the path of the cluster's kubeconfig: export KUBECONFIG=$$(make -s cluster-kubeconfig)
 	@$(E2E) kubeconfig $(CLUSTER_FLAGS)
 
 .PHONY: images
-images: setup ## Build the images of demo and tests, where their inputs have changed (about five minutes on two cores, once)
+images: setup ## Build the images of the demo and the tests if their inputs changed (about five minutes on two cores, once)
 	@$(E2E) images
 
 .PHONY: images-load
-images-load: setup ## Make them known to every node of the cluster
+images-load: setup ## Load the images into every node of the cluster
 	@$(E2E) load-images $(CLUSTER_FLAGS)
 
 .PHONY: tools
@@ -136,5 +136,5 @@ tools: setup ## Build the cluster's binaries into the cache (about 12 minutes on
 
 ##@ Demo
 .PHONY: demo
-demo: setup ## A word count over 200 MB of real text on a real cluster, checked and timed (KEEP=0: end the cluster too)
+demo: setup ## Count the words of 200 MB of real text on a real cluster, checked and timed (KEEP=0: stop the cluster at the end)
 	@$(BIN)/python -m boathouse_e2e.demo $(CLUSTER_FLAGS) --nodes $(NODES)

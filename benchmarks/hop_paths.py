@@ -124,7 +124,7 @@ BIND: Final = HopPath(
         ),
         Step("scheduling.intake.Intake._problem", "checks what the scheduler does not support"),
         Step("scheduling.jobs.Jobs.add_foreign", "adds the pod as a task of the job of its owner"),
-        Step("scheduling.scheduler.Scheduler._decide_for_ever", "wakes up"),
+        Step("scheduling.scheduler.Scheduler._round", "wakes up"),
         Step("scheduling.scheduler.Scheduler.cycle", "starts what the decider returns"),
         Step("scheduling.decider.Decider.decide", "runs the policies on the state; returns operations", is_leaf=True),
         Step("scheduling.pods.table.PodTable.decide", "charges the node and makes the operation", is_leaf=True),
@@ -137,6 +137,7 @@ BIND: Final = HopPath(
         Step("scheduling.writer.Writer._attempt", "checks leadership; retries; reads the pod after an unclear answer"),
         Step("cluster.client.ApiClient.bind", "sends the bind request"),
     ),
+    beside={"the loop that repeats the rounds of the scheduler": ("cluster.loops.Loop.run",)},
 )
 
 _ENDED: Final = (
@@ -194,14 +195,16 @@ COMMIT: Final = HopPath(
         Step("services.mrjob.kind.MRJobKind._submit", "submits the maps that are pending"),
         Step("scheduling.intake.Intake.submit", "replaces the tasks of the job and wakes the loop"),
         Step("scheduling.jobs.Jobs.submit", "keeps the tasks that the next cycle lines up"),
-        Step("scheduling.scheduler.Scheduler._decide_for_ever", "wakes up"),
+        Step("scheduling.scheduler.Scheduler._round", "wakes up"),
         Step("scheduling.scheduler.Scheduler.cycle", "starts what the decider returns"),
         Step("scheduling.decider.Decider.decide", "runs the policies on the state; returns operations", is_leaf=True),
         Step("scheduling.executor.Executor.start", "queues the operation"),
         Step("fair.FairQueue.put"),
         Step("scheduling.executor.Executor._work", "runs the operation and hands its outcome to the intake"),
-        Step("scheduling.executor.Executor._carry_out", "checks that the decision is still valid"),
-        Step("scheduling.executor.Executor._create", "builds the manifest with the factory that was submitted"),
+        Step(
+            "scheduling.executor.Executor._carry_out",
+            "checks that the decision is still valid; builds the manifest with the factory that was submitted",
+        ),
         Step("scheduling.writer.Writer.create", "adds the leader's epoch"),
         Step("scheduling.writer.Writer._attempt", "checks leadership; retries; reads the pod after an unclear answer"),
         Step(
@@ -249,6 +252,7 @@ COMMIT: Final = HopPath(
             "services.mrjob.policy_events.PolicyEvents._vanished",
         ),
         "loops that run from the start": (
+            "cluster.loops.Loop.run",
             "cluster.reflector.Reflector.run",
             "cluster.reflector.Reflector._watch",
         ),

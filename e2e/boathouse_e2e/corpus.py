@@ -1,7 +1,7 @@
 """A real text to count words in, made from documentation and dictionaries that Debian packages.
 
-``python -m boathouse_e2e.corpus`` downloads packages (it installs nothing), turns their HTML into text and leaves one
-``.txt`` file for each package, with the package's copyright file beside it and a manifest. Packages are taken in the
+`python -m boathouse_e2e.corpus` downloads packages (it installs nothing), turns their HTML into text and leaves one
+`.txt` file for each package, with the package's copyright file beside it and a manifest. Packages are taken in the
 order of `CANDIDATES` until there is enough text. A package that has HTML and its plain sources gives the HTML alone,
 so that no text comes twice.
 """
@@ -95,7 +95,7 @@ class Corpus:
 
 
 def default_folder() -> Path:
-    """Where texts are kept between runs: ``$XDG_CACHE_HOME/boathouse/corpus`` or the same under ``~/.cache``."""
+    """Where texts are kept between runs: `$XDG_CACHE_HOME/boathouse/corpus` or the same under `~/.cache`."""
     return paths.cache_folder() / "corpus"
 
 
@@ -115,7 +115,7 @@ def make(
         progress: Hears one line for each package.
 
     Returns:
-        The texts; their manifest is ``manifest.json`` in the folder.
+        The texts; their manifest is `manifest.json` in the folder.
 
     Raises:
         CorpusError: apt is missing, or its packages hold less text than asked for.

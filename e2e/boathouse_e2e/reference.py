@@ -25,7 +25,7 @@ TOOLS: Final = ("bash", "tr", "grep", "sort", "uniq", "awk")
 
 
 def word_count(texts: Sequence[Path], target: Path) -> None:
-    """Count the words of texts with ``tr | grep | sort | uniq -c`` into a file.
+    """Count the words of texts with `tr | grep | sort | uniq -c` into a file.
 
     Raises:
         ClusterError: One of these tools is missing or failed.

@@ -1,1 +1,1 @@
-"""The Boathouse operator: runs MRJobs, and schedules the pods that it makes."""
+"""The Boathouse operator: reconciles custom resources, and schedules the pods that it creates."""

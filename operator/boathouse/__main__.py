@@ -1,4 +1,4 @@
-"""`python -m boathouse`: the operator."""
+"""`python -m boathouse`: run the operator."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Token buckets by key: bound how often something is done for a namespace or an address; normal work stays below."""
+"""Token buckets by key, which limit the rate of work for a namespace or an address."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 BURST_S = 50.0
-"""A namespace that was quiet may use what flows in during so many seconds at once."""
+"""Burst of a namespace: the tokens of this many seconds."""
 ALL = ""
-"""The key of what all share."""
+"""Key of a bucket that all namespaces share."""
 MAX_KEYS = 10_000
-"""Buckets that are kept; those whose tokens were not taken for the longest time are forgotten first."""
+"""Maximum number of buckets; the least recently used are dropped first."""
 _SWEEP_AT = 1024
 
 
 class Buckets:
-    """One bucket for each key. A bucket begins full; one that is full again is forgotten.
+    """Holds a token bucket for each key. A bucket begins full; one that is full again is dropped.
 
     Args:
-        rate_per_s: Tokens that flow into a bucket in a second.
-        burst: The most that a bucket holds.
-        clock: Seconds that only grow.
+        rate_per_s: Tokens that a bucket gains per second.
+        burst: Capacity of a bucket.
+        clock: Returns monotonic seconds.
 
     Attributes:
-        refused: How often there was no token.
+        refused: Number of requests without enough tokens.
     """
 
     def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
@@ -37,9 +37,9 @@ class Buckets:
         self.refused = 0
 
     def take(self, key: str, tokens: float = 1.0, *, leave: float = 0.0) -> bool:
-        """Take tokens; False, and nothing taken, when there are not so many, or fewer than `leave` would be left.
+        """Take tokens and return True; return False without taking any if fewer than `leave` would remain.
 
-        What takes more than a bucket holds is let through by a full one, which then has a debt.
+        A full bucket grants a request that exceeds its capacity, and then has a debt.
         """
         if self.level(key) < min(tokens + leave, self._burst):
             self.refused += 1
@@ -48,7 +48,7 @@ class Buckets:
         return True
 
     def charge(self, key: str, tokens: float) -> None:
-        """Take tokens for work that is done, also those that are not there yet."""
+        """Take tokens for finished work, even if the bucket then has a debt."""
         now_s = self._clock()
         level = self._level(key, now_s)
         self._levels.pop(key, None)
@@ -57,11 +57,11 @@ class Buckets:
             self._sweep(now_s)
 
     def level(self, key: str) -> float:
-        """Return the tokens in a bucket; below 0 after a cost that was known too late."""
+        """Return the tokens in a bucket; negative if it has a debt."""
         return self._level(key, self._clock())
 
     def wait_s(self, key: str, *, leave: float = 0.0) -> float:
-        """Return in how many seconds there will be a token, with `leave` more."""
+        """Return the seconds until the bucket has a token in addition to `leave`."""
         return max(0.0, min(1.0 + leave, self._burst) - self.level(key)) / self._rate_per_s
 
     def _level(self, key: str, now_s: float) -> float:

@@ -1,7 +1,7 @@
-"""Places where a test may kill the process: `BOATHOUSE_FAILPOINT=NAME[:N]` sends SIGKILL at the N-th passage.
+"""Kill the process at a point that a test chooses: `BOATHOUSE_FAILPOINT=NAME[:N]` sends SIGKILL at its N-th hit.
 
-Off unless the variable is set. A place is passed by `hit(NAME)`; its name must be in `NAMES`, so that a list can be
-printed and a misspelt variable is refused at the start.
+Failpoints are off unless the variable is set. The code calls `hit(NAME)`; the name must be in `NAMES`, which can be
+printed. A variable with an unknown name is rejected at the start.
 """
 
 import os
@@ -32,24 +32,24 @@ WRITES = (
     "scheduler.bind",
 )
 NAMES = tuple(f"{moment}-{write}" for write in WRITES for moment in ("before", "after"))
-"""`before-` and `after-` each write: in between, the API server has it and the process may not know."""
+"""Failpoints before and after each write: in between, the API server may have it without the process's knowledge."""
 
 
 KILLED = 128 + signal.SIGKILL
 
 
 class _Armed:
-    """The one failpoint of this process; a module-level value, because it is set once, by the environment."""
+    """The failpoint of this process, which the environment sets once."""
 
     name: str | None = None
     remaining: int = 0
 
 
 def arm(environment: Mapping[str, str] | None = None) -> str | None:
-    """Read the environment; return what was armed, for the log.
+    """Read the environment; return the failpoint that it sets, for the log.
 
     Raises:
-        ValueError: The variable names no failpoint, or no count.
+        ValueError: The variable has an unknown failpoint or an invalid count.
     """
     value = (os.environ if environment is None else environment).get(VARIABLE)
     if not value:
@@ -59,16 +59,16 @@ def arm(environment: Mapping[str, str] | None = None) -> str | None:
     if name not in NAMES:
         raise ValueError(f'{VARIABLE} names "{name}"; the failpoints are: {", ".join(NAMES)}')
     if count and (not count.isdecimal() or int(count) < 1):
-        raise ValueError(f'{VARIABLE}: after the colon stands "{count}", not a number from 1')
+        raise ValueError(f'{VARIABLE}: "{count}" after the colon is not a number from 1')
     _Armed.name, _Armed.remaining = name, int(count or 1)
     return value
 
 
 def hit(name: str) -> None:
-    """Pass a failpoint: nothing happens unless it is the armed one and its turn."""
+    """Kill the process if this failpoint is armed and has reached its count."""
     if name != _Armed.name:
         return
     _Armed.remaining -= 1
     if _Armed.remaining == 0:
         os.kill(os.getpid(), signal.SIGKILL)
-        os._exit(KILLED)  # process 1 of a container is spared its own signals; this too runs no clean-up
+        os._exit(KILLED)  # the kernel does not deliver SIGKILL from process 1 to itself; this also runs no clean-up

@@ -1,4 +1,4 @@
-"""A queue that is shared between namespaces: round robin, and no namespace occupies all workers."""
+"""Queue that namespaces share by round robin, in which no namespace occupies all workers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 SHARE = 0.75
-"""The part of the workers that others leave which one namespace may occupy."""
+"""Share of the workers that other namespaces leave free which one namespace may occupy."""
 
 
 @dataclasses.dataclass(slots=True)
 class _Lane(Generic[T]):
-    """The items of one namespace.
+    """Items of one namespace.
 
     Attributes:
-        window: How many of its items may be in flight.
+        window: Maximum number of its items in flight.
     """
 
     window: int
@@ -28,12 +28,12 @@ class _Lane(Generic[T]):
 class FairQueue(Generic[T]):
     """Items by namespace. Namespaces take turns; each keeps the order of its own items.
 
-    With a slow start, a namespace begins with few items in flight. Each success allows one more, a refusal begins anew:
-    so what would be refused a thousand times is refused a few times before anybody hears of it.
+    With a slow start, a namespace begins with few items in flight. Each success allows one more. A refusal resets the
+    number, so that a refusal that concerns all items is noticed after a few of them.
 
     Args:
-        workers: How many items may be in flight.
-        slow_start: How many items of a namespace may be in flight at first; None for no such bound.
+        workers: Maximum number of items in flight.
+        slow_start: Initial maximum of items in flight of a namespace; None: without limit.
     """
 
     def __init__(self, workers: int, *, slow_start: int | None = None) -> None:
@@ -45,12 +45,12 @@ class FairQueue(Generic[T]):
         self._in_flight = 0
 
     def __len__(self) -> int:
-        """Items that wait."""
+        """Return the number of queued items."""
         return self._waiting
 
     @property
     def in_flight(self) -> int:
-        """Items that were taken and are not done."""
+        """Number of items that were taken and are not done."""
         return self._in_flight
 
     def put(self, namespace: str, item: T) -> None:
@@ -63,7 +63,7 @@ class FairQueue(Generic[T]):
         self._turns.setdefault(namespace)
 
     def take(self) -> tuple[str, T] | None:
-        """Return the next item that may start, and its namespace; None while there is none."""
+        """Return the next item that may start, and its namespace, or None."""
         if self._in_flight >= self._workers:
             return None
         for namespace in self._turns:
@@ -83,11 +83,11 @@ class FairQueue(Generic[T]):
         return namespace, item
 
     def done(self, namespace: str, *, succeeded: bool | None = None) -> None:
-        """An item of a namespace that was taken is done.
+        """Mark an item as done.
 
         Args:
             namespace: Its namespace.
-            succeeded: What it says of the next ones: True lets one more start, False begins anew, None is no news.
+            succeeded: True allows one more item in flight, False restarts the slow start, None has no effect.
         """
         lane = self._lanes[namespace]
         lane.in_flight -= 1

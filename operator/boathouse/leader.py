@@ -1,6 +1,6 @@
-"""Wire and run what only the leader runs: watches, scheduler, reconcilers, progress endpoint, Kopf.
+"""Wire and run the parts of the leader: watches, scheduler, reconcilers, progress endpoint, Kopf.
 
-Part of the composition root: it wires, and decides nothing.
+Part of the composition root, without decisions of its own.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ from boathouse_policies import framework, profiles
 _log = logs.get(__name__)
 
 KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS)
-"""The kinds whose objects the operator reconciles."""
+"""Kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderContext:
-    """What the process has before it leads.
+    """Services of the process before it becomes the leader.
 
     Attributes:
         on_fatal: Ends the process at once.
-        cluster_id: Identifies the cluster; empty if it is not known.
+        cluster_id: Identity of the cluster; empty if unknown.
         after_kopf: Called when Kopf has started, which replaces the signal handlers.
     """
 
@@ -61,7 +61,7 @@ class LeaderContext:
 
 
 class Leader:
-    """The parts of the leader. `run` ends when one of them ends."""
+    """Parts of the leader. `run` ends when one of them ends."""
 
     def __init__(self, context: LeaderContext) -> None:
         self._context = context
@@ -136,7 +136,7 @@ class Leader:
         try:
             await retries.retrying(self._saved_state.load, idempotent=True)
         except errors.ClusterError as error:
-            _log.warning("cannot read the saved estimates, starting without them", error=str(error))
+            _log.warning("cannot read the saved estimates; starting without them", error=str(error))
 
     def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
         async def essential() -> None:
@@ -174,7 +174,7 @@ class Leader:
         target.add(
             gauges.Gauge(
                 name="boathouse_tenant_limited",
-                documentation="Operations dropped or delayed because a namespace used up its limit",
+                documentation="Operations that were dropped or delayed by a namespace's limit",
                 labels=("kind",),
                 read=self._limited,
                 counts=True,

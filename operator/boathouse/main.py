@@ -1,9 +1,9 @@
-"""The composition root: reads the options, wires the parts, and runs until told to stop or until a part ends.
+"""Composition root: read the options, wire the parts, and run until a signal or until a part ends.
 
-    start -> publish our authority -> stand by -> lead (watches, then scheduler, endpoint, Kopf, reconciling) -> stop
+    start -> publish the authority -> standby -> lead (watches, then scheduler, endpoint, Kopf, reconcilers) -> stop
 
-Every part is essential: when one ends, the process does, and its replica or its restart goes on from what the API
-server holds.
+Every part is essential: if one ends, the process exits. Another replica or the restarted process continues from the
+state in the API server.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _log = logs.get(__name__)
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 STOP_S = 6.0
-"""How long parts may take to stop; with the release of the lease and the last events, less than 10 s in all."""
+"""Timeout for parts to stop; less than 10 s in total with the release of the lease and the last events."""
 CONTROLLER = "boathouse.dev/operator"
 
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     logs.configure(log_format=asked.config.log_format, level=asked.config.log_level)
     if armed:
-        _log.warning("a failpoint is armed: this process will kill itself", failpoint=armed)
+        _log.warning("a failpoint is armed: this process will be killed", failpoint=armed)
     try:
         return asyncio.run(_run(asked))
     except errors.ConfigError as error:
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _problems(error: pydantic.ValidationError) -> list[str]:
-    """One line for each wrong value, by the name that it has in the configuration file."""
+    """Return a line for each invalid value, with its name in the configuration file."""
     return [
         f"{'.'.join(to_camel(str(part)) for part in each['loc']) or 'configuration'}: {each['msg']}"
         for each in error.errors()
@@ -83,7 +83,7 @@ async def _run(asked: options.Options) -> int:
 
 
 class _Life:
-    """One life of the process, from standing by to its end."""
+    """Runs the process as standby, then as leader, until its end."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Life:
         )
 
     async def run(self) -> int:
-        """Stand by, lead, stop."""
+        """Wait for the lease, run the leader's parts, and stop."""
         work = asyncio.create_task(self._work(), name="work")
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
         reloading = asyncio.create_task(self._reload(), name="reload")
@@ -132,7 +132,7 @@ class _Life:
         requested = self._stop.is_set()
         if work.done():
             _log.error("a part of the operator has ended", exc_info=_cause(work))
-        # First the lease: from here on `valid()` is false, nothing more is written, and the next leader need not wait.
+        # Release the lease first: from then on `valid()` is false, nothing is written, and a standby takes over.
         self._ending = True
         await self._election.release()
         await self._events.drain(1.0)
@@ -142,7 +142,7 @@ class _Life:
         return 0 if requested else EXIT_FAILED
 
     def _fatal(self, reason: str) -> None:
-        """End at once; but who gave the lease away, and finds that it leads no more, ends in good order."""
+        """Exit at once, unless the process has released its lease and is stopping in order."""
         if not self._ending:
             die(reason)
 
@@ -194,21 +194,21 @@ class _Life:
 
 
 def listen_for_signals(stop: asyncio.Event) -> None:
-    """Set `stop` on SIGTERM and SIGINT; called again after Kopf, which takes the signals for itself."""
+    """Set `stop` on SIGTERM and SIGINT; called again after Kopf's start, which replaces the handlers."""
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop.set)
 
 
 def die(reason: str) -> None:
-    """End the process at once: what it would write now may be wrong."""
+    """Exit at once, because further writes may be wrong."""
     _log.critical("terminating immediately", reason=reason)
     sys.stderr.flush()
     os._exit(EXIT_FAILED)
 
 
 class PartEnded(Exception):  # noqa: N818 - what happened
-    """A part that should run for ever has ended."""
+    """A part that should run until the process stops has ended."""
 
 
 async def _essential(work: Awaitable[object], name: str) -> None:
@@ -221,7 +221,7 @@ def _cause(work: "asyncio.Task[None]") -> BaseException | None:
 
 
 def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
-    """A folder that only we can read."""
+    """Return the folder if only this user can read it, else None."""
     if folder is None:
         return None
     try:
@@ -231,5 +231,5 @@ def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
     except OSError as error:
         _log.warning("the state folder cannot be used", folder=str(folder), error=str(error))
         return None
-    _log.warning("the state folder is open to others and is not used", folder=str(folder))
+    _log.warning("the state folder is accessible to other users and is not used", folder=str(folder))
     return None

@@ -1,6 +1,6 @@
-"""Prints the page that lists every metric: `python -m boathouse.metrics_page > docs/reference/metrics.md`.
+"""Print the page that lists every metric: `python -m boathouse.metrics_page > docs/reference/metrics.md`.
 
-The leader's parts are wired as always, but nothing runs, so that the page cannot name what is not there.
+It wires the leader's parts without running them, so that the page lists exactly the existing metrics.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ async def page() -> str:
     """Return the page."""
     operator_metrics = metrics.Metrics()
     api = client.ApiClient(config.ClusterConfig(server="http://nowhere", namespace="boathouse-system"))
-    absent = cast("Any", None)  # what only runs, and is not read while wiring
+    absent = cast("Any", None)  # used only at run time, not while wiring
     Leader(
         LeaderContext(
             asked=Options(config=OperatorConfig(), identity="page"),

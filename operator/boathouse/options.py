@@ -1,4 +1,4 @@
-"""The operator's command line. A flag wins over its environment variable, and both over the configuration file."""
+"""Operator's command line. A flag overrides its environment variable, and both override the configuration file."""
 
 import argparse
 import dataclasses
@@ -13,11 +13,21 @@ from boathouse.resources import config
 
 _FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("namespace", "POD_NAMESPACE", "namespace", "the operator's own namespace"),
-    ("watch-namespaces", "BOATHOUSE_WATCH_NAMESPACES", "watch_namespaces", "comma-separated; empty for all"),
+    (
+        "watch-namespaces",
+        "BOATHOUSE_WATCH_NAMESPACES",
+        "watch_namespaces",
+        "namespaces with jobs, comma-separated; empty for all",
+    ),
     ("profile", "BOATHOUSE_PROFILE", "profile", f"the scheduling profile: {', '.join(config.PROFILES)}"),
-    ("pending-ahead", "BOATHOUSE_PENDING_AHEAD", "pending_ahead", "pods made ahead for a class that waits for nodes"),
-    ("task-image", "BOATHOUSE_TASK_IMAGE", "task.image", "the image of jobs that name none"),
-    ("lease-duration-s", "BOATHOUSE_LEASE_DURATION_S", "lease.duration_seconds", "how long others respect the lease"),
+    (
+        "pending-ahead",
+        "BOATHOUSE_PENDING_AHEAD",
+        "pending_ahead",
+        "pods created without a node for each pending task class",
+    ),
+    ("task-image", "BOATHOUSE_TASK_IMAGE", "task.image", "default task image of jobs"),
+    ("lease-duration-s", "BOATHOUSE_LEASE_DURATION_S", "lease.duration_seconds", "seconds until the Lease expires"),
     ("progress-port", "BOATHOUSE_PROGRESS_PORT", "progress_port", "HTTPS port of the progress endpoint"),
     ("metrics-port", "BOATHOUSE_METRICS_PORT", "metrics_port", "port of /metrics"),
     ("health-port", "BOATHOUSE_HEALTH_PORT", "health_port", "port of /healthz and /readyz"),
@@ -29,14 +39,14 @@ _FLAGS: tuple[tuple[str, str, str, str], ...] = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What was asked for.
+    """Options of the process.
 
     Attributes:
-        identity: this process among the replicas: its pod's name.
-        config_path: the configuration file; None where there is none.
-        file: what it holds, before flags and environment.
+        identity: identity among the replicas: the pod's name.
+        config_path: the configuration file, or None.
+        file: content of the file, before flags and environment.
         kubeconfig: None for the pod's service account, or $KUBECONFIG.
-        state_folder: in the pod's memory, for what survives a restart of its container; None for nowhere.
+        state_folder: folder in the pod's memory, for state that survives a restart of the container, or None.
     """
 
     file: config.OperatorConfig = dataclasses.field(default_factory=config.OperatorConfig)
@@ -49,19 +59,23 @@ class Options:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line's parser."""
+    """Return the command line's parser."""
     result = argparse.ArgumentParser(
         prog="python -m boathouse",
-        description="The Boathouse operator: runs MRJobs and schedules their pods. One of its replicas leads.",
+        description="The Boathouse operator: reconciles MRJobs and schedules pods. One replica is the leader.",
         epilog=f"Environment: {', '.join(variable for _, variable, _, _ in _FLAGS)}, POD_NAME.",
     )
-    result.add_argument("--config", type=pathlib.Path, help="configuration file (JSON), as the chart writes it")
+    result.add_argument("--config", type=pathlib.Path, help="configuration file (JSON), which the chart generates")
     for flag, variable, _, text in _FLAGS:
         result.add_argument(f"--{flag}", help=f"{text} (environment: {variable})")
-    result.add_argument("--identity", help="this replica's name (environment: POD_NAME; else the host name)")
-    result.add_argument("--kubeconfig", type=pathlib.Path, help="outside a cluster: the kubeconfig file")
-    result.add_argument("--state-folder", type=pathlib.Path, help="private folder that survives a restart, in memory")
-    result.add_argument("--list-failpoints", action="store_true", help="print the names for BOATHOUSE_FAILPOINT")
+    result.add_argument("--identity", help="name of this replica (environment: POD_NAME; default: host name)")
+    result.add_argument("--kubeconfig", type=pathlib.Path, help="kubeconfig file, outside a cluster")
+    result.add_argument(
+        "--state-folder",
+        type=pathlib.Path,
+        help="private folder in memory for state that survives a container restart",
+    )
+    result.add_argument("--list-failpoints", action="store_true", help="print the values of BOATHOUSE_FAILPOINT")
     return result
 
 
@@ -70,8 +84,8 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
 
     Raises:
         OSError: The configuration file cannot be read.
-        pydantic.ValidationError: A value is wrong.
-        SystemExit: The command line is wrong, or asked for help.
+        pydantic.ValidationError: A value is invalid.
+        SystemExit: The command line is invalid, or requests help.
     """
     environment = os.environ if environment is None else environment
     given = parser().parse_args(arguments)
@@ -93,7 +107,7 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
 
 
 def _state_folder(environment: Mapping[str, str]) -> pathlib.Path | None:
-    """In a pod: below the folder for temporary files, which the chart keeps in memory."""
+    """Return the state folder in a pod: a folder in the temporary folder, which the chart places in memory."""
     return pathlib.Path(tempfile.gettempdir()) / "boathouse" if "POD_NAME" in environment else None
 
 

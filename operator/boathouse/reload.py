@@ -1,7 +1,7 @@
-"""Whether the configuration file holds something else than at the start.
+"""Detect changes of the configuration file.
 
-The process then ends in good order and is started anew with it: all state is in the API server, and that takes seconds.
-So every setting takes effect by the one path that is tested, the start.
+After a change the process stops in order, and its container restarts within seconds with the new configuration: all
+state is in the API server. So every setting takes effect by one tested path, the start.
 """
 
 import asyncio
@@ -25,13 +25,13 @@ async def changed(
     every_s: float = EVERY_S,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> None:
-    """Return when the file holds another valid configuration; one that is not valid is logged, once, and left alone.
+    """Wait until the file has another valid configuration. An invalid one is logged once and ignored.
 
     Args:
-        path: The file; a mounted ConfigMap is replaced under it.
-        current: What it held when the process read it.
-        every_s: How often to look.
-        sleep: How to wait.
+        path: The file, in a mounted ConfigMap.
+        current: Its content when the process read it.
+        every_s: Interval of checks.
+        sleep: Sleeps for a number of seconds.
     """
     known = refused = ""
     while True:
@@ -43,16 +43,16 @@ async def changed(
             found = config.OperatorConfig.model_validate_json(text)
         except pydantic.ValidationError as error:
             refused = text
-            _log.error("the changed configuration is not valid and not used", file=str(path), error=str(error))
+            _log.error("the changed configuration is invalid and ignored", file=str(path), error=str(error))
             continue
         if found != current:
-            _log.warning("the configuration changed: terminating, to restart with it", file=str(path))
+            _log.warning("the configuration changed: exiting to restart with it", file=str(path))
             return
         known = text
 
 
 def _read(path: pathlib.Path) -> str:
-    """Return the file's text; nothing while it is being replaced."""
+    """Return the file's text, or None while it is being replaced."""
     try:
         return path.read_text()
     except OSError:

@@ -1,1 +1,1 @@
-"""The command line: explains, lists and draws what Boathouse runs. Needs the extra `cli`."""
+"""Command line: explains, lists and draws jobs, pods and queues. Needs the extra `cli`."""

@@ -1,4 +1,4 @@
-"""Starts the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
+"""Start the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from boathouse_cli.errors import CommandError
 
 
 def main() -> None:
-    """Run a command; what it cannot do is one line on stderr and an exit code (see `boathouse_cli.errors`)."""
+    """Run a command. An error is one line on stderr and an exit code of `boathouse_cli.errors`."""
     try:
         from boathouse_cli import commands
     except ModuleNotFoundError as error:
-        print(f"error: {error.name} is missing: install boathouse with its extra, boathouse[cli]", file=sys.stderr)
+        print(f"error: {error.name} is missing: install boathouse[cli]", file=sys.stderr)
         sys.exit(2)
     try:
         commands.app()

@@ -1,4 +1,4 @@
-"""The commands. Each parses, reads the cluster by the gateway, and prints what the pure modules make of it."""
+"""Commands of the CLI. Each parses its options, reads the cluster through the gateway and prints a result."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from boathouse_cli.selecting import Selection
 
 app = typer.Typer(
     name="boathouse",
-    help="Look at what Boathouse runs and why it waits. Also a kubectl plugin: kubectl boathouse …",
+    help="Inspect Boathouse's jobs, pods and queues. Also a kubectl plugin: kubectl boathouse …",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,7 +32,7 @@ def shared(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Take the shared options before the command too, as kubectl does."""
+    """Accept the shared options before the command too, as kubectl does."""
     given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
     defaults = {option: value for option, value in given.items() if value is not None}
     context_of_call.default_map = {str(context_of_call.invoked_subcommand): defaults}
@@ -40,14 +40,14 @@ def shared(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{kinds.JOB_SYNTAX}, or pod/NAME.")],
+    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"Object: {kinds.JOB_SYNTAX}, or pod/NAME.")],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """Why a job or pod waits, naming what is scarce and who holds it; or where it stands."""
+    """Explain the state of a job or pod; if it is pending, name the scarce resource and the jobs that hold it."""
     kind, name = kinds.target(target)
     gateway = _gateway(kubeconfig, context, namespace)
     if kind is None:
@@ -74,7 +74,7 @@ def list_jobs(
     kubeconfig: options.Kubeconfig = None,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List the jobs of all kinds, with what each waits for."""
+    """List jobs of all kinds with their phase, progress and the reason that they are pending."""
     gateway = _gateway(kubeconfig, context, namespace)
     found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces)
     if output is not options.Format.TABLE:
@@ -93,9 +93,11 @@ def watch(
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    timeout: Annotated[float | None, typer.Option(help="Give up after so many seconds.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds to wait for the job to end. Default: no limit.")
+    ] = None,
 ) -> None:
-    """Show a job's progress until it ends; the exit code is 0 when it succeeded, 1 when it failed."""
+    """Show a job's progress until it ends. The exit code is 0 if it succeeded and 1 if it failed."""
     kind, name = kinds.job_target(job)
     watching.until_end(_gateway(kubeconfig, context, namespace), kind, name, _screen(), timeout_s=timeout)
 
@@ -106,12 +108,14 @@ def logs(  # noqa: PLR0917  each is an option of the command
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    task: Annotated[str | None, typer.Option(help="One task of an MRJob, such as m-00042; else all.")] = None,
-    executor: Annotated[int | None, typer.Option(help="An executor of a SparkApp, by number; else the driver.")] = None,
-    attempt: Annotated[int | None, typer.Option(help="One attempt; else the last.")] = None,
-    tail: Annotated[int | None, typer.Option(help="The last lines of each only.")] = None,
+    task: Annotated[str | None, typer.Option(help="Task of an MRJob, such as m-00042. Default: all tasks.")] = None,
+    executor: Annotated[
+        int | None, typer.Option(help="Executor of a SparkApp, by number. Default: the driver.")
+    ] = None,
+    attempt: Annotated[int | None, typer.Option(help="Attempt number. Default: the last.")] = None,
+    tail: Annotated[int | None, typer.Option(help="Print only the last lines of each log.")] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on until the pod ends; for an MRJob, with --task.")
+        bool, typer.Option("--follow", "-f", help="Stream the log until the pod ends. For an MRJob, requires --task.")
     ] = False,
 ) -> None:
     """Print the logs of an MRJob's tasks, or of a SparkApp's driver or executor."""
@@ -128,12 +132,12 @@ def show_timeline(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw the picture too: a file ending in .html or .svg.")
+        Path | None, typer.Option("--output", "-o", help="Write the timeline as a picture to this .html or .svg file.")
     ] = None,
 ) -> None:
-    """Where each second of jobs went: a table for each, and with -o a picture of their pods over the nodes by phase."""
+    """Show how jobs spent their time, by phase, as a table for each; with -o also draw their pods by node."""
     if output is not None and output.suffix not in {".html", ".svg"}:
-        raise CommandError(f"{output} ends neither in .html nor in .svg", ExitCode.USAGE)
+        raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
     targets = list(map(kinds.job_target, jobs))
     gateway = _gateway(kubeconfig, context, namespace)
     lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
@@ -151,7 +155,7 @@ def list_queues(
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List the queues: weight, unfinished jobs, what their pods hold, share of the cluster and fair share."""
+    """List queues with their weight, unfinished jobs, resource usage, share of the cluster and fair share."""
     gateway = _gateway(kubeconfig, context, None)
     found = _queues(gateway, operator_namespace)
     if output is not options.Format.TABLE:
@@ -209,7 +213,7 @@ def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ..
 
 
 def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:
-    """The job's queue, where the user may see it: it needs to read other namespaces and nodes."""
+    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
     try:
         return next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
     except CommandError:

@@ -1,12 +1,12 @@
-"""What the commands say when they cannot do what was asked, and the exit codes of it.
+"""Error and exit codes of the commands.
 
 | code | meaning |
 |---|---|
-| 0 | done; for `watch`: the job succeeded |
+| 0 | success; for `watch`: the job succeeded |
 | 1 | `watch`: the job failed |
-| 2 | wrong usage |
+| 2 | invalid usage |
 | 3 | the object does not exist; for `convert`: something could not be converted |
-| 4 | the cluster cannot be reached, or refuses |
+| 4 | the cluster is unreachable or refuses the request |
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import enum
 
 
 class ExitCode(enum.IntEnum):
-    """The exit codes above."""
+    """Exit codes of all commands."""
 
     OK = 0
     JOB_FAILED = 1
@@ -26,7 +26,7 @@ class ExitCode(enum.IntEnum):
 
 
 class CommandError(Exception):
-    """Shown to the user as one line; the message says what to do."""
+    """A failed command; its message is printed as one line and says what to do."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Why a job or pod waits, or where it stands: one line first, then details. Pure."""
+"""Explain the state of a job or pod: a headline, then details. Pure."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from boathouse_cli.queues import Queue
 
-UNSEEN_AFTER_S: Final = 10.0
-"""A job without status for so long is not being looked at: a running operator takes well under a second."""
+UNRECONCILED_AFTER_S: Final = 10.0
+"""A job without a status after this time has no operator: a running operator writes one within a second."""
 
 NO_PROBLEM: Final = frozenset(
     {
@@ -31,20 +31,20 @@ NO_PROBLEM: Final = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A line that answers, and rows of (what, details) for those who want to know more."""
+    """A headline, and rows of (subject, details)."""
 
     headline: str
     details: tuple[tuple[str, str], ...]
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
-    """Where a job stands.
+    """Return the explanation of a job's state.
 
     Args:
         job: The job.
         pods: Its pods.
-        queue: Its queue's use, if it could be read.
-        now_s: For ages.
+        queue: Usage of its queue, if the user may read it.
+        now_s: Current time, for ages.
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += job.details
@@ -54,12 +54,12 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
-    """Where a pod stands.
+    """Return the explanation of a pod's state.
 
     Args:
         raw: The pod.
-        events: Events about it, in any order.
-        now_s: For ages.
+        events: Its events, in any order.
+        now_s: Current time, for ages.
     """
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
@@ -74,7 +74,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
 
 
 def describe_queue(queue: Queue) -> str:
-    """A queue's use in words."""
+    """Return one line on a queue's usage."""
     weight = "" if queue.weight is None else f", weight {queue.weight:g}"
     fair = "" if queue.fair_share is None else f", fair share {queue.fair_share:.0%}"
     return f"{queue.name}{weight}: {queue.pods} pods hold {queue.share:.0%} of the cluster{fair}"
@@ -89,7 +89,7 @@ def _standing(job: model.Job, now_s: float) -> str:
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
-        return _unseen(now_s - job.created_s)
+        return _unreconciled(now_s - job.created_s)
     if refused := job.denial(ConditionType.ADMITTED):
         return f"was not admitted: {_because(refused)}"
     if suspended and suspended.status == "True":
@@ -100,28 +100,28 @@ def _standing(job: model.Job, now_s: float) -> str:
 def _under_way(job: model.Job) -> str:
     running = job.denial(ConditionType.RUNNING)
     if running and running.reason not in NO_PROBLEM:
-        return f"cannot go on: {_because(running)}"
+        return f"is blocked: {_because(running)}"
     stands = ", ".join(filter(None, (job.progress, job.activity))) or "no tasks yet"
     phase = f"is in phase {job.phase} ({stands})"
     if waits := waiting(job):
-        why = f"waits: {waits.message or waits.reason}"
+        why = f"is pending: {waits.message or waits.reason}"
         return f"{phase} and {why}" if job.is_busy else why
     return phase
 
 
 def waiting(job: model.Job) -> model.Condition | None:
-    """The condition that says why a job has not all that it needs."""
+    """Return the condition that says why a job lacks something that it needs."""
     executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(ConditionType.RUNNING) else None
     return job.denial(ConditionType.SCHEDULED) or executors
 
 
-def _unseen(age_s: float) -> str:
-    if age_s < UNSEEN_AFTER_S:
-        return "was created just now; the operator has not looked at it yet"
+def _unreconciled(age_s: float) -> str:
+    if age_s < UNRECONCILED_AFTER_S:
+        return "was created just now; the operator has not reconciled it yet"
     return (
-        f"was created {text.ago(age_s)} ago and no operator has looked at it: "
-        f"see `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
-        "and whether the chart's value `namespaces` includes this one"
+        f"was created {text.ago(age_s)} ago and no operator has reconciled it: "
+        f"check `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
+        "and that the chart value `namespaces` includes this namespace"
     )
 
 
@@ -142,7 +142,7 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Failed":
             return f"failed: {_pod_failure(raw, pod)}"
         case "Running":
-            return f"runs on {pod.node} since {text.ago(now_s - (pod.started_s or pod.created_s))}"
+            return f"has run on {pod.node} for {text.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
             return _not_started(pod, scheduled)
 
@@ -151,8 +151,8 @@ def _not_started(pod: model.TaskPod, scheduled: model.Condition | None) -> str:
     if pod.node:
         return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
     if scheduled and scheduled.status == "False":
-        return f"waits for a node: {scheduled.message or scheduled.reason}"
-    return "waits for a node; no scheduler has said why yet"
+        return f"is pending: {scheduled.message or scheduled.reason}"
+    return "is pending; no scheduler has reported a reason yet"
 
 
 def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:

@@ -1,4 +1,4 @@
-"""Reads the cluster by the official client, as kubectl would: kubeconfig, contexts, exec plugins.
+"""Read the cluster with the official client and kubectl's settings: kubeconfig, contexts, exec plugins.
 
 Returns decoded JSON.
 """
@@ -27,35 +27,35 @@ CONFIG_KEY = "config.json"
 
 
 class Gateway:
-    """One cluster, as one kubeconfig context sees it."""
+    """Client of one kubeconfig context."""
 
     def __init__(self, api: client.ApiClient, namespace: str) -> None:
-        # The client's types promise models; raw JSON is asked of it everywhere.
+        # The client's annotations say models, but every request here returns raw JSON.
         self._core: Any = client.CoreV1Api(api)
         self._custom: Any = client.CustomObjectsApi(api)
         self._rights: Any = client.RbacAuthorizationV1Api(api)
         self.namespace = namespace
-        """Where names without a namespace are looked up."""
+        """Namespace of names that are given without one."""
 
     @classmethod
     def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-        """Read the kubeconfig; nothing is sent yet.
+        """Read the kubeconfig, without a request to the cluster.
 
         Raises:
-            CommandError: There is none, or it does not have that context.
+            CommandError: No kubeconfig exists, or it lacks the context.
         """
         try:
             api = config.new_client_from_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call]
             contexts, active = config.list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
         except config.ConfigException as error:
             raise CommandError(
-                f"no usable kubeconfig: {error} (set KUBECONFIG or pass --kubeconfig and --context)"
+                f"the kubeconfig is unusable: {error}: set KUBECONFIG or pass --kubeconfig and --context"
             ) from error
         chosen = next((each for each in contexts if each["name"] == context), active)
         return cls(api, namespace or chosen["context"].get("namespace") or "default")
 
     def job(self, plural: str, name: str) -> model.Raw:
-        """A job of the namespace."""
+        """Return the job of this name."""
         with _explained(f"{plural}/{name}", self.namespace):
             found: model.Raw = self._custom.get_namespaced_custom_object(
                 names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=REQUEST_TIMEOUT_S
@@ -63,7 +63,7 @@ class Gateway:
             return found
 
     def jobs(self, plural: str, *, all_namespaces: bool) -> list[model.Raw]:
-        """The jobs of a kind, of the namespace or of all."""
+        """Return the jobs of a kind, of the namespace or of all namespaces."""
         with _explained(plural, None if all_namespaces else self.namespace):
             where = (names.GROUP, names.VERSION)
             if all_namespaces:
@@ -111,7 +111,7 @@ class Gateway:
             )
 
     def pod(self, name: str) -> model.Raw:
-        """A pod of the namespace."""
+        """Return the pod of this name."""
         with _explained(f"pod/{name}", self.namespace):
             return _json(
                 self._core.read_namespaced_pod(
@@ -120,7 +120,7 @@ class Gateway:
             )
 
     def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
-        """Pods by label, of the namespace or of all."""
+        """Return the pods that match a label selector, of the namespace or of all namespaces."""
         options: dict[str, Any] = {
             "label_selector": selector,
             "_preload_content": False,
@@ -132,7 +132,7 @@ class Gateway:
             return _items(self._core.list_namespaced_pod(self.namespace, **options))
 
     def events(self, **fields: str) -> list[model.Raw]:
-        """Events of the namespace by fields, such as `reason="Scheduled"` or `involvedObject__name="p"`."""
+        """Return the namespace's events with these fields, such as `involvedObject__name="p"`."""
         selector = ",".join(f"{name.replace('__', '.')}={value}" for name, value in fields.items())
         with _explained("events", self.namespace):
             return _items(
@@ -145,12 +145,12 @@ class Gateway:
             )
 
     def nodes(self) -> list[model.Raw]:
-        """The cluster's nodes."""
+        """Return the cluster's nodes."""
         with _explained("nodes", None):
             return _items(self._core.list_node(_preload_content=False, _request_timeout=REQUEST_TIMEOUT_S))
 
     def operator_config(self, namespace: str) -> model.Raw:
-        """The operator's configuration file, from its ConfigMap."""
+        """Return the operator's configuration file, from its ConfigMap."""
         with _explained(f"configmap/{CONFIG_MAP}", namespace):
             found = self._core.read_namespaced_config_map(
                 CONFIG_MAP, namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
@@ -159,7 +159,7 @@ class Gateway:
             return decoded
 
     def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
-        """The lines of a container's log; with `follow` until it ends."""
+        """Yield the lines of a container's log; with `follow`, until it ends."""
         options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
         with _explained(f"pod/{pod}", self.namespace):
             stream = self._core.read_namespaced_pod_log(
@@ -184,7 +184,7 @@ def _items(response: Any) -> list[model.Raw]:
 
 @contextlib.contextmanager
 def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Iterator[None]:
-    """Turn the client's errors into what the user can do."""
+    """Raise the client's errors as a `CommandError` that says what to do."""
     where = "" if namespace is None else f" in namespace {namespace}"
     try:
         yield
@@ -196,7 +196,7 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
 
 
 def _status(error: client.ApiException) -> model.Raw:
-    """The answer as a Kubernetes Status, which is about an object; empty for other answers."""
+    """Return the answer as a Kubernetes Status, which is about an object; empty for other answers."""
     try:
         found: model.Raw = json.loads(error.body or "")
         return found if found["kind"] == "Status" else {}
@@ -217,15 +217,15 @@ def _from_status(error: client.ApiException, what: str, where: str, verb: str) -
         case 404:
             return CommandError(f"{what} does not exist{where}: check the name, or pass -n", ExitCode.NOT_FOUND)
         case 401:
-            return CommandError("the cluster does not accept your credentials: check the kubeconfig's user")
+            return CommandError("the cluster rejects your credentials: check the kubeconfig's user")
         case 403:
-            return CommandError(f"you may not {verb} {what}{where}: ask for the role view there")
+            return CommandError(f"you lack permission to {verb} {what}{where}: request the role view there")
         case _:
-            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: try again")
+            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: retry later")
 
 
 def _refusal(error: client.ApiException, message: str, what: str, verb: str) -> CommandError | None:
-    """What the API server says to a write that it does not do."""
+    """Return the error of a write that the API server rejects."""
     if error.status == CONFLICT:
         return AlreadyExistsError(f"{what} exists already: delete it, or choose another name", ExitCode.USAGE)
     return CommandError(f"the cluster does not {verb} {what}: {message}") if message else None

@@ -80,7 +80,7 @@ def target(text: str) -> tuple[Kind | None, str]:
     """Split KIND/NAME; the kind is None for a pod.
 
     Raises:
-        CommandError: The kind is none of ours.
+        CommandError: The kind is unknown.
     """
     written, slash, name = text.partition("/")
     if not slash:
@@ -97,7 +97,7 @@ def job_target(text: str) -> tuple[Kind, str]:
     """Split KIND/NAME of a job.
 
     Raises:
-        CommandError: It names something else.
+        CommandError: The kind is that of no job.
     """
     kind, name = target(text)
     if kind is None:

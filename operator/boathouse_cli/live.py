@@ -1,4 +1,4 @@
-"""A job's progress while it runs: drawn from the job alone. Pure."""
+"""Render a running job's progress from its status. Pure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ BAR_WIDTH: Final = 40
 
 
 def draw(job: model.Job, *, now_s: float) -> table.Table:
-    """A few lines: the phase, a bar for each stage, and why the job waits."""
+    """Return the phase, a progress bar for each stage, and why the job is pending."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
     for stage in job.stages:
         bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=BAR_WIDTH) if stage.total else ""
         drawn.add_row(stage.name, bar, stage.text)
     if why := tables.why(job):
-        drawn.add_row("waits", "", why)
+        drawn.add_row("reason", "", why)
     return drawn
 
 
 def line(job: model.Job, *, now_s: float) -> str:
-    """The same in one line, for logs."""
+    """Return the job's phase, progress and reason in one line, for logs."""
     why = tables.why(job)
     words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), why)
     return " ".join(filter(None, words))

@@ -1,4 +1,4 @@
-"""Jobs, task pods and events as the commands need them, read from the API's JSON. Pure: no I/O, no clock.
+"""Models of jobs, task pods and events, decoded from the API's JSON. Pure: no I/O, no clock.
 
 Times are seconds since the epoch (UTC); None is "not yet".
 """
@@ -93,11 +93,11 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the job is complete."""
         return self.phase in FINISHED_PHASES
 
     def condition(self, kind: str) -> Condition | None:
-        """The condition of this type, if the operator has set it."""
+        """Return the condition of this type, if the operator has set it."""
         return self.conditions.get(kind)
 
     def holds(self, kind: str) -> bool:
@@ -117,7 +117,7 @@ class TaskPod:
 
     Attributes:
         task: Such as `m-00042`, `driver` or `executor-3`.
-        placed_s: when it got its node, which is later than `created_s` for a pod that was kept pending ahead.
+        placed_s: time of its binding, which is later than `created_s` for a pod that was created before it had a node.
     """
 
     name: str
@@ -142,7 +142,7 @@ class TaskPod:
 
 
 def common(raw: Raw, kind: str) -> dict[str, Any]:
-    """The fields of a `Job` that do not depend on its kind, as keywords."""
+    """Return the fields of a `Job` that do not depend on its kind, as keywords."""
     metadata, spec, status = raw["metadata"], raw.get("spec", {}), raw.get("status") or {}
     return {
         "kind": kind,
@@ -159,7 +159,7 @@ def common(raw: Raw, kind: str) -> dict[str, Any]:
 
 
 def conditions(raw: Raw) -> dict[str, Condition]:
-    """The object's conditions by type."""
+    """Return the object's conditions by type."""
     return {
         each["type"]: Condition(
             status=each["status"],
@@ -172,7 +172,7 @@ def conditions(raw: Raw) -> dict[str, Condition]:
 
 
 def task_pod(raw: Raw) -> TaskPod:
-    """Read a pod of a job."""
+    """Decode a pod of a job."""
     metadata, status = raw["metadata"], raw.get("status") or {}
     labels = metadata.get("labels") or {}
     role = labels.get(SPARK_ROLE, "")
@@ -199,7 +199,7 @@ def task_pod(raw: Raw) -> TaskPod:
 
 
 def epoch_s(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
+    """Return seconds since the epoch of an RFC 3339 time."""
     return dt.datetime.fromisoformat(text).timestamp()
 
 
@@ -242,7 +242,7 @@ def _attempt(labels: Mapping[str, str]) -> int:
 
 
 def _result(message: str) -> contract.TaskResult | None:
-    """The termination message, if the runtime wrote it: a killed container leaves none."""
+    """Return the termination message, if the runtime wrote it: a killed container leaves none."""
     try:
         return msgspec.json.decode(message, type=contract.TaskResult)
     except (msgspec.DecodeError, msgspec.ValidationError):

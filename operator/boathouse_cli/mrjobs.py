@@ -15,7 +15,7 @@ KIND: Final = "mrjob"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Tasks of one stage by state."""
+    """Task counts of one stage by state."""
 
     total: int = 0
     pending: int = 0
@@ -26,7 +26,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed attempt, as the job's status keeps it."""
+    """One failed attempt, from the job's status."""
 
     task: str
     step: int | None
@@ -113,6 +113,6 @@ def _failed(counts: Counts) -> str:
 
 def _told(failure: Failure) -> str:
     where = f" on {failure.node}" if failure.node else ""
-    whose = "the job's fault" if failure.user_error else "the infrastructure's fault, tried again"
+    cause = "user error" if failure.user_error else "infrastructure error, retried"
     step = "" if failure.step is None else f"step {failure.step}: "
-    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({whose})"
+    return f"{step}{failure.task} attempt {failure.attempt}{where}: {failure.reason}: {failure.message} ({cause})"

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they print with `-o`."""
+"""Options that commands share, and output in the formats of `-o`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ import yaml
 from boathouse_cli.errors import CommandError, ExitCode
 
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Namespace; default: that of the kubeconfig's context.")
+    str | None, typer.Option("--namespace", "-n", help="Namespace. Default: that of the kubeconfig's context.")
 ]
-AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Look in all namespaces.")]
-Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
-Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", help="Path of the kubeconfig; default: $KUBECONFIG.")]
-OperatorNamespace = Annotated[str, typer.Option("--operator-namespace", help="Where Boathouse is installed.")]
+AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")]
+Context = Annotated[str | None, typer.Option("--context", help="Kubeconfig context.")]
+Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", help="Path of the kubeconfig. Default: $KUBECONFIG.")]
+OperatorNamespace = Annotated[str, typer.Option("--operator-namespace", help="Namespace where Boathouse is installed.")]
 
 
 class Format(enum.StrEnum):
-    """The formats of `-o`."""
+    """Output formats of `-o`."""
 
     TABLE = "table"
     JSON = "json"
@@ -34,7 +34,7 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")
 
 
 def print_data(value: Any, form: Format) -> None:
-    """Print a value for programs."""
+    """Print a value as JSON or YAML."""
     plain = _plain(value)
     if form is Format.YAML:
         print(yaml.safe_dump(plain, sort_keys=False), end="")
@@ -43,7 +43,7 @@ def print_data(value: Any, form: Format) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Dataclasses and tuples as what JSON and YAML know."""
+    """Return a value with dataclasses and tuples turned into dicts and lists."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 
 
 def kubeconfig_path(option: str | None) -> str | None:
-    """The option, else None: the client then reads $KUBECONFIG and ~/.kube/config itself.
+    """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself.
 
     Raises:
         CommandError: The file does not exist.

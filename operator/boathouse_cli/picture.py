@@ -1,4 +1,4 @@
-"""The timeline as a picture: attempts as bars, packed into lanes by node, over the job's critical path.
+"""Draw a timeline: attempts as bars, packed into lanes by node, over the job's critical path.
 
 `layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
 """
@@ -64,7 +64,7 @@ class Rect:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The outline of one attempt, with its name where there is room for it."""
+    """Outline of one attempt, with its name if it fits."""
 
     x: float
     y: float
@@ -104,7 +104,7 @@ class Share:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """All that the templates draw."""
+    """Everything that the templates draw."""
 
     title: str
     subtitle: str
@@ -121,17 +121,17 @@ class Picture:
 
 
 def to_svg(*lines: timeline.Timeline) -> str:
-    """A self-contained SVG document with the timelines of one or more jobs."""
+    """Return a self-contained SVG document with the timelines of one or more jobs."""
     return _environment().get_template("timeline.svg.j2").render(p=layout(*lines), legend=True)
 
 
 def to_html(*lines: timeline.Timeline) -> str:
-    """A self-contained HTML page with the picture and a table of where the seconds went."""
+    """Return a self-contained HTML page with the picture and a table of seconds by phase."""
     return _environment().get_template("timeline.html.j2").render(p=layout(*lines), legend=False)
 
 
 def layout(*lines: timeline.Timeline) -> Picture:
-    """Coordinates of everything in the picture; jobs share nodes and the axis of time."""
+    """Compute the coordinates of everything in the picture; jobs share nodes and the axis of time."""
     start_s = min(line.start_s for line in lines)
     duration_s = max(line.end_s for line in lines) - start_s
     scale = _Scale(start_s=start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(duration_s, 1e-3))
@@ -172,7 +172,7 @@ def layout(*lines: timeline.Timeline) -> Picture:
 
 
 def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
-    """Where each second went: by activity, along the critical paths and over all attempts."""
+    """Return the seconds of each activity, along the critical paths and over all attempts."""
     wall: Counter[Activity] = sum((Counter(line.wall_seconds()) for line in lines), Counter())
     task: Counter[Activity] = sum((Counter(line.task_seconds()) for line in lines), Counter())
     return tuple(
@@ -222,7 +222,7 @@ class _Scale:
 
 
 def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
-    """A lane for each bar (they come by start): the lowest that is free."""
+    """Return the lowest free lane for each bar. Bars are in order of their start."""
     free_from: list[float] = []
     lanes: list[int] = []
     for each in bars:

@@ -1,6 +1,6 @@
-"""What each queue uses of the cluster against the share that its weight gives it. Pure.
+"""Compare each queue's usage of the cluster with its fair share. Pure.
 
-A queue's use is its dominant share: the larger of its part of the cluster's CPU and of its memory, over the pods that
+A queue's usage is its dominant share: the larger of its part of the cluster's CPU and of its memory, over the pods that
 hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4). Its fair share is its weight among
 the queues that have unfinished jobs.
 """
@@ -26,7 +26,7 @@ RESOURCES: Final = ("cpu", "memory")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """What the operator's configuration says of a queue."""
+    """A queue's entry in the operator's configuration."""
 
     weight: float = 1.0
     limits: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -34,10 +34,10 @@ class Configured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """One queue now. `weight` is None for a queue that the operator's configuration does not know, or hides.
+    """A queue's current usage. `weight` is None if the operator's configuration lacks the queue or is unreadable.
 
     Attributes:
-        limits: quantities by resource, as they were configured.
+        limits: configured quantities by resource.
     """
 
     name: str
@@ -57,11 +57,11 @@ def usage(
     pods: Iterable[model.Raw],
     nodes: Iterable[model.Raw],
 ) -> tuple[Queue, ...]:
-    """The queues by name.
+    """Return the usage of all queues, sorted by name.
 
     Args:
         configured: The queues of the operator's configuration.
-        jobs: All jobs that can be seen.
+        jobs: All jobs that the user may read.
         pods: Pods with the queue's label, and executors, which are in the queue of their driver; those that ended or
             have no node do not count. A pod may be there twice.
         nodes: The cluster's nodes; those that are cordoned count too.
@@ -79,7 +79,7 @@ def usage(
 
 
 def configured(config: model.Raw) -> dict[str, Configured]:
-    """The queues in the operator's configuration file (`boathouse.resources.config.OperatorConfig`)."""
+    """Return the queues in the operator's configuration file (`boathouse.resources.config.OperatorConfig`)."""
     return {
         each["name"]: Configured(weight=float(each.get("weight", 1.0)), limits=each.get("limits") or {})
         for each in config.get("queues") or ()

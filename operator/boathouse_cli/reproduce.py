@@ -1,4 +1,4 @@
-"""`boathouse reproduce`: what the papers claim, and what we find."""
+"""`boathouse reproduce`: compare the papers' claims with our results."""
 
 import contextlib
 import sys
@@ -14,27 +14,29 @@ from boathouse_cli import options, reproduce_text
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_sim.reproduce import studies, study
 
-_WIDTH = 180  # of what is not a terminal
-_LOG_EVERY_S = 10.0  # where there is no terminal
+_WIDTH = 180  # columns of output that is not a terminal
+_LOG_EVERY_S = 10.0  # interval of progress lines where stderr is not a terminal
 
 
 def reproduce(
     paper: Annotated[
-        str, typer.Argument(metavar="PAPER", help=f"Which paper: {', '.join([*studies.names(), studies.ALL])}.")
+        str, typer.Argument(metavar="PAPER", help=f"Paper: {', '.join([*studies.names(), studies.ALL])}.")
     ] = studies.ALL,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes and 3 seeds: minutes, not an hour.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use smaller sizes and 3 seeds: takes minutes instead of an hour.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON.")] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write one page with every claim and picture.")
+        Path | None, typer.Option(metavar="FILE.html", help="Write an HTML page with all claims and figures.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="Independent runs of what is drawn. Default: 10, with --quick 3.")
+        int | None, typer.Option(min=1, help="Independent runs of random workloads. Default: 10, with --quick 3.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes; the results do not depend on it. Default: one a core.")
+        int | None, typer.Option(min=1, help="Worker processes; they do not change the results. Default: one per core.")
     ] = None,
 ) -> None:
-    """Run the papers' experiments: for each claim the paper's value, ours, the baseline's, and whether it holds.
+    """Run the papers' experiments. Prints each claim with the paper's value, ours, the baseline's and a verdict.
 
     A claim that does not hold is a result, not an error: the exit code is 0. Progress goes to stderr.
     """
@@ -46,7 +48,7 @@ def reproduce(
         raise _missing(error) from None
     write = _writer(report)
     scale = study.Scale.of(study.Form.QUICK if quick else study.Form.FULL, seeds)
-    with _told() as told, study.Runner(workers=workers, progress=told) as runner:
+    with _progress() as shown, study.Runner(workers=workers, progress=shown) as runner:
         found = [(one, one.run(scale, runner)) for one in chosen]
     claims = [claim for _, findings in found for claim in findings.claims]
     if write is not None:
@@ -67,7 +69,7 @@ Found = list[tuple[study.Study, study.Findings]]
 
 
 def _writer(report: Path | None) -> Callable[[Found, study.Scale], None] | None:
-    """What writes the page; whatever would keep it from doing so is said before the simulations, not after."""
+    """Return a function that writes the report. Raises before the simulations if the report cannot be written."""
     if report is None:
         return None
     try:
@@ -87,14 +89,12 @@ def _writer(report: Path | None) -> Callable[[Found, study.Scale], None] | None:
 
 
 def _missing(error: ModuleNotFoundError) -> CommandError:
-    return CommandError(
-        f"{error.name} is missing: install boathouse with its extra, boathouse[simulator]", ExitCode.USAGE
-    )
+    return CommandError(f"{error.name} is missing: install boathouse[simulator]", ExitCode.USAGE)
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[study.Progress]:
-    """A bar on a terminal; elsewhere a line every ten seconds."""
+def _progress() -> Iterator[study.Progress]:
+    """Show progress: a bar on a terminal, otherwise a line every ten seconds."""
     errors = console.Console(stderr=True)
     if not errors.is_terminal:
         yield _Lines(time.monotonic)

@@ -1,4 +1,4 @@
-"""Figures of studies as SVG, by matplotlib.
+"""Draw the figures of studies as SVG with matplotlib.
 
 The timeline of a job (`picture`) is not drawn here: it has a bar for each attempt with a tooltip, and the extra `cli`
 does without matplotlib.
@@ -41,7 +41,7 @@ _STYLE: Final[dict[Any, Any]] = {
 
 
 def to_svg(one: figures.Figure) -> str:
-    """An SVG element, without the XML declaration, to be put into a page."""
+    """Return an SVG element, without the XML declaration, to be put into a page."""
     count = len(one.panels)
     columns = min(count, IN_A_ROW)
     rows = -(-count // columns)
@@ -73,7 +73,7 @@ def _draw(ax: Axes, panel: figures.Panel) -> None:
 
 
 def _legend(ax: Axes, *, below: bool) -> None:
-    """Each label once; bars fill their panel, so that theirs goes below it."""
+    """Draw each label once. Bars fill their panel, so their legend is below it."""
     handles, labels = ax.get_legend_handles_labels()
     once = dict(zip(labels, handles, strict=True))
     if len(once) > 1 and below:

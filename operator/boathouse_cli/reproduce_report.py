@@ -1,4 +1,4 @@
-"""One self-contained HTML page of studies: every claim, every picture."""
+"""Render all claims and figures of studies as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One paper in the page."""
+    """Section of one paper."""
 
     paper: str
     title: str
@@ -27,7 +27,7 @@ class Part:
 
 
 def to_html(parts: Sequence[Part], scale: Scale) -> str:
-    """The page; nothing in it is loaded from elsewhere."""
+    """Return the page, which loads nothing from other hosts."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("boathouse_cli"),
         autoescape=True,

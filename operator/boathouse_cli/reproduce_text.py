@@ -1,4 +1,4 @@
-"""A study's claims in words, for the table and the page. Pure."""
+"""Format a study's claims for the table and the HTML page. Pure."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
 
     from boathouse_sim.reproduce.claim import Claim
 
-HOLDS, FAILS = "\N{HEAVY CHECK MARK}", "\N{HEAVY BALLOT X}"  # told apart by shape, whatever the colour
+HOLDS, FAILS = "\N{HEAVY CHECK MARK}", "\N{HEAVY BALLOT X}"  # distinguishable by shape, without colour
 
 
 def asked(one: Claim) -> str:
-    """The paper's value, with the relation."""
+    """Return the paper's value, with the relation."""
     return values.asked(one.relation, one.paper_value, one.unit, one.tolerance)
 
 
 def kind(one: Claim) -> str:
-    """What it is in its paper, and whether the setting was chosen for it."""
+    """Return the claim's class, and whether its setting was calibrated."""
     return values.class_of(one.kind, calibrated=one.calibrated)
 
 
 def baseline(one: Claim) -> str:
-    """The baseline and its value."""
+    """Return the baseline and its value."""
     if one.baseline is None:
         return one.baseline_name
     return f"{one.baseline_name} {one.baseline:,.4g}".strip()
 
 
 def verdict(one: Claim) -> str:
-    """Whether it holds, by sign and word."""
+    """Return whether the claim holds, as a sign and a word."""
     return f"{HOLDS} holds" if one.holds else f"{FAILS} does not hold"
 
 
 def claims(found: Sequence[Claim]) -> table.Table:
-    """One line for each claim, with its id and class, and the reason below what does not hold."""
+    """Return a table with a row for each claim, and the reason below each claim that does not hold."""
     drawn = table.Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for column, fold in (
         ("FIGURE", False),

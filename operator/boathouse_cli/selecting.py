@@ -40,7 +40,7 @@ class Selection:
         elif self.executor is not None:
             raise CommandError("--executor is for SparkApps: pass --task, such as --task m-00000", ExitCode.USAGE)
         elif self.follow and self.task is None:
-            raise CommandError("--follow needs --task, such as --task m-00000", ExitCode.USAGE)
+            raise CommandError("--follow requires --task, such as --task m-00000", ExitCode.USAGE)
 
     def wanted(self, kind: kinds.Kind) -> str | None:
         """The task whose pods are meant; None for all."""

@@ -1,4 +1,4 @@
-"""`boathouse simulate`: a trace or workload under one profile after the other."""
+"""`boathouse simulate`: run a trace or workload under each of several profiles."""
 
 import sys
 import time
@@ -15,41 +15,44 @@ from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model
 from boathouse_sim.workload import Workload, WorkloadError
 
-_EVERY = 512  # events between two looks at the clock
-_WIDTH = 120  # of what is not a terminal
-_LOG_EVERY_S = 10.0  # where there is no terminal
+_EVERY = 512  # events between two progress checks
+_WIDTH = 120  # columns of output that is not a terminal
+_LOG_EVERY_S = 10.0  # interval of progress lines where stderr is not a terminal
 
 Ticker = Callable[[ground.AnyGround], None]
 
 
 def simulate(  # noqa: PLR0917  each is an option of the command
-    file: Annotated[Path, typer.Argument(help="A SWIM trace (tab-separated), or JSON: neutral-cluster-workload/1.")],
+    file: Annotated[
+        Path, typer.Argument(help="SWIM trace (tab-separated), or JSON in the format neutral-cluster-workload/1.")
+    ],
     more: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", hidden=True)] = None,
     profile: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"Which profile; several by repeating it, or with commas. {', '.join(simulation.names())}; with "
+            help=f"Profile; repeat it or separate by commas for several. {', '.join(simulation.names())}; with "
             f"--fluid: {', '.join(fluid.Order)}. Default: fair, with --fluid fsp."
         ),
     ] = None,
-    nodes: Annotated[int | None, typer.Option(help="Nodes, instead of the workload's own number.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes. Default: that of the workload.")] = None,
     heartbeat: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Allocate at node heartbeats only, by YARN's protocol with masters."),
+        typer.Option(metavar="SECONDS", help="Allocate only at node heartbeats, with YARN's protocol and masters."),
     ] = None,
     use_fluid: Annotated[
-        bool, typer.Option("--fluid", help="A SWIM trace on one fluid resource with exact sizes, as schedsim does.")
+        bool,
+        typer.Option("--fluid", help="Simulate a SWIM trace on one fluid resource with exact sizes, like schedsim."),
     ] = False,
-    load: Annotated[float | None, typer.Option(help="With --fluid: work over time. Default: 0.9.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of whatever is drawn.")] = 0,
+    load: Annotated[float | None, typer.Option(help="With --fluid: ratio of work to time. Default: 0.9.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Try policies on a trace or workload: job times, makespan, utilisation."""
+    """Simulate scheduling policies on a trace or workload. Prints job times, makespan and utilization."""
     names = _names([*(profile or []), *(more or [])], use_fluid=use_fluid)
     if use_fluid and (nodes is not None or heartbeat is not None):
-        raise CommandError("--fluid knows neither --nodes nor --heartbeat: leave them out", ExitCode.USAGE)
+        raise CommandError("--fluid excludes --nodes and --heartbeat: omit them", ExitCode.USAGE)
     if load is not None and not use_fluid:
-        raise CommandError("--load is for --fluid: add that, or leave it out", ExitCode.USAGE)
+        raise CommandError("--load requires --fluid: add --fluid or omit --load", ExitCode.USAGE)
     try:
         if use_fluid:
             title, outcomes = file.stem, _fluid(_swim(file), names, 0.9 if load is None else load)
@@ -82,7 +85,7 @@ def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
     for name in names:
         if name not in known:
             kind = "order of --fluid" if use_fluid else "profile"
-            raise CommandError(f'"{name}" is no {kind}: choose from {", ".join(known)}', ExitCode.USAGE)
+            raise CommandError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}', ExitCode.USAGE)
     return list(dict.fromkeys(names)) or ["fsp" if use_fluid else "fair"]
 
 
@@ -98,7 +101,7 @@ def _swim(file: Path) -> list[swim.SwimJob]:
     try:
         return swim.read_swim(file)
     except UnicodeDecodeError:
-        raise WorkloadError(f"{file.name} is no text: pass a SWIM trace or a JSON workload") from None
+        raise WorkloadError(f"{file.name} is not a text file: pass a SWIM trace or a JSON workload") from None
 
 
 def _is_json(file: Path) -> bool:
@@ -134,7 +137,7 @@ def _run(workload: Workload, name: str, *, heartbeat_s: float | None, seed: int)
 
 
 def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
-    """A line on stderr every ten seconds."""
+    """Return a callback that prints progress to stderr every ten seconds."""
     last_s = clock_s()
 
     def log(seen: ground.AnyGround) -> None:
@@ -146,14 +149,14 @@ def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
     return _each(log)
 
 
-def _each(look: Ticker) -> Ticker:
-    """Look at every so many events only."""
+def _each(callback: Ticker) -> Ticker:
+    """Return a ticker that calls the callback for every `_EVERY`th event."""
     counted = 0
 
     def count(seen: ground.AnyGround) -> None:
         nonlocal counted
         counted += 1
         if not counted % _EVERY:
-            look(seen)
+            callback(seen)
 
     return count

@@ -1,4 +1,4 @@
-"""Tables of simulations, for people. Pure."""
+"""Tables of simulation results. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
-    """One line for each profile."""
+    """Return a table with a row for each profile."""
     one = next(iter(found.values()))
     drawn = table.Table(
         title=f"{title}: {one.jobs:,} jobs, {one.tasks:,} tasks; times in seconds",
@@ -42,5 +42,5 @@ def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
 
 
 def assumptions(values: Mapping[str, float | str]) -> str:
-    """What was assumed, in a line."""
+    """Return one line with the workload's assumptions."""
     return "assumed: " + ", ".join(f"{name} {value}" for name, value in values.items())

@@ -23,7 +23,7 @@ def build(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Tim
     Args:
         app: The application.
         pods: Drivers and executors, in any order.
-        now_s: Where segments of what still runs end.
+        now_s: End of the segments of running attempts.
     """
     found = list(pods)
     found += _gone_drivers(app, {pod.attempt for pod in found if pod.task_type == model.DRIVER})

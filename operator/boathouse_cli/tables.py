@@ -1,4 +1,4 @@
-"""Tables for people, drawn from plain data. Pure."""
+"""Tables of jobs, queues, explanations and timelines. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> table.Table:
-    """The list of jobs."""
+    """Return the table of jobs."""
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE")
     for job in entries:
@@ -29,7 +29,7 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> tab
 
 
 def why(job: model.Job) -> str:
-    """The reason that a job waits or failed, in one word; nothing when all is well."""
+    """Return the reason that a job is pending or failed, or an empty text."""
     failed = job.condition(ConditionType.FAILED)
     if failed and failed.status == "True":
         return failed.reason
@@ -38,7 +38,7 @@ def why(job: model.Job) -> str:
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:
-    """The list of queues."""
+    """Return the table of queues."""
     drawn = _plain("NAME", "WEIGHT", "JOBS", "PODS", "CPU", "MEMORY", "SHARE", "FAIR SHARE", "LIMITS")
     for queue in entries:
         drawn.add_row(
@@ -56,7 +56,7 @@ def queues(entries: Iterable[Queue]) -> table.Table:
 
 
 def explanation(entry: explain.Explanation) -> table.Table:
-    """The details of an explanation."""
+    """Return the table of an explanation's details."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_column(style="dim", no_wrap=True)
     drawn.add_column(overflow="fold")
@@ -66,13 +66,13 @@ def explanation(entry: explain.Explanation) -> table.Table:
 
 
 def seconds(entries: Sequence[picture.Share], title: str = "") -> table.Table:
-    """Where each second went; of several jobs, with whose they are."""
-    drawn = _plain(f"WHERE EACH SECOND WENT{f': {title}' if title else ''}", "OF THE JOB", "", "OF ALL TASKS")
+    """Return the table of seconds by phase; of several jobs, with a title."""
+    drawn = _plain(f"PHASE{f' ({title})' if title else ''}", "JOB", "", "ALL TASKS")
     total_s = sum(each.wall_s for each in entries)
     for each in entries:
         share = each.wall_s / total_s if total_s else 0.0
         drawn.add_row(each.activity, f"{each.wall_s:.1f} s", f"{share:.0%}", f"{each.task_s:.1f} s")
-    drawn.add_row("together", f"{total_s:.1f} s", "", f"{sum(each.task_s for each in entries):.1f} s")
+    drawn.add_row("total", f"{total_s:.1f} s", "", f"{sum(each.task_s for each in entries):.1f} s")
     for column in drawn.columns[1:]:
         column.justify = "right"
     return drawn

@@ -1,4 +1,4 @@
-"""Durations and sizes as people read them. Pure."""
+"""Format durations and sizes. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
 
 
 def ago(seconds: float) -> str:
-    """An age with its largest unit, as kubectl prints it: 200 s is "3m"."""
+    """Return an age with its largest unit, as kubectl prints it: 200 s is "3m"."""
     whole = max(0, int(seconds))
     size, letter = next((unit for unit in _UNITS if whole >= unit[0]), (1, "s"))
     return f"{whole // size}{letter}"
 
 
 def duration(seconds: float) -> str:
-    """A duration with its two largest units: 200 s is "3m20s"."""
+    """Return a duration with its two largest units: 200 s is "3m20s"."""
     whole = max(0, round(seconds))
     parts: list[str] = []
     for size, letter in _UNITS:
@@ -26,7 +26,7 @@ def duration(seconds: float) -> str:
 
 
 def size(size_bytes: float) -> str:
-    """A size with a binary unit: 1536 bytes are "1.5 KiB"."""
+    """Return a size with a binary unit: 1536 bytes are "1.5 KiB"."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if size_bytes < 1024:  # noqa: PLR2004 - the step between binary units
             return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"

@@ -1,7 +1,7 @@
-"""Where a job's time went: what each attempt did when, and the chain of waits and work that made the job last so long.
+"""Compute a job's timeline: what each attempt did when, and the critical path of the job.
 
-Pure: from pods to segments. Kubernetes' own times have a resolution of one second, the runtime's of a millisecond;
-where they contradict one another, the runtime's win.
+Pure: from pods to segments. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
+Where they conflict, the runtime's times are used.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from boathouse_cli import model
 
 RESOLUTION_S: Final = 1.0
-"""Kubernetes cuts its times to whole seconds: an event of that second may be this much later."""
+"""Kubernetes truncates times to whole seconds: an event may be this much later than its time."""
 
 
 class Activity(enum.Enum):
-    """What a job or a task does in a span of time, in the order of a task's life; the value is what people read."""
+    """What a job or a task does in a span of time, in the order of a task's life. The value is what users read."""
 
-    WAITING = "waiting to be placed"
+    WAITING = "pending"
     STARTING = "starting pods"
     SETUP = "setup"
     MAP = "read and map"
@@ -68,7 +68,7 @@ class Segment:
 
     @property
     def duration_s(self) -> float:
-        """Never negative."""
+        """Duration, never negative."""
         return self.end_s - self.start_s
 
 
@@ -81,7 +81,7 @@ class Bar:
 
     @property
     def start_s(self) -> float:
-        """When its pod got its node; for a pod without one, when it was created."""
+        """When its pod was bound; for a pod without a node, when it was created."""
         return self.segments[0].start_s
 
     @property
@@ -106,21 +106,21 @@ class Timeline:
         return self.end_s - self.start_s
 
     def wall_seconds(self) -> dict[Activity, float]:
-        """The job's duration by activity along the critical path; the sum is the duration."""
+        """Return the job's duration by activity along the critical path; the sum is the duration."""
         return seconds_by_activity(self.critical_path)
 
     def task_seconds(self) -> dict[Activity, float]:
-        """What all attempts together spent, by activity."""
+        """Return what all attempts together spent, by activity."""
         return seconds_by_activity(segment for bar in self.bars for segment in bar.segments)
 
 
 def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
-    """The timeline of a job that ended or still runs.
+    """Return the timeline of a job that ended or still runs.
 
     Args:
         job: The job.
         pods: Its pods, in any order; pods that are gone leave gaps, shown as waiting.
-        now_s: Where segments of what still runs end.
+        now_s: End of the segments of running attempts.
     """
     end_of_running_s = job.completed_s or now_s
     bars = tuple(sorted((bar(pod, now_s=end_of_running_s) for pod in pods), key=_by_start))
@@ -135,7 +135,7 @@ def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Tim
 
 
 def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
-    """What one attempt did: starting, then the runtime's own phases; without them, running until it ended or now."""
+    """Return an attempt's segments: starting, then the runtime's phases or, without these, running."""
     timings = pod.result.timings if pod.result else []
     if timings:
         spans = [
@@ -157,7 +157,7 @@ def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
 
 
 def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
-    """Sums of durations, in the order of `Activity`, without zeros."""
+    """Return sums of durations, in the order of `Activity`, without zeros."""
     sums = dict.fromkeys(Activity, 0.0)
     for segment in segments:
         sums[segment.activity] += segment.duration_s
@@ -165,7 +165,7 @@ def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
 
 
 def _joined(start_s: float, spans: Sequence[tuple[Activity, float, float]]) -> tuple[Segment, ...]:
-    """Segments without gaps or overlaps: each begins where the one before ended."""
+    """Return segments without gaps or overlaps: each begins at the end of the previous one."""
     segments: list[Segment] = []
     at_s = start_s
     for activity, _, end_s in spans:
@@ -175,7 +175,7 @@ def _joined(start_s: float, spans: Sequence[tuple[Activity, float, float]]) -> t
 
 
 def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[Segment, ...]:
-    """Walk back from the end: through the attempt that ended last, then through the one whose end let it begin."""
+    """Walk back from the job's end through the last attempt, then through each attempt that the later one awaited."""
     path: list[Segment] = []
     at_s, gap = end_s, Activity.WAITING
     left = list(bars)
@@ -192,7 +192,7 @@ def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[S
             _step_back(path, segment.activity, segment.start_s, at_s)
             at_s = min(at_s, segment.start_s)
         if gap is Activity.WAITING:
-            at_s = _give_back(path, at_s, left)
+            at_s = _correct_truncation(path, at_s, left)
     _step_back(path, Activity.WAITING, start_s, at_s)
     return tuple(reversed(path))
 
@@ -202,8 +202,8 @@ def _step_back(path: list[Segment], activity: Activity, start_s: float, end_s: f
         path.append(Segment(activity=activity, start_s=start_s, end_s=end_s))
 
 
-def _give_back(path: list[Segment], at_s: float, left: Sequence[Bar]) -> float:
-    """A time of Kubernetes' is cut to its second: where another attempt ended in that second, placing came after it."""
+def _correct_truncation(path: list[Segment], at_s: float, left: Sequence[Bar]) -> float:
+    """Move the start of an attempt to the end of another in the same second: Kubernetes truncates times to seconds."""
     enabler = _last_to_end(left, at_s + RESOLUTION_S)
     if enabler is None or enabler.end_s <= at_s or not path or path[-1].activity is not Activity.STARTING:
         return at_s

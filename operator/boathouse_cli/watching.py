@@ -1,4 +1,4 @@
-"""Follows a job until it ends, drawing its progress."""
+"""Follow a job until it ends, drawing its progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 POLL_S: Final = 1.0
 LINE_EVERY_S: Final = 10.0
-"""Where nothing can be redrawn (a log file), a line so often, and at each change of phase."""
+"""Interval of lines where the output is not a terminal; a change of phase prints a line at once."""
 
 
 def follow(
@@ -28,7 +28,7 @@ def follow(
     """Wait until a job ends.
 
     Raises:
-        CommandError: The job is gone, the cluster does not answer, or the time is up.
+        CommandError: The job was deleted, the cluster does not answer, or the timeout has passed.
     """
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:

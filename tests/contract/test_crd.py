@@ -121,7 +121,7 @@ WRONG = {
     "an endpoint without a scheme": ({"storage": {"s3": {"endpointURL": "s3:7070"}}}, "must begin with http"),
     "reduces without a reducer": (
         {"reducer": None, "numReduceTasks": 2},
-        "numReduceTasks asks for reduces, but there is no reducer",
+        "numReduceTasks requests reduces, but there is no reducer",
     ),
     "a combiner in a map-only job": (
         {"numReduceTasks": 0, "combiner": {"command": ["cat"]}},
@@ -165,7 +165,7 @@ async def test_what_is_wrong_is_refused_with_what_to_do(mrjobs, spec, message):
 
 async def test_a_spec_is_immutable_after_creation(mrjobs, namespace):
     created = await mrjobs.create(MRJOBS, job(), namespace)
-    with pytest.raises(errors.Invalid, match=r"spec\.numReduceTasks is immutable: delete the job and create it again"):
+    with pytest.raises(errors.Invalid, match=r"spec\.numReduceTasks is immutable: delete and recreate the job"):
         await mrjobs.patch(MRJOBS, created["metadata"]["name"], {"spec": {"numReduceTasks": 5}}, namespace)
 
 

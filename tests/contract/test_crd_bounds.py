@@ -51,7 +51,7 @@ def affinity(total_bytes):
 
 
 BOUNDS = {
-    "env": (env, MAX_ENV_BYTES, "env may have 131072 bytes in all"),
+    "env": (env, MAX_ENV_BYTES, "env may have 131072 bytes in total"),
     "env of many bytes a character": (
         lambda size: env(size, "\u20ac"),
         MAX_ENV_BYTES,
@@ -60,10 +60,10 @@ BOUNDS = {
     "a command": (
         command,
         mrjob_steps.MAX_COMMAND_CHARACTERS,
-        "the commands of all steps may have 65536 characters in all",
+        "the commands of all steps may have 65536 characters in total",
     ),
-    "annotations": (annotations, pod_fields.MAX_ANNOTATION_BYTES, "annotations may have 65536 bytes in all"),
-    "affinity": (affinity, pod_fields.MAX_AFFINITY_BYTES, "keys and values may have 65536 bytes in all"),
+    "annotations": (annotations, pod_fields.MAX_ANNOTATION_BYTES, "annotations may have 65536 bytes in total"),
+    "affinity": (affinity, pod_fields.MAX_AFFINITY_BYTES, "keys and values may have 65536 bytes in total"),
 }
 
 
@@ -101,7 +101,7 @@ def without_bounds_in_all(manifest):
     spec = old["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     for node in spec, spec["properties"]["env"]:
         rules = node["x-kubernetes-validations"]
-        node["x-kubernetes-validations"] = [rule for rule in rules if "in all" not in rule.get("message", "")]
+        node["x-kubernetes-validations"] = [rule for rule in rules if "in total" not in rule.get("message", "")]
     return old
 
 

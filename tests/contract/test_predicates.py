@@ -9,8 +9,8 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.scheduling.pods import requests
+from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
-from boathouse_policies.framework import predicates
 from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver
@@ -72,7 +72,7 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(ba
 BROKEN = {
     "taints": (static, "untolerated", lambda *_: None),
     "labels": (static, "selected", lambda *_: True),
-    "host-ports": (predicates, "_conflict", lambda *_: False),
+    "host-ports": (model.HostPort, "conflicts", lambda *_: False),
     "init-containers-and-sidecars": (requests, "_include_init_containers", lambda *_, **__: None),
     "pod-level-requests": (requests, "_override_by_pod_level", lambda *_, **__: None),
 }

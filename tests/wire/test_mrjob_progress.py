@@ -196,7 +196,7 @@ def test_an_authority_that_is_old_or_damaged_is_replaced(tmp_path):
 
 def test_a_process_is_unhealthy_before_its_authority_ends():
     assert tls.expiry_probe(tls.authority(None, "op-1", NOW))() is None
-    assert "ends" in tls.expiry_probe(tls.authority(None, "op-1", NOW - tls.LIFETIME + dt.timedelta(days=7)))()
+    assert "expires" in tls.expiry_probe(tls.authority(None, "op-1", NOW - tls.LIFETIME + dt.timedelta(days=7)))()
 
 
 def bundles(client, replica="op-1", now=NOW):

@@ -82,8 +82,38 @@ async def test_a_pod_that_is_being_deleted_still_counts(api, eventually):
         w.submit("wc", 1)
         await eventually(w.at_rest)
         assert list(w.placed()) == ["default/leaving"]
+        assert w.metric("boathouse_pods", state="ending") == 1
         api.remove("pods", "default/leaving")
         await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
+
+
+async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_counts_again_when_it_resumes(
+    api, eventually
+):
+    api.add(fake_api.node("n1", cpu="2"))
+    first = "demo/wc-00000"
+
+    def ask_for(**sizes):
+        api.change("pods", first, {"spec": {"containers": [{"name": "task", "resources": sizes}]}})
+
+    async with world(api, pending_ahead=0) as w:
+        w.submit("wc", 3, cpu="1")
+        await eventually(lambda: len(w.placed()) == 2)
+        api.set_phase(first, "Running")
+        api.actuate_resize(first)
+        ask_for(requests={"cpu": "1m"}, limits={"cpu": "10m"})
+        await eventually(lambda: w.metric("boathouse_pods", state="resizing") == 1)
+        assert len(w.placed()) == 2
+        api.actuate_resize(first)
+        await eventually(lambda: w.metric("boathouse_pods", state="suspended") == 1)
+        await eventually(lambda: w.scheduler.state.ledger.account(first).resources.cpu_milli == 1)
+        api.remove("pods", "demo/wc-00001")
+        await eventually(lambda: "demo/wc-00002" in w.placed())
+        ask_for(requests={"cpu": "1"}, limits={"cpu": "2"})
+        await eventually(lambda: w.scheduler.state.ledger.account(first).resources.cpu_milli == 1000)
+        assert w.metric("boathouse_pods", state="resizing") == 1
+        api.actuate_resize(first)
+        await eventually(lambda: w.metric("boathouse_pods", state="confirmed") == 2)
 
 
 async def test_a_gated_pod_waits_until_its_gate_is_removed(api, eventually):

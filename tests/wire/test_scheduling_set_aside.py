@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import boundary
+from boathouse.cluster import boundary, loops
+from boathouse.scheduling import decider
 from boathouse_policies import framework, model
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
@@ -208,3 +209,42 @@ async def test_a_job_with_which_the_cycle_fails_is_set_aside_and_the_others_go_o
         assert w.metric("boathouse_objects_set_aside_total", kind="MRJob", reason=boundary.Reason.SCHEDULING) == 1
         w.scheduler.withdraw("poison")
         assert w.scheduler.diagnosis("poison") is None
+
+
+async def test_a_cycle_that_fails_with_no_job_alone_is_run_again_and_reported(api, eventually, monkeypatch):
+    whole, failures = framework.run_cycle, []
+
+    def run_cycle(room, profile, view):
+        if room.classes_of("a") and room.classes_of("b") and len(failures) < 3:
+            failures.append(view)
+            raise RuntimeError("no such thing")
+        return whole(room, profile, view)
+
+    monkeypatch.setattr(framework, "run_cycle", run_cycle)
+    loops.FAILURES["scheduling"] = 0
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("a", 2)
+        w.submit("b", 2)
+        await eventually(lambda: len(w.placed()) == 4)
+        assert len(failures) == 3
+        assert w.metric("boathouse_loop_failures_total", loop="scheduling") == 3
+        assert w.scheduler.diagnosis("a") is None
+        assert not w.fatal
+
+
+async def test_what_was_decided_is_written_though_the_rest_of_the_round_fails(api, eventually, monkeypatch):
+    whole, failures = decider.Decider._update_conditions, []
+
+    def update(self):
+        if not failures:
+            failures.append(self)
+            raise RuntimeError("no such thing")
+        whole(self)
+
+    monkeypatch.setattr(decider.Decider, "_update_conditions", update)
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        w.submit("wc", 2)
+        await eventually(lambda: failures and len(w.placed()) == 2)
+        assert not w.fatal

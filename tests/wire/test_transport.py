@@ -26,7 +26,7 @@ class Server:
     """An API server that answers each request of a connection with the next of its answers, and then breaks off.
 
     An answer that is None breaks off at once; an event among the parts of an answer is waited for. After the last
-    answer the server stays silent, if it is ``endless``.
+    answer the server stays silent, if it is `endless`.
     """
 
     answers: list[list[bytes | asyncio.Event] | None]

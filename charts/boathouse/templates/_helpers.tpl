@@ -68,7 +68,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   | toPrettyJson -}}
 {{- end }}
 
-{{- /* What the schema cannot say: contradictions that would otherwise end the operator at its start. */ -}}
+{{- /* Checks that the schema cannot express: contradictions that would fail the operator's start. */ -}}
 {{- define "boathouse.validate" -}}
 {{- $queues := list }}
 {{- range .Values.queues }}
@@ -97,7 +97,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- end }}
 {{- end }}
 
-{{- /* Each namespace has a default queue that accepts it: a job there could not run without naming a queue. */ -}}
+{{- /* Each namespace needs a default queue that accepts it; otherwise its jobs would have to name a queue. */ -}}
 {{- define "boathouse.validateQueueNamespaces" -}}
 {{- $values := .Values }}
 {{- $accepted := dict }}
@@ -121,7 +121,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- end }}
 {{- end }}
 
-{{- /* Of `helm test`: not the selector's, or the Services would select the test. */ -}}
+{{- /* Labels of `helm test`, without the selector's: otherwise the Services would select the test pod. */ -}}
 {{- define "boathouse.testLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: boathouse-test

@@ -1,5 +1,5 @@
-"""The only package that speaks to the API server: client, informers, leader election, recorded events.
+"""Access to the API server: client, informers, leader election, events.
 
-``wire`` and ``records`` hold the shapes, ``catalogue`` the kinds, ``errors`` the tree of exceptions. Everything above
-sees values and exceptions of this package, and no HTTP.
+`wire`, `storage` and `written` have the models of objects, `catalogue` the kinds, `errors` the exceptions. Other
+packages use only these and send no requests of their own.
 """

@@ -1,8 +1,8 @@
-"""Objects that cannot be represented are set aside: what one object causes concerns that object alone.
+"""Set objects aside that cannot be processed, so that an error of one object affects only this object.
 
-At each border where objects come in (a LIST, a WATCH, the translation into the scheduler's model, a cycle, a reconcile)
-the work on one object stands in `guard`. Whatever it raises is a fault of that object: it is logged with its traceback
-and reported as an event once, counted, and the work goes on with the next object. Cancellation passes through.
+Work on one object (of a LIST or WATCH, its translation into the scheduler's model, a cycle, a reconcile) runs within
+`guard`. An exception is logged with its traceback, published as an event once, and counted; then the work continues
+with the next object. Cancellation passes through.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MESSAGE_LENGTH = 512
 
 
 class Reason(enum.StrEnum):
-    """Where the fault showed: the values of the metric's label `reason`."""
+    """Where the error occurred; the values of the metric's label `reason`."""
 
     DECODING = "DecodingFailed"
     """The API server's JSON does not have the shape of its kind."""
@@ -41,7 +41,7 @@ class Reason(enum.StrEnum):
     TRANSLATION = "TranslationFailed"
     """A field has a value that the scheduler's model cannot express."""
     HANDLING = "HandlingFailed"
-    """Taking a change of the object in failed."""
+    """Handling a change of the object failed."""
     SCHEDULING = "SchedulingFailed"
     """A scheduling cycle failed because of the object."""
     WRITING = "WritingFailed"
@@ -51,29 +51,29 @@ class Reason(enum.StrEnum):
 
 
 class Identified(Protocol):
-    """Says which object it is; ``wire.ObjectMeta`` does."""
+    """Identity of an object; `wire.ObjectMeta` implements it."""
 
     @property
     def name(self) -> str:
-        """``metadata.name``."""
+        """`metadata.name`."""
 
     @property
     def namespace(self) -> str:
-        """``metadata.namespace``; empty for what has none."""
+        """`metadata.namespace`; empty for cluster-scoped objects."""
 
     @property
     def uid(self) -> str:
-        """``metadata.uid``."""
+        """`metadata.uid`."""
 
 
 class Boundary:
-    """Remembers which objects were set aside, so that each is reported once.
+    """Sets objects aside, and remembers them so that each is reported once.
 
     Args:
-        events: Records events; None for none.
+        events: Publishes events, or None.
 
     Attributes:
-        counts: How many objects were set aside, by kind and reason.
+        counts: Number of objects that were set aside, by kind and reason.
     """
 
     def __init__(self, events: event_writer.EventSink | None = None) -> None:
@@ -104,13 +104,13 @@ class Boundary:
             self.set_aside(resource, subject, reason, error)
 
     def set_aside(self, resource: Resource[Any], subject: Identified, reason: Reason, error: Exception) -> None:
-        """Log, count and report an object and its fault, unless that was done already.
+        """Log, count and report an object and its error, unless it was reported before.
 
         Args:
             resource: The object's kind.
-            subject: Which object.
-            reason: Where the fault showed.
-            error: The fault.
+            subject: The object.
+            reason: Where the error occurred.
+            error: The error.
         """
         key = (resource.kind, subject.uid or f"{subject.namespace}/{subject.name}", reason)
         if key in self._reported:
@@ -129,13 +129,13 @@ class Boundary:
 
 
 class Dispatcher(Generic[V]):
-    """Pass each change of a kind's objects to all subscribers, in the order in which they subscribed.
+    """Passes each change of a kind's objects to all subscribers, in the order of their subscription.
 
-    An exception of a subscriber sets the object aside, and keeps the change from no other subscriber.
+    An exception of a subscriber sets the object aside. The other subscribers still get the change.
 
     Args:
         resource: The kind.
-        aside: Where objects go that a subscriber raises for.
+        aside: Sets an object aside if a subscriber raises.
     """
 
     def __init__(self, resource: Resource[Any], aside: Boundary) -> None:
@@ -144,7 +144,7 @@ class Dispatcher(Generic[V]):
         self._subscribers: list[Callable[[store.Change[V]], object]] = []
 
     def subscribe(self, call: Callable[[store.Change[V]], object]) -> None:
-        """Call with each change from now on."""
+        """Call the function with each change from now on."""
         self._subscribers.append(call)
 
     def __call__(self, change: store.Change[V]) -> None:
@@ -155,6 +155,6 @@ class Dispatcher(Generic[V]):
 
 
 def describe(error: Exception) -> str:
-    """Return an error for people, of bounded length."""
+    """Return a readable text of an error, of limited length."""
     text = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."

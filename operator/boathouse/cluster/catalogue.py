@@ -1,4 +1,4 @@
-"""The kinds we speak of: where each lives under the API server, and what its objects are decoded into."""
+"""Kinds that the operator uses: their paths in the API, and the models of their objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Resource(Generic[T]):
 
     Attributes:
         group: The API group; empty for the core group.
-        view: What an object is decoded into: a Struct of ``wire`` or ``records``, or ``wire.Manifest``.
+        view: The model of an object: a Struct of `wire`, `storage` or `written`, or `wire.Manifest`.
     """
 
     group: str = ""
@@ -29,19 +29,19 @@ class Resource(Generic[T]):
 
     @property
     def api_version(self) -> str:
-        """``group/version``, as manifests spell it."""
+        """`group/version`, as in manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """Return the URL path of the collection, an object or its subresource.
 
         Args:
-            namespace: None for all namespaces (only of a collection), or for a kind without namespaces.
-            name: None for the collection.
-            subresource: As ``status``, ``binding``, ``resize``.
+            namespace: Namespace; None for a collection of all namespaces or for a cluster-scoped kind.
+            name: Name; None for the collection.
+            subresource: Subresource, such as `status`, `binding`, `resize`.
 
         Raises:
-            ValueError: A namespace for a kind that has none, or none for an object of a kind that has one.
+            ValueError: A cluster-scoped kind has a namespace, or an object of a namespaced kind has none.
         """
         if namespace and not self.namespaced:
             raise ValueError(f"{self.kind} has no namespace, but {namespace!r} was given")
@@ -52,7 +52,7 @@ class Resource(Generic[T]):
         return "/".join(part for part in parts if part)
 
     def viewed_as(self, view: type[V]) -> Resource[V]:
-        """Return the same kind, decoded into another shape."""
+        """Return this kind with another model."""
         return Resource(
             group=self.group,
             version=self.version,
@@ -63,7 +63,7 @@ class Resource(Generic[T]):
         )
 
     def untyped(self) -> Resource[wire.Manifest]:
-        """Return the same kind, decoded into plain dictionaries."""
+        """Return this kind with plain dictionaries as its model."""
         return self.viewed_as(wire.Manifest)
 
 
@@ -85,7 +85,7 @@ TOKEN_REVIEWS = Resource(
 )
 
 PODS_THAT_HOLD_RESOURCES = "status.phase!=Succeeded,status.phase!=Failed"
-"""Field selector of the pods to account for, whoever scheduled them. A pod that ends leaves it: reported as Deleted."""
+"""Field selector of pods that use resources, of all schedulers. A pod that ends leaves it, reported as Deleted."""
 
 PODS_THAT_ENDED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
-"""Field selector of the others. Together with a label selector of our own pods: how they ended."""
+"""Field selector of pods that ended, used with a label selector of Boathouse's pods."""

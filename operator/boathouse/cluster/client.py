@@ -1,4 +1,4 @@
-"""The API server's verbs, typed by kind. No retries here: see ``boathouse.cluster.retries``."""
+"""Client of the API server's verbs, typed by kind. For retries see `boathouse.cluster.retries`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAGE_LIMIT = 500
-"""Objects in a page of a LIST, as client-go's pager asks for."""
+"""Objects per page of a LIST, as in client-go's pager."""
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A part of a LIST, or the whole; all pages of one LIST have the same ``resource_version``."""
+    """A page of a LIST. All pages of one LIST have the same `resource_version`."""
 
     items: tuple[T, ...]
     resource_version: str
@@ -32,7 +32,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class PatchStyle(enum.Enum):
-    """How a patch is merged into the object: the content type that says so."""
+    """Strategy by which a patch is merged into the object, as a content type."""
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
@@ -40,10 +40,10 @@ class PatchStyle(enum.Enum):
 
 
 class ApiClient:
-    """A client of one API server, for one event loop.
+    """Client of one API server, for one event loop.
 
-    Every method raises ``errors.ApiError`` (or one of its kinds) when the server says no, ``errors.ConnectionLost``
-    when no whole answer came (the write may have been done), ``errors.DecodeError`` when the answer has another shape.
+    Every method raises `errors.ApiError` (or a subclass) for an error status, `errors.ConnectionLost` without a
+    complete response (the write may have been done), and `errors.DecodeError` if the response does not match the model.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ApiClient:
         limit: int = PAGE_LIMIT,
         continue_token: str = "",
     ) -> Page[T]:
-        """Return one page of the newest state; ``limit`` 0 returns all in one.
+        """Return one page of the newest state; with `limit` 0, everything.
 
         Raises:
             errors.Gone: The continue token has expired; list from the start.
@@ -125,16 +125,16 @@ class ApiClient:
         timeout_s: float = 290.0,
         idle_s: float = 90.0,
     ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
-        """Open a WATCH with bookmarks and give its lines as they come: one event each.
+        """Open a WATCH with bookmarks and yield its lines, each of which is an event.
 
         Args:
             resource: The kind.
-            namespace: None for all.
-            resource_version: Where to start: that of a LIST, an event or a bookmark.
+            namespace: Namespace; None for all.
+            resource_version: Start of the watch: that of a LIST, an event or a bookmark.
             labels: Label selector.
             fields: Field selector.
-            timeout_s: When the server should end the watch.
-            idle_s: A stream silent for longer is lost (bookmarks come about once a minute).
+            timeout_s: Time after which the server ends the watch.
+            idle_s: Time without data after which the connection is lost (bookmarks arrive about once a minute).
         """
         query = _selectors(labels, fields) | {
             "watch": "1",
@@ -154,12 +154,12 @@ class ApiClient:
         """Create an object from a dictionary or a Struct.
 
         Raises:
-            errors.AlreadyExists: The name is taken; by whom, a GET tells.
+            errors.AlreadyExists: The name is in use; GET the object to see by whom.
         """
         return _decode(await self._send("POST", resource.path(namespace), manifest, query=_dry(dry_run)), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
-        """Replace an object (PUT); with ``metadata.resourceVersion`` only if it is still that one.
+        """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
 
         Raises:
             errors.Conflict: The object has changed since.
@@ -182,11 +182,11 @@ class ApiClient:
         Args:
             resource: The kind.
             name: The object's name.
-            patch: What to merge; for ``APPLY`` the whole of what we own, with apiVersion and kind.
+            patch: The patch; for `APPLY` all fields that the operator owns, with apiVersion and kind.
             namespace: The object's namespace.
-            style: How to merge. Custom resources know no strategic merge.
-            subresource: As ``status`` or ``resize``.
-            force: With ``APPLY``: take over fields that others own.
+            style: Merge strategy. Custom resources do not support the strategic merge.
+            subresource: Subresource, such as `status` or `resize`.
+            force: With `APPLY`: take over fields of other owners.
         """
         query = {"fieldManager": self._field_manager}
         if style is PatchStyle.APPLY and force:
@@ -205,16 +205,16 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Merge ``status`` into an object's status.
+        """Merge `status` into an object's status.
 
         Raises:
-            errors.Conflict: ``resource_version`` or ``uid`` was given and is not the object's.
+            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
         precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
         body = {"status": status} | ({"metadata": precondition} if precondition else {})
         try:
             return await self.patch(resource, name, body, namespace, style=style, subresource="status")
-        except errors.Invalid as error:  # so the server says that a patch names another UID: an immutable field
+        except errors.Invalid as error:  # the server's response to a patch with another UID: metadata.uid is immutable
             if uid and "metadata.uid" in error.message:
                 raise errors.Conflict(error.status, error.reason, error.message) from error
             raise
@@ -229,11 +229,11 @@ class ApiClient:
         grace_period_s: int | None = None,
         propagation: str | None = None,
     ) -> None:
-        """Delete an object; with ``uid`` only if it is still that one.
+        """Delete an object. With `uid`, only the object with this UID is deleted.
 
         Raises:
-            errors.NotFound: It is gone already.
-            errors.Conflict: Another object has that name now.
+            errors.NotFound: The object does not exist.
+            errors.Conflict: The object of this name has another UID.
         """
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if uid:
@@ -247,7 +247,7 @@ class ApiClient:
     # Pods
 
     async def create_pod(self, namespace: str, manifest: Mapping[str, Any]) -> wire.PodView:
-        """Create a pod; with ``spec.nodeName`` in the manifest that binds it in the same write."""
+        """Create a pod. With `spec.nodeName` in the manifest, this write also binds it."""
         return await self.create(catalogue.PODS, manifest, namespace)
 
     async def bind(
@@ -262,8 +262,8 @@ class ApiClient:
         """Bind a pod to a node; the annotations and labels are merged into the pod's.
 
         Raises:
-            errors.Conflict: The pod is bound already, gated, being deleted, or another one (``uid``): GET it.
-            errors.NotFound: There is no such pod.
+            errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
+            errors.NotFound: The pod does not exist.
         """
         meta = written.WrittenMeta(
             name=name, namespace=namespace, uid=uid, labels=dict(labels or {}), annotations=dict(annotations or {})
@@ -275,16 +275,16 @@ class ApiClient:
     async def resize(
         self, namespace: str, name: str, resources: Mapping[str, Mapping[str, wire.Quantities]]
     ) -> wire.PodView:
-        """Change containers' ``requests`` and ``limits`` in place (PATCH pods/resize).
+        """Change containers' `requests` and `limits` in place (PATCH pods/resize).
 
         Args:
             namespace: The pod's namespace.
             name: The pod's name.
-            resources: Container name to ``{"requests": {...}, "limits": {...}}``.
+            resources: Container name to `{"requests": {...}, "limits": {...}}`.
 
         Raises:
             errors.Invalid: The QoS class would change, or a limit would be removed.
-            errors.Forbidden: A quota or a LimitRange refuses it.
+            errors.Forbidden: A quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
         patch = {"spec": {"containers": containers}}
@@ -292,17 +292,17 @@ class ApiClient:
             catalogue.PODS, name, patch, namespace, style=PatchStyle.STRATEGIC, subresource="resize"
         )
 
-    # Others
+    # Other kinds
 
     async def create_event(self, event: written.Event) -> None:
-        """Create an ``events.k8s.io/v1`` event in its own namespace; ``EventWriter`` does this for you."""
+        """Create an `events.k8s.io/v1` event in its own namespace. Use `EventWriter`, which also limits the rate."""
         await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
-        """Ask the API server whose token this is, and whether it is meant for ``audience``.
+        """Review a token for an audience.
 
         Returns:
-            The verdict. ``authenticated`` is False, too, when the token is for another audience.
+            The status. `authenticated` is also False if the token has another audience.
         """
         review = {
             "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
@@ -310,8 +310,8 @@ class ApiClient:
             "spec": {"token": token, "audiences": [audience]},
         }
         status = (await self.create(catalogue.TOKEN_REVIEWS, review)).status
-        if status.authenticated and audience not in status.audiences:  # an authenticator that knows no audiences
-            return written.TokenReviewStatus(error=f"the token is not meant for {audience}")
+        if status.authenticated and audience not in status.audiences:  # an authenticator without support for audiences
+            return written.TokenReviewStatus(error=f"the token's audience is not {audience}")
         return status
 
     async def _send(

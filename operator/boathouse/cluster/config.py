@@ -1,4 +1,4 @@
-"""Where the API server is and how we prove who we are: the pod's service account, or a kubeconfig file."""
+"""Address and credentials of the API server: the pod's service account, or a kubeconfig file."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from typing import Any
 from boathouse.cluster.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where Kubernetes puts a pod's token, CA and namespace."""
+"""Folder of a pod's token, CA and namespace."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConfig:
-    """How to reach an API server.
+    """Address and credentials of an API server.
 
     Attributes:
-        server: Base URL. ``http://`` is accepted as it stands (a proxy or a fake on this machine).
+        server: Base URL. `http://` is accepted, for a proxy or a fake on this machine.
         ca_pem: PEM of the authorities that may sign the server's certificate; None for the system's.
         token: A bearer token that never changes.
-        token_file: A file with the token, read again as it is rotated; wins over ``token``.
+        token_file: A file with the token, which is read again after its rotation; takes precedence over `token`.
         client_pem: PEM of a client certificate followed by its key.
-        tls_server_name: The name that the server's certificate is checked against; None for the URL's.
-        namespace: Our own namespace.
+        tls_server_name: Name to verify in the server's certificate; None for the URL's host.
+        namespace: The operator's namespace.
     """
 
     server: str
@@ -57,10 +57,10 @@ class ClusterConfig:
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
-    """Find the cluster: the kubeconfig given, else the pod's service account, else ``$KUBECONFIG``.
+    """Return the configuration: from the given kubeconfig, else the pod's service account, else `$KUBECONFIG`.
 
     Raises:
-        ConfigError: None of them can be used; the message says why and what to set.
+        ConfigError: None of them is usable; the message says why and what to set.
     """
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
@@ -74,7 +74,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
     """Return the configuration of the pod's service account.
 
     Raises:
-        ConfigError: The variables or files that Kubernetes gives a pod are absent.
+        ConfigError: The pod lacks the service account's variables or files.
     """
     try:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
@@ -94,8 +94,8 @@ def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
     """Read a kubeconfig's context: server, CA, and a token or a client certificate.
 
     Raises:
-        ConfigError: The file cannot be read, has no such context, or asks for something we do not do: exec plugins,
-            auth providers, passwords, or unverified TLS.
+        ConfigError: The file is unreadable, lacks the context, or uses something unsupported: exec plugins, auth
+            providers, passwords, or unverified TLS.
     """
     document = _read_yaml(path)
     wanted = context or document.get("current-context") or ""
@@ -116,7 +116,7 @@ def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml  # comes with Kopf; only kubeconfigs need it
+    import yaml  # a dependency of Kopf, needed only for kubeconfigs
 
     try:
         document = yaml.safe_load(path.read_text())
@@ -137,10 +137,14 @@ def _named(document: dict[str, Any], kind: str, name: str, path: Path) -> dict[s
 
 def _refuse_what_we_do_not_do(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> None:
     if cluster.get("insecure-skip-tls-verify"):
-        raise ConfigError(f"{path} asks for unverified TLS (insecure-skip-tls-verify): give certificate-authority")
+        raise ConfigError(
+            f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
+        )
     for field in ("exec", "auth-provider", "username"):
         if user.get(field):
-            raise ConfigError(f"{path} proves the user by {field!r}: give a token or a client certificate instead")
+            raise ConfigError(
+                f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
+            )
 
 
 def _material(entry: dict[str, Any], field: str, path: Path) -> str | None:
@@ -155,7 +159,7 @@ def _material(entry: dict[str, Any], field: str, path: Path) -> str | None:
 
 
 def _load_client_certificate(context: ssl.SSLContext, pem: str) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600; ssl loads certificates from files only
+    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600; ssl loads certificates only from files
         file.write(pem)
         file.flush()
         context.load_cert_chain(file.name)

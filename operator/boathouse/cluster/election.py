@@ -4,17 +4,18 @@
 
     WAITING ──lease free, or unchanged for its duration──▶ SETTLING ──settle_s──▶ LEADING
        ▲ ─────────────── PUT lost (409) ───────────────┘      │                      │
-                                                              └──── renewal late or lease taken ────▶ LOST (for ever)
+                                                              └──── renewal late or lease taken ────▶ LOST (final)
 
-* The epoch is ``leaseTransitions``. Unlike client-go it also grows when the same holder acquires again, so that what a
-  former life of this very process left on its way is old.
-* Nobody's clock is trusted: a lease has expired when *we* saw it unchanged for its duration, on our monotonic clock. A
-  leader counts from before it sent its last successful renewal. Times in the record are for people.
-* A lease cannot stop a process that stands still and then goes on: ``valid()`` is asked before every write, and the
+* The epoch is `leaseTransitions`. Unlike client-go it also grows when the same holder acquires the lease again, so
+  that requests in flight of a previous container of this pod have an old epoch.
+* No clock of another process is trusted: a lease has expired when this process observed it unchanged for its duration,
+  on its monotonic clock. A leader counts from before it sent its last successful renewal. Times in the Lease are only
+  informational.
+* A lease cannot stop a process that is paused and resumes. The process calls `valid()` before every write, and the
   chart's policy compares each write's epoch with the Lease on the server.
-* A refused write may be the policy's answer to an old epoch. The text of a refusal holds names that tenants choose, so
-  only the Lease itself says who leads: ``confirm()`` reads it.
-* Out of bounds: deleting the Lease object by hand while a leader stands still; the epoch begins anew then.
+* A refused write may be the policy's response to an old epoch. The text of a refusal contains names that tenants
+  choose, so only the Lease itself shows the leader: `confirm()` reads it.
+* Not supported: deleting the Lease object manually while a leader is paused, because the epoch then restarts.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Kubernetes' own defaults (component-base), in seconds.
+    """Times of leader election in seconds. The defaults are those of Kubernetes (component-base).
 
     Attributes:
-        duration_s: How long others leave an unchanged lease alone. The record holds whole seconds, rounded up.
-        renew_deadline_s: How long after its last renewal a leader may still write; must be below ``duration_s``.
-        retry_s: How often to try, waiting or leading.
-        settle_s: How long a new leader waits before its first write, for the API server's policies to see its epoch.
+        duration_s: Time after which an unchanged lease expires. The Lease has whole seconds, rounded up.
+        renew_deadline_s: Time after its last renewal in which a leader may write; less than `duration_s`.
+        retry_s: Interval of attempts to acquire or renew the lease.
+        settle_s: Delay of a new leader's first write, until the API server's policies have its epoch.
     """
 
     duration_s: float = 15.0
@@ -66,22 +67,22 @@ class Timing:
 
     @property
     def written_s(self) -> int:
-        """The duration as the record holds it."""
+        """Duration in the Lease, in whole seconds."""
         return math.ceil(self.duration_s)
 
 
 _TIMING = Timing()
 
 CONFIRM_DISTANCE_S = 1.0
-"""The least time between two reads by ``confirm``: tenants whose pods are refused cause no more than this."""
+"""Minimum time between two reads by `confirm`, since tenants can cause refused writes at any rate."""
 
 
 class LeaderElection:
-    """One candidate. `run` it, await `acquired`, ask `valid` before every write.
+    """A candidate. Start `run`, await `acquired`, and call `valid` before every write.
 
     Attributes:
-        epoch: The epoch of our leadership; None while we do not lead.
-        in_doubt: Whether a refused write raised the question who leads, and the Lease could not be read since.
+        epoch: Epoch of this process's leadership, or None.
+        in_doubt: Whether a write was refused and the Lease could not be read since.
     """
 
     def __init__(
@@ -101,16 +102,16 @@ class LeaderElection:
         """Prepare a candidate.
 
         Args:
-            client: Speaks to the API server.
+            client: Client of the API server.
             namespace: The lease's namespace.
-            identity: Who we are. A candidate of the same identity takes the lease over at once, so no two processes
-                that may run at the same time can have the same: the pod's name is right.
-            on_lost: Called once, with the reason, when leadership is lost: end the process.
+            identity: Identity of this process, unique among running processes, such as the pod's name: a candidate
+                takes over a lease of its own identity at once.
+            on_lost: Called once, with the reason, when leadership is lost. Must end the process.
             name: The lease's name.
             timing: The lease's times.
-            monotonic: The clock that everything is judged by; must go on while the process stands still.
-            now: The clock of the record's times.
-            sleep: How to wait.
+            monotonic: Clock of all decisions; must advance while the process is paused.
+            now: Clock of the times in the Lease.
+            sleep: Sleeps for a number of seconds.
             jitter: Keeps candidates from trying in step.
         """
         self.epoch: int | None = None
@@ -133,10 +134,10 @@ class LeaderElection:
         self._lost = False
         self._confirmation: asyncio.Task[str | None] | None = None
         self._confirmed_at = -math.inf
-        self._writing = asyncio.Lock()  # else a release would meet an acquisition or a renewal on its way
+        self._writing = asyncio.Lock()  # a release must not overlap with an acquisition or a renewal in flight
 
     def valid(self) -> bool:
-        """Say whether we lead at this very moment; ask before every write."""
+        """Return whether this process is the leader now; call it before every write."""
         return (
             self._leading.is_set()
             and not self._lost
@@ -144,7 +145,7 @@ class LeaderElection:
         )
 
     async def confirm(self) -> str | None:
-        """Read the Lease after a refused write; return who leads now, or None while we do.
+        """Read the Lease after a refused write; return the current leader, or None if it is this process.
 
         Concurrent callers share one read. It begins after their call, and reads begin at most once in
         `CONFIRM_DISTANCE_S`. While the Lease cannot be read this waits, `in_doubt`, until a read or a renewal
@@ -155,13 +156,13 @@ class LeaderElection:
         return await asyncio.shield(self._confirmation)
 
     async def acquired(self) -> int:
-        """Wait until we lead and have settled; return the epoch."""
+        """Wait until this process leads and has settled; return the epoch."""
         await self._leading.wait()
         assert self.epoch is not None
         return self.epoch
 
     async def run(self) -> None:
-        """Wait for the lease, hold it, and return when it is lost (after ``on_lost``); once released, it only waits."""
+        """Acquire and renew the lease; return when it is lost (after `on_lost`). After a release, only wait."""
         while not await self._tried_to_acquire():
             await self._sleep(self._timing.retry_s * self._jitter.uniform(1.0, 1.2))
         log.info("became leader with epoch %s as %s", self.epoch, self._identity)
@@ -177,13 +178,13 @@ class LeaderElection:
         self._on_lost(reason)
 
     async def release(self) -> None:
-        """Give the lease away, if we hold it, so that the next leader need not wait. Stop writing before."""
+        """Release the lease if this process holds it, so that a standby takes over at once. Stop writing before."""
         if self._lost:
             return
         self._lost = True
         try:
             async with asyncio.timeout(self._timing.retry_s):
-                await self._writing.acquire()  # and kept: nothing is taken or renewed after this
+                await self._writing.acquire()  # never released: no acquisition or renewal may follow
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
                     renewed = written.micro_time(self._now())
@@ -192,14 +193,14 @@ class LeaderElection:
         except (errors.ClusterError, TimeoutError) as error:
             log.warning("the lease was not released, the next leader waits %s s: %s", self._timing.written_s, error)
 
-    # Waiting
+    # Standby
 
     async def _tried_to_acquire(self) -> bool:
         try:
             async with asyncio.timeout(self._timing.renew_deadline_s), self._writing:
                 return await self._acquire()
         except errors.Conflict:
-            return False  # another candidate was faster; its record is seen next time
+            return False  # another candidate was faster; the next read returns its record
         except (errors.ClusterError, TimeoutError) as error:
             log.warning("cannot try for lease %s/%s: %s", self._namespace, self._name, error or "no answer in time")
             return False
@@ -256,7 +257,7 @@ class LeaderElection:
                     log.warning("the lease was not renewed: %s", error or "no answer in time")
 
     async def _renew(self) -> str | None:
-        """Renew once; return who took the lease when it is not ours any more."""
+        """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
         spec = structs.replace(self._lease.spec, renew_time=written.micro_time(self._now()))
@@ -266,14 +267,14 @@ class LeaderElection:
             lease = await self._read()
             if lease is None or not self._is_ours(lease):
                 return _other_holder(lease)
-            self._lease = lease  # still ours: someone changed its metadata, or our own last answer was lost
+            self._lease = lease  # still this process's lease: its metadata changed, or the last response was lost
             return None
         self._renewed_at = sent_at
         return None
 
     async def _confirm(self) -> str | None:
         await self._sleep(max(0.0, self._confirmed_at + CONFIRM_DISTANCE_S - self._monotonic()))
-        self._confirmation = None  # the answer to a question that is asked from here on is a later read
+        self._confirmation = None  # callers from here on need a later read
         asked_at = self._monotonic()
         while self.valid():
             self._confirmed_at = self._monotonic()
@@ -287,7 +288,7 @@ class LeaderElection:
                 self.in_doubt = False
                 return None if lease is not None and self._is_ours(lease) else _other_holder(lease)
             await self._sleep(self._timing.retry_s)
-            if self._renewed_at > asked_at:  # a renewal proves as much as a read
+            if self._renewed_at > asked_at:  # a renewal proves the leadership like a read
                 self.in_doubt = False
                 return None
         return "the lease could not be renewed in time"

@@ -1,4 +1,4 @@
-"""What wraps objects on the wire: lists, watch events, error statuses."""
+"""Models of the API's envelopes of objects: lists, watch events, error statuses."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from boathouse.cluster.wire import View
 T = TypeVar("T")
 
 MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding of JSON raises for bytes that are not JSON, or have another shape."""
+"""Exceptions of decoding bytes that are not JSON or do not match the model."""
 
 
 class ListMeta(View, frozen=True, kw_only=True):
-    """``continue_`` is the token of the next page."""
+    """`metav1.ListMeta`; `continue_` is the token of the next page."""
 
     resource_version: str = ""
     continue_: str = field(default="", name="continue")
 
 
 class ListBody(View, Generic[T], frozen=True, kw_only=True):
-    """The answer to a LIST."""
+    """Response to a LIST."""
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
@@ -36,20 +36,20 @@ class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
 
 
 class RawWatchEvent(View, frozen=True, kw_only=True):
-    """A line whose object is decoded later: a bookmark or an ERROR."""
+    """A line of a WATCH whose object is decoded later: a bookmark or an ERROR."""
 
     type: str
     object: Raw
 
 
 class StatusDetails(View, frozen=True, kw_only=True):
-    """Details of a ``Status``."""
+    """Details of a `Status`."""
 
     retry_after_seconds: int = 0
 
 
 class Status(View, frozen=True, kw_only=True):
-    """``metav1.Status``, the body of every error."""
+    """`metav1.Status`, the body of every error."""
 
     status: str = ""
     reason: str = ""
@@ -59,7 +59,7 @@ class Status(View, frozen=True, kw_only=True):
 
 
 class Identity(View, frozen=True, kw_only=True):
-    """Which object it is, in which state: the least that a comparison needs."""
+    """Identity and resourceVersion of an object, for comparisons."""
 
     name: str = ""
     namespace: str = ""
@@ -68,11 +68,11 @@ class Identity(View, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` for what has no namespace."""
+        """`namespace/name`, or `name` for cluster-scoped objects."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class Identified(View, frozen=True, kw_only=True):
-    """Any object, read for its identity only."""
+    """An object of any kind, decoded only for its identity."""
 
     metadata: Identity = Identity()

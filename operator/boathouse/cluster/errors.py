@@ -1,22 +1,22 @@
 # ruff: noqa: N818 - the names are Kubernetes' own reasons
-"""What can go wrong between us and the API server. Converted once, in ``boathouse.cluster.client``.
+"""Errors of requests to the API server, which `boathouse.cluster.transport` and `client` raise.
 
 ::
 
     ClusterError
-    ├── ConfigError              no usable way to an API server: says what to set
-    ├── ConnectionLost           no answer, or half of one; ``maybe_done`` tells whether the server may have acted
-    ├── DecodeError              an answer that is not what its type promises
-    └── ApiError                 the server answered with an error status
+    ├── ConfigError              no usable configuration of a cluster; the message says what to set
+    ├── ConnectionLost           no complete response; `maybe_done`: whether the server may have acted
+    ├── DecodeError              a response that does not match its model
+    └── ApiError                 a response with an error status
         ├── Unauthorized         401
         ├── Forbidden            403, also an exceeded quota
         ├── NotFound             404
-        ├── Conflict             409, also a bind of a pod that is bound, gated, deleting or another one
+        ├── Conflict             409, also a bind of a pod that is bound, gated, deleted or has another UID
         │   └── AlreadyExists    409 with that reason
         ├── Gone                 410, a resourceVersion or continue token that is too old
-        ├── Invalid              422, also a refusal by an admission policy that names no reason
+        ├── Invalid              422, also a rejection by an admission policy without a reason
         ├── TooManyRequests      429
-        └── ServerError          5xx; the write may still have been done (``504``, or an error after the commit)
+        └── ServerError          5xx; the write may still have been done (`504`, or an error after the commit)
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class ClusterError(Exception):
-    """Whatever keeps us from the API server's answer."""
+    """A request to the API server failed."""
 
 
 class ConfigError(ClusterError):
@@ -49,10 +49,10 @@ class ConfigError(ClusterError):
 
 
 class ConnectionLost(ClusterError):
-    """The connection failed before a whole answer came.
+    """The connection failed before a complete response.
 
     Attributes:
-        maybe_done: False when nothing of the request was sent, because there was no connection.
+        maybe_done: Whether the server may have received the request; False without a connection.
     """
 
     def __init__(self, message: str, *, maybe_done: bool = True) -> None:
@@ -61,17 +61,17 @@ class ConnectionLost(ClusterError):
 
 
 class DecodeError(ClusterError):
-    """The server's answer does not have the shape of its type."""
+    """The server's response does not match its model."""
 
 
 class ApiError(ClusterError):
-    """The API server answered with an error status.
+    """The API server responded with an error status.
 
     Attributes:
         status: The HTTP status.
-        reason: ``Status.reason``, CamelCase; empty when the answer was no ``Status``.
-        message: ``Status.message``, or the first bytes of the body.
-        retry_after_s: When the server asks to be tried again, in seconds from the answer; None when it does not say.
+        reason: `Status.reason`, CamelCase; empty if the response is not a `Status`.
+        message: `Status.message`, or the first bytes of the body.
+        retry_after_s: Retry-After in seconds from the response, or None.
     """
 
     def __init__(self, status: int, reason: str, message: str, retry_after_s: float | None = None) -> None:
@@ -83,23 +83,23 @@ class ApiError(ClusterError):
 
 
 class Unauthorized(ApiError):
-    """The token or certificate is not accepted."""
+    """The token or certificate was rejected."""
 
 
 class Forbidden(ApiError):
-    """RBAC, an admission policy with that reason, or a quota says no."""
+    """RBAC, an admission policy with that reason, or a quota rejected the request."""
 
 
 class NotFound(ApiError):
-    """No such object, or no such kind."""
+    """The object or the kind does not exist."""
 
 
 class Conflict(ApiError):
-    """A precondition failed: read again and decide again."""
+    """A precondition failed: read the object and decide again."""
 
 
 class AlreadyExists(Conflict):
-    """An object of that name exists; it need not be ours."""
+    """An object of that name exists, of any owner."""
 
 
 class Gone(ApiError):
@@ -107,15 +107,15 @@ class Gone(ApiError):
 
 
 class Invalid(ApiError):
-    """Validation or an admission policy refused the object; the same request will be refused again."""
+    """Validation or an admission policy rejected the object, and would reject the same request again."""
 
 
 class TooManyRequests(ApiError):
-    """The server sheds load; nothing was done."""
+    """The server limits the rate of requests; nothing was done."""
 
 
 class ServerError(ApiError):
-    """The server failed; a write may have been done all the same."""
+    """The server failed; a write may have been done."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {
@@ -131,7 +131,7 @@ _FIRST_SERVER_ERROR = 500
 
 
 def from_status(status: int, reason: str, message: str, retry_after_s: float | None = None) -> ApiError:
-    """Return the error for an HTTP status and a ``Status.reason``."""
+    """Return the error for an HTTP status and a `Status.reason`."""
     kind = _BY_STATUS.get(status, ServerError if status >= _FIRST_SERVER_ERROR else ApiError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists

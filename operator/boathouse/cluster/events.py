@@ -1,8 +1,8 @@
-"""Writes ``events.k8s.io/v1`` events for people, in the background, and never at the cost of the work.
+"""Write `events.k8s.io/v1` events in the background, with limits for each object and namespace.
 
-Of the same note about the same object and reason, at most one write a minute: repetitions in between are counted, and
-the next one that falls due carries their number as the event's series. A full queue drops the new event and counts it,
-and so does a namespace that had more than its share: the events of one do not keep those of others from being written.
+The same note about an object with the same reason is written at most once a minute. The next write after that has the
+number of repetitions as the event's series. A new event is dropped and counted if the queue is full or its namespace
+exceeds its rate, so that one namespace cannot block the events of others.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NOTE_BYTES = 1024
-"""The longest note that the API server takes."""
+"""Maximum length of a note in the API."""
 
 _REMEMBERED = 8192
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
 
 
 class EventSink(Protocol):
-    """What writers of events need: `EventWriter` is one, a list in a test another."""
+    """Interface for publishing events, which `EventWriter` implements."""
 
     def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
-        """Tell people of something."""
+        """Publish an event."""
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -49,11 +49,11 @@ class Stats:
     """Counters since the start.
 
     Attributes:
-        written: Writes that the API server took.
+        written: Successful writes.
         suppressed: Repetitions within a minute.
-        dropped: Events for which the queue had no room.
-        limited: Events of namespaces that had used up their share.
-        failed: Writes that failed for good.
+        dropped: Events that were dropped because the queue was full.
+        limited: Events that were dropped because their namespace exceeded its rate.
+        failed: Writes that failed after all retries.
     """
 
     written: int = 0
@@ -65,7 +65,7 @@ class Stats:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _LastEvent:
-    """What was last written about an object for a reason."""
+    """Last event that was written about an object with a reason."""
 
     name: str
     note: str
@@ -89,7 +89,7 @@ def reference(
 
 
 class EventWriter:
-    """Write events in the background; `run` it in a task.
+    """Writes events in the background; start `run` in a task.
 
     Attributes:
         stats: Counters for metrics.
@@ -112,16 +112,16 @@ class EventWriter:
         """Prepare.
 
         Args:
-            client: Speaks to the API server.
-            controller: ``reportingController``, as ``boathouse.dev/scheduler``.
-            instance: ``reportingInstance``: the pod's name.
-            window_s: How long a repeated note is only counted.
-            queue_size: How many writes may wait.
-            writers: How many writes are on their way at once.
-            rate_per_s: How many events of a namespace are written in a second; of a quiet one, 50 times that at once.
-            monotonic: The clock of the window.
-            now: The clock of the events' times.
-            sleep: How to wait between attempts.
+            client: Client of the API server.
+            controller: `reportingController`, such as `boathouse.dev/scheduler`.
+            instance: `reportingInstance`: the pod's name.
+            window_s: Time in which a repeated note is only counted.
+            queue_size: Maximum of queued writes.
+            writers: Maximum of writes in flight.
+            rate_per_s: Events of a namespace per second, with a burst of 50 times that.
+            monotonic: Clock of the window.
+            now: Clock of the events' times.
+            sleep: Sleeps between retries.
         """
         self.stats = Stats()
         self._client = client
@@ -140,14 +140,14 @@ class EventWriter:
     def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
-        """Tell people of something; returns at once.
+        """Queue an event; returns at once.
 
         Args:
-            about: The object; events live in its namespace (``default`` for one without).
-            type_: ``Normal`` or ``Warning``.
-            reason: Why, CamelCase, for machines: ``Scheduled``, ``FailedScheduling``.
-            action: What was done, CamelCase: ``Binding``, ``Scheduling``.
-            note: What happened, for people; cut at 1,024 bytes.
+            about: The object. The event is in its namespace (`default` for cluster-scoped objects).
+            type_: `Normal` or `Warning`.
+            reason: CamelCase reason, such as `Scheduled` or `FailedScheduling`.
+            action: CamelCase action, such as `Binding` or `Scheduling`.
+            note: Message, cut at 1,024 bytes.
         """
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
@@ -172,18 +172,18 @@ class EventWriter:
             )
 
     async def run(self) -> None:
-        """Write what is recorded, until cancelled."""
+        """Write queued events until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._writers):
                 group.create_task(loops.Loop("events", self._write_next).run())
 
     async def drain(self, timeout_s: float) -> None:
-        """Wait until all that was recorded is written, but not longer than ``timeout_s``."""
+        """Wait until all queued events are written, at most `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._queue.join()
         except TimeoutError:
-            log.warning("%d events were not written in %s s", self._queue.qsize(), timeout_s)
+            log.warning("%d events were not written within %s s", self._queue.qsize(), timeout_s)
 
     def _enqueue(self, key: tuple[str, str], last: _LastEvent, write: Callable[[], Awaitable[object]]) -> None:
         try:
@@ -201,7 +201,7 @@ class EventWriter:
         try:
             await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
             self.stats.written += 1
-        except errors.AlreadyExists:  # an attempt that seemed lost had been written; names are not used twice
+        except errors.AlreadyExists:  # an earlier attempt had succeeded; names are unique
             self.stats.written += 1
         except Exception as error:
             self.stats.failed += 1
@@ -213,7 +213,7 @@ class EventWriter:
         patch = {"series": {"count": last.count, "lastObservedTime": event.event_time}}
         try:
             await self._client.patch(catalogue.EVENTS, last.name, patch, event.metadata.namespace)
-        except errors.NotFound:  # events live for an hour
+        except errors.NotFound:  # events expire after an hour
             last.name, last.count = event.metadata.name, 1
             await self._client.create_event(event)
 
@@ -221,7 +221,7 @@ class EventWriter:
         self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
     ) -> written_objects.Event:
         moment = written_objects.micro_time(self._now())
-        name = f"{about.name[:236]}.{next(self._numbers):x}"  # as client-go names them; also new after a restart
+        name = f"{about.name[:236]}.{next(self._numbers):x}"  # named as in client-go; also unique after a restart
         meta = written_objects.WrittenMeta(name=name, namespace=about.namespace or "default")
         return written_objects.Event(
             api_version=catalogue.EVENTS.api_version,

@@ -1,4 +1,4 @@
-"""Informers: a local copy of a selection of objects, and every change to it, told once and in order."""
+"""Informers: a local copy of selected objects, with a callback for each change, once and in order."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _BACKOFF = retries.Backoff(base_s=0.5, cap_s=10.0)
 
 
 class Informer(Generic[T]):
-    """A copy of the objects of one kind, in some namespaces or all, that match the selectors.
+    """Local copy of the objects of one kind that match the selectors, in some or all namespaces.
 
     Attributes:
-        synced: Set once the first list has gone through the callback.
+        synced: Set when the callback has handled the first list.
     """
 
     def __init__(
@@ -48,20 +48,20 @@ class Informer(Generic[T]):
         """Prepare; `run` starts.
 
         Args:
-            client: Speaks to the API server.
-            resource: The kind; its view must have ``metadata``.
-            on_change: Called for each change, in order, after the store has it.
-            namespaces: Empty for all.
+            client: Client of the API server.
+            resource: The kind; its model must have `metadata`.
+            on_change: Called for each change, in order, after the update of the store.
+            namespaces: Namespaces; empty for all.
             labels: Label selector.
             fields: Field selector; an object that leaves it is reported as Deleted.
-            transform: Called with each decoded object; what it returns is stored, so that memory need not depend on
-                what others write. It must not raise, and must keep the object's identity.
-            aside: Where objects go that cannot be decoded, or that `on_change` raises for.
-            timing: When to renew a watch and when to give it up.
-            backoff: How long to wait after failures.
+            transform: Called with each decoded object. Its result is stored, which limits the memory of an object. It
+                must keep the object's identity and must not raise.
+            aside: Sets objects aside that cannot be decoded, or for which `on_change` raises.
+            timing: Timeouts of watches.
+            backoff: Delays after failures.
             jitter: Spreads watches and retries.
             monotonic: The clock.
-            sleep: How to wait.
+            sleep: Sleeps for a number of seconds.
         """
         self.synced = asyncio.Event()
         self._resource = resource
@@ -90,11 +90,11 @@ class Informer(Generic[T]):
 
     @property
     def objects(self) -> Mapping[str, T]:
-        """What we know, by ``namespace/name``; changes only between awaits."""
+        """Known objects by `namespace/name`, which change only between awaits."""
         return self._objects
 
     def get(self, key: str) -> T | None:
-        """Return the object of that ``namespace/name``."""
+        """Return the object with this `namespace/name`, or None."""
         return self._objects.get(key)
 
     async def run(self) -> None:
@@ -107,20 +107,20 @@ class Informer(Generic[T]):
             self.synced.set()
 
     def freshness_s(self) -> float:
-        """How long ago we last heard of the server (an event, a bookmark, a list); infinite before the first list.
+        """Return the seconds since the last message (event, bookmark, list); infinite before the first list.
 
-        Bookmarks come about once a minute: more than two minutes are a sign of illness.
+        Bookmarks arrive about once a minute, so more than two minutes indicate a broken watch.
         """
         return self._monotonic() - min(one.fresh_at for one in self._reflectors)
 
     @property
     def lag_s(self) -> float:
-        """How long the last batch of events took from its arrival until the callback had it all."""
+        """Time from the arrival of the last batch of events until the callback had handled it."""
         return max(one.lag_s for one in self._reflectors)
 
     @property
     def stats(self) -> reflector.Stats:
-        """The counters of all namespaces together."""
+        """Total counters of all namespaces."""
         every = [one.stats for one in self._reflectors]
         return reflector.Stats(
             events=sum(s.events for s in every),
@@ -132,13 +132,13 @@ class Informer(Generic[T]):
         )
 
     async def compare(self, *, settle_s: float = 2.0) -> store.Drift:
-        """LIST and compare with the store at equal resourceVersion.
+        """LIST and compare with the store at an equal resourceVersion.
 
-        What differs is compared again with another LIST after ``settle_s``, because the stream may just have been
-        behind; only what differs both times, and did not move here in between, is drift.
+        Objects that differ are compared with another LIST after `settle_s`, because the watch may have been behind.
+        Only objects that differ both times, and did not change in the store in between, are drift.
 
         Raises:
-            errors.ApiError, errors.ConnectionLost: The LIST failed; says nothing about the store.
+            errors.ApiError, errors.ConnectionLost: The LIST failed, so nothing was compared.
         """
         first = await self._differences()
         if not first:
@@ -153,7 +153,7 @@ class Informer(Generic[T]):
         )
 
     async def _differences(self) -> set[tuple[str, str, str]]:
-        """Return the kind of difference, the key, and the state in which we know that object."""
+        """Return for each difference its kind, the key, and the version of the object in the store."""
         found: set[tuple[str, str, str]] = set()
         for one in self._reflectors:
             drift = await one.differences()

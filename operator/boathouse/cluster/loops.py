@@ -1,7 +1,6 @@
 """Loops that run until cancelled: a round that fails is logged, counted and retried.
 
-A round that keeps failing for another reason than the API server ends its loop, because a broken invariant must not run
-on for ever.
+Repeated failures that the API server did not cause end the loop, because a broken invariant must not persist.
 """
 
 from __future__ import annotations
@@ -21,29 +20,29 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FAILURES: collections.Counter[str] = collections.Counter()
-"""How many rounds of this process's loops failed, by the loop's name; each loop is present from its start."""
+"""Failed rounds of this process's loops by name; each loop has an entry from its start."""
 
 _BACKOFF = retries.Backoff(base_s=0.1, cap_s=30.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """How many failures within how many seconds end a loop."""
+    """Number of failures within a number of seconds that ends a loop."""
 
     failures: int = 10
     within_s: float = 600.0
 
 
 class Loop:
-    """Runs rounds that concern no single object.
+    """Repeats work that concerns no single object.
 
     Args:
         name: The loop's name in logs and metrics.
-        round_: Does one round; may be a plain function or a coroutine function.
-        every_s: How long to wait before each round.
-        first_s: How long to wait before the first round; None for `every_s`.
-        limit: When failures end the loop. Errors of the API server do not count.
-        sleep: How to wait.
+        round_: Runs one round; a plain function or a coroutine function.
+        every_s: Delay before each round.
+        first_s: Delay before the first round; None: `every_s`.
+        limit: Failures that end the loop. Errors of the API server do not count.
+        sleep: Sleeps for a number of seconds.
         monotonic: The clock.
     """
 
@@ -72,7 +71,7 @@ class Loop:
         """Run rounds until cancelled.
 
         Raises:
-            Exception: What the last of too many failed rounds raised.
+            Exception: The error of the last round, after too many failures.
         """
         wait_s, failures = self._first_s, 0
         while True:

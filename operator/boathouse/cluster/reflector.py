@@ -1,4 +1,4 @@
-"""Keeps one store equal to one LIST and WATCH of the API server."""
+"""Keep one store equal to one LIST and WATCH of the API server."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ log = logging.getLogger(__name__)
 _LEAST_PAGE = 25
 _ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
-"""A watch that ends sooner than this without a word is a failure (client-go's "very short watch")."""
+"""A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
 
 
 class OnChange(Protocol[T]):
-    """Called for each change, in the stream's order; must not block. What it raises sets the object aside."""
+    """Handles each change, in the stream's order. Must not block; an exception sets the object aside."""
 
     def __call__(self, change: store.Change[T], /) -> None:
-        """Take the change in."""
+        """Handle a change."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """When to renew a watch and when to give it up, in seconds."""
+    """Timeouts of watches in seconds."""
 
     watch_s: float = 290.0
     watch_jitter_s: float = 30.0
@@ -52,12 +52,12 @@ class Stats:
     """Counters since the start, for metrics.
 
     Attributes:
-        events: Lines that told of an object.
-        stale: Those of them that told nothing new.
-        bookmarks: Lines that told the revision only.
-        lists: LISTs that were read to the end.
-        failures: LISTs and watches that broke, of whatever cause.
-        last_error: Of the last failure; empty when none or since mended.
+        events: Lines with an object.
+        stale: Events that changed nothing.
+        bookmarks: Lines with only a revision.
+        lists: LISTs that were read completely.
+        failures: LISTs and watches that failed.
+        last_error: Error of the last failure; empty without a failure since the last success.
     """
 
     events: int = 0
@@ -70,7 +70,7 @@ class Stats:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which objects: a namespace or all (None), and selectors as the API spells them."""
+    """Selection of objects: a namespace or all (None), and selectors in the API's syntax."""
 
     namespace: str | None = None
     labels: str = ""
@@ -78,12 +78,12 @@ class Selection:
 
 
 class Reflector(Generic[T]):
-    """Lists, then watches; lists again whenever it cannot be sure that it missed nothing.
+    """Lists, then watches; lists again whenever it may have missed an event.
 
-    A watch that the server ends in good order goes on where it stopped. Everything else (410, an ERROR line, a broken
-    or silent connection, half a line) leads to a new LIST, whose difference is reported as changes.
+    A watch that the server closes regularly continues from its last revision. Any other end (410, an ERROR line, a
+    broken or silent connection, an incomplete line) leads to a new LIST, whose differences are reported as changes.
 
-    An object that cannot be decoded is set aside: a stand-in takes its place in the store.
+    An object that cannot be decoded is set aside; the store has a stand-in for it.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Reflector(Generic[T]):
         self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.view)
 
     async def run(self) -> None:
-        """Follow the server for ever. Only cancellation ends it."""
+        """Follow the server until cancelled."""
         while True:
             try:
                 await self._list()
@@ -132,7 +132,7 @@ class Reflector(Generic[T]):
                 await self._pause(error)
 
     async def differences(self) -> store.Drift:
-        """LIST, and compare with the store at that revision; the list is read for the objects' identities only."""
+        """LIST only the objects' identities, and compare them with the store at that revision."""
         identities = self._resource.viewed_as(envelope.Identified)
         listed: dict[str, tuple[str, int]] = {}
         page = await self._page(identities, "")
@@ -168,7 +168,7 @@ class Reflector(Generic[T]):
         self.synced.set()
 
     async def _readable_page(self, token: str) -> Page[T]:
-        """Read a page; object by object, with stand-ins, where it cannot be decoded and transformed as a whole."""
+        """Read a page. If it cannot be decoded as a whole, decode object by object, with stand-ins."""
         try:
             page = await self._page(self._resource, token)
             return msgspec.structs.replace(page, items=tuple(map(self._transformed, page.items)))
@@ -189,21 +189,21 @@ class Reflector(Generic[T]):
             return self._stand_in(raw, error)
 
     def _transformed(self, new: T) -> T:
-        """Return what is stored of an object.
+        """Return the transformed object for the store.
 
         Raises:
             errors.DecodeError: Its resourceVersion is not a number.
-            Exception: What the transform raises.
+            Exception: An error of the transform.
         """
         stored = new if self._transform is None else self._transform(new)
         _revision(stored.metadata.resource_version)
         return stored
 
     def _stand_in(self, raw: msgspec.Raw, error: Exception) -> T:
-        """Set an object aside; the stand-in is not transformed if the transform rejects it as well.
+        """Set an object aside; returns its stand-in, which is not transformed if the transform rejects it.
 
         Raises:
-            errors.DecodeError: Not even its identity can be read.
+            errors.DecodeError: The object's identity is unreadable.
         """
         stand_in: T = standins.of(self._resource.view, raw)
         reason = boundary.Reason.DECODING if isinstance(error, envelope.MALFORMED) else boundary.Reason.STORING
@@ -213,7 +213,7 @@ class Reflector(Generic[T]):
         return stand_in
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
-        """Read a page: after each failure one half as long, because a server under load may never answer a long one."""
+        """Read a page. Halves its size after each failure, because a loaded server may not complete a long one."""
         chosen = self._selection
         return await self._client.list_page(
             resource,
@@ -273,7 +273,7 @@ class Reflector(Generic[T]):
         return changes
 
     def _other_line(self, line: bytes, cause: Exception | None) -> tuple[store.Change[T], ...]:
-        """Take in what is no readable object: a bookmark, whose object may be hollow, or an error.
+        """Handle a line without a readable object: a bookmark, whose object may be incomplete, or an error.
 
         Raises:
             errors.ClusterError: The line is an error, or does not identify its object.
@@ -291,7 +291,7 @@ class Reflector(Generic[T]):
             case event_type if event_type in _ABOUT_OBJECTS and cause is not None:
                 return self._put(event_type, self._stand_in(event.object, cause))
             case _:
-                raise errors.DecodeError(f"a {event.type} event we cannot read: {cause}; {line[:200]!r}")
+                raise errors.DecodeError(f"an unreadable {event.type} event: {cause}; {line[:200]!r}")
 
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
@@ -303,7 +303,7 @@ def _revision(resource_version: str) -> int:
     try:
         return int(resource_version)
     except ValueError as error:
-        raise errors.DecodeError(f"a resourceVersion that is no number: {resource_version!r}") from error
+        raise errors.DecodeError(f"the resourceVersion is not a number: {resource_version!r}") from error
 
 
 def _decoded(line: bytes | msgspec.Raw, shape: type[V]) -> V:

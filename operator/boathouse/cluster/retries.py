@@ -1,4 +1,4 @@
-"""Backoff with jitter, and a helper that tries a call again where that is safe."""
+"""Backoff with jitter, and a helper that retries a call if that is safe."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ log = logging.getLogger(__name__)
 
 
 class Jitter(Protocol):
-    """Where the randomness comes from: ``random.Random`` is one."""
+    """Source of random numbers; `random.Random` implements it."""
 
     def uniform(self, a: float, b: float, /) -> float:
-        """Return a number between the two."""
+        """Return a random number between two numbers."""
 
 
 JITTER: Jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
-"""The process's own randomness for delays."""
+"""The process's source of random numbers for delays."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Backoff:
-    """Growing delays: ``base_s``, times ``factor`` each time, at most ``cap_s``, each times a random 0.5 to 1."""
+    """Exponential delays: `base_s`, multiplied by `factor` each time, at most `cap_s`, times a random 0.5 to 1."""
 
     base_s: float = 0.2
     factor: float = 2.0
@@ -39,27 +39,27 @@ class Backoff:
     attempts: int = 6
 
     def delay_s(self, failures: int, jitter: Jitter, *, at_least_s: float | None = None) -> float:
-        """Return how long to wait after the ``failures``-th failure in a row (from 1).
+        """Return the delay after a number of consecutive failures.
 
         Args:
-            failures: How many there were.
-            jitter: Where the randomness comes from.
-            at_least_s: What the server asked for (Retry-After); the delay is this and up to a tenth more.
+            failures: Number of consecutive failures, from 1.
+            jitter: Source of random numbers.
+            at_least_s: Retry-After of the server; the delay is this and up to a tenth more.
         """
         wanted_s = min(self.cap_s, self.base_s * self.factor ** min(failures - 1, 30)) * jitter.uniform(0.5, 1.0)
         return max(wanted_s, (at_least_s or 0.0) * jitter.uniform(1.0, 1.1))
 
 
 def is_worth_retrying(error: errors.ClusterError, *, idempotent: bool) -> bool:
-    """Say whether the same request may succeed, and do no harm, when it is sent again.
+    """Return whether a retry of the request may succeed and is safe.
 
     Args:
-        error: What the request ended with.
-        idempotent: Whether a request that was done already may be done again. Without it only what was surely not done
-            is worth it: 429, 401, and a connection that was refused.
+        error: Error of the request.
+        idempotent: Whether the request may be done twice. Otherwise only requests that were certainly not done are
+            retried: after 429, 401, and a refused connection.
     """
     match error:
-        case errors.TooManyRequests() | errors.Unauthorized():  # the token's file is read again
+        case errors.TooManyRequests() | errors.Unauthorized():  # the retry reads the token's file again
             return True
         case errors.ConnectionLost():
             return idempotent or not error.maybe_done
@@ -78,15 +78,15 @@ async def retrying(
     jitter: Jitter = JITTER,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call until it succeeds, fails for good, or ``backoff.attempts`` are used up; Retry-After is honoured.
+    """Call until success, a permanent error, or `backoff.attempts` failures. Respects Retry-After.
 
     Args:
-        call: Makes the request; called anew for each attempt.
+        call: Sends the request; called for each attempt.
         idempotent: See `is_worth_retrying`.
-        conflicts: Also try again after 409; only for a call that reads the object anew each time.
-        backoff: How long to wait, and how often to try.
-        jitter: Where the randomness comes from; the process's own by default.
-        sleep: How to wait.
+        conflicts: Whether to retry after 409; only for a call that reads the object each time.
+        backoff: Delays and number of attempts.
+        jitter: Source of random numbers; the process's by default.
+        sleep: Sleeps for a number of seconds.
 
     Raises:
         errors.ClusterError: The last error.
@@ -111,14 +111,14 @@ async def until_done(
     jitter: Jitter = JITTER,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call until it succeeds, whatever the API server answers: for what a process cannot go on without.
+    """Call until success, whatever the error: for requests without which a process cannot continue.
 
     Args:
-        call: Makes requests that may be repeated.
-        what: What it does, for the log.
-        backoff: How long to wait.
-        jitter: Where the randomness comes from.
-        sleep: How to wait.
+        call: Sends requests that may be repeated.
+        what: Verb phrase for the log, such as "identify the cluster".
+        backoff: Delays.
+        jitter: Source of random numbers.
+        sleep: Sleeps for a number of seconds.
     """
     failures = 0
     while True:
@@ -127,10 +127,10 @@ async def until_done(
         except errors.ClusterError as error:
             failures += 1
             delay_s = backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error))
-            log.warning("cannot %s: %s; the next attempt follows in %.1f s", what, error, delay_s)
+            log.warning("cannot %s: %s; retrying in %.1f s", what, error, delay_s)
             await sleep(delay_s)
 
 
 def retry_after_s(error: errors.ClusterError) -> float | None:
-    """Return how long the server asked us to wait, if it did."""
+    """Return the Retry-After of an error in seconds, or None."""
     return error.retry_after_s if isinstance(error, errors.ApiError) else None

@@ -1,4 +1,4 @@
-"""Stand-ins for objects that cannot be decoded: their identity, and what keeps their place safe."""
+"""Create stand-ins for objects that cannot be decoded: their identity, and fields that reserve their resources."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class _PlaceStatus(wire.View, frozen=True, kw_only=True):
 
 
 class _Place(wire.View, frozen=True, kw_only=True):
-    """Where a pod is, and whose it is to place."""
+    """Node and scheduler of a pod."""
 
     spec: _PlaceSpec = _PlaceSpec()
     status: _PlaceStatus = _PlaceStatus()
 
 
 def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
-    """Return a stand-in of that type; a pod's is a `wire.UnreadablePod`.
+    """Return a stand-in of this type; for a pod, a `wire.UnreadablePod`.
 
     Raises:
-        errors.DecodeError: Not even the object's identity can be read.
+        errors.DecodeError: The object's identity is unreadable.
     """
     try:
         identity = msgspec.json.decode(raw, type=envelope.Identified).metadata
@@ -44,7 +44,7 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
     )
     if view is wire.PodView:
         return _pod(metadata, raw)
-    if view is storage.VolumeView:  # no node is known to reach it
+    if view is storage.VolumeView:  # no known node can attach it
         nowhere = storage.VolumeNodeAffinity(required=wire.NodeSelector())
         return storage.VolumeView(metadata=metadata, spec=storage.VolumeSpec(node_affinity=nowhere))
     return view(metadata=metadata)

@@ -1,4 +1,4 @@
-"""What we read of claims, volumes and what provisions them: as `wire`, only the fields we use."""
+"""Models of claims, volumes and their provisioners: like `wire`, only the fields that the operator uses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class LabelSelector(wire.View, frozen=True, kw_only=True):
-    """``metav1.LabelSelector``."""
+    """`metav1.LabelSelector`."""
 
     match_labels: dict[str, str] = field(default_factory=dict)
     match_expressions: tuple[wire.Requirement, ...] = ()
 
 
 class ClaimSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a claim; ``volume_name`` is set when it is bound, or bound to be."""
+    """`spec` of a claim; `volume_name` is set when it is bound or reserved."""
 
     volume_name: str = ""
     storage_class_name: str = ""
@@ -36,7 +36,7 @@ class ClaimSpec(wire.View, frozen=True, kw_only=True):
 
 
 class Phase(wire.View, frozen=True, kw_only=True):
-    """A ``status`` of which only the phase is read."""
+    """`status` with only its phase."""
 
     phase: str = ""
 
@@ -50,17 +50,17 @@ class ClaimView(wire.View, frozen=True, kw_only=True):
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is bound to its volume, on both sides."""
+        """Whether claim and volume are bound to each other."""
         return bool(self.spec.volume_name) and BIND_COMPLETED in self.metadata.annotations
 
     @property
     def storage_class(self) -> str:
-        """The name of its class; empty for none."""
+        """Name of its StorageClass, or empty."""
         return self.metadata.annotations.get(CLASS_ANNOTATION) or self.spec.storage_class_name
 
 
 class ClaimReference(wire.View, frozen=True, kw_only=True):
-    """Whom a volume belongs to; without a UID, whom it is kept for."""
+    """Claim of a volume; without a UID, the claim for which it is reserved."""
 
     namespace: str = ""
     name: str = ""
@@ -68,7 +68,7 @@ class ClaimReference(wire.View, frozen=True, kw_only=True):
 
 
 class VolumeNodeAffinity(wire.View, frozen=True, kw_only=True):
-    """The nodes that reach a volume."""
+    """Nodes that can attach a volume."""
 
     required: wire.NodeSelector | None = None
 
@@ -81,7 +81,7 @@ class CsiSource(wire.View, frozen=True, kw_only=True):
 
 
 class VolumeSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a volume."""
+    """`spec` of a volume."""
 
     capacity: wire.Quantities = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class TopologyRequirement(wire.View, frozen=True, kw_only=True):
 
 
 class TopologyTerm(wire.View, frozen=True, kw_only=True):
-    """Requirements that must all hold."""
+    """Requirements that a node must all meet."""
 
     match_label_expressions: tuple[TopologyRequirement, ...] = ()
 
@@ -124,12 +124,12 @@ class ClassView(wire.View, frozen=True, kw_only=True):
 
     @property
     def waits_for_consumer(self) -> bool:
-        """Whether its volumes are chosen or made where their first pod goes."""
+        """Whether its volumes are bound or provisioned on the node of their first pod (WaitForFirstConsumer)."""
         return self.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
 
 
 class VolumeCount(wire.View, frozen=True, kw_only=True):
-    """How many volumes of a driver a node takes; None for no limit."""
+    """Maximum volumes of a driver on a node; None: no limit."""
 
     count: int | None = None
 
@@ -142,33 +142,33 @@ class NodeDriver(wire.View, frozen=True, kw_only=True):
 
 
 class CsiNodeSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a CSINode; the server says null where a node has no drivers."""
+    """`spec` of a CSINode; the server sends null for a node without drivers."""
 
     drivers: tuple[NodeDriver, ...] | None = None
 
 
 class CsiNodeView(wire.View, frozen=True, kw_only=True):
-    """A CSINode: it has its node's name."""
+    """A CSINode, which has its node's name."""
 
     metadata: wire.ObjectMeta = wire.ObjectMeta()
     spec: CsiNodeSpec = CsiNodeSpec()
 
 
 class CsiDriverSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a CSIDriver."""
+    """`spec` of a CSIDriver."""
 
     storage_capacity: bool = False
 
 
 class CsiDriverView(wire.View, frozen=True, kw_only=True):
-    """A CSIDriver: it has its provisioner's name."""
+    """A CSIDriver, which has its provisioner's name."""
 
     metadata: wire.ObjectMeta = wire.ObjectMeta()
     spec: CsiDriverSpec = CsiDriverSpec()
 
 
 class CapacityView(wire.View, frozen=True, kw_only=True):
-    """A CSIStorageCapacity: what a driver can still make for a class, and for which nodes."""
+    """A CSIStorageCapacity: capacity that a driver can still provision for a class, and its nodes."""
 
     metadata: wire.ObjectMeta = wire.ObjectMeta()
     storage_class_name: str = ""
@@ -178,13 +178,13 @@ class CapacityView(wire.View, frozen=True, kw_only=True):
 
 
 class AttachmentSource(wire.View, frozen=True, kw_only=True):
-    """What is attached."""
+    """Volume of an attachment."""
 
     persistent_volume_name: str = ""
 
 
 class AttachmentSpec(wire.View, frozen=True, kw_only=True):
-    """``spec`` of a VolumeAttachment."""
+    """`spec` of a VolumeAttachment."""
 
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()

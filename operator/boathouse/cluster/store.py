@@ -1,13 +1,13 @@
-"""What an informer knows: the objects of one LIST and WATCH, and how each line changes them. Pure, no I/O.
+"""Store of an informer: the objects of one LIST and WATCH, and how each line changes them. Pure, no I/O.
 
-Everything is judged by revisions (resourceVersions as numbers, comparable within a kind from Kubernetes 1.35 on)::
+Versions are compared by revision (resourceVersion as a number, comparable within a kind from Kubernetes 1.35 on)::
 
     floor     the newest revision at which the whole state is known: that of the last LIST or bookmark
-    revision  the newest revision seen; where the next WATCH starts
+    revision  the newest observed revision, from which the next WATCH starts
 
-An event is old, and ignored, when its revision is not above the floor, nor above the object's own, nor above that at
-which we saw the object go. So a duplicate, a replay after a relist and an event that comes out of order (only across
-objects) do no harm, and a deletion is never undone.
+An event is stale, and ignored, unless its revision is above the floor, the object's revision, and the revision of the
+object's deletion. Duplicates, replays after a relist and events out of order (only across objects) therefore have no
+effect, and a deletion is never undone.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class HasMetadata(Protocol):
-    """An object that can be kept: it has a name, a UID and a resourceVersion."""
+    """An object that can be stored: it has a name, a UID and a resourceVersion."""
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Its metadata."""
+        """Metadata of the object."""
 
 
 T = TypeVar("T", bound=HasMetadata)
 
 
 class Added(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
-    """An object that was not there before, or has another UID than the one before."""
+    """A new object, or one with another UID than the previous object of its name."""
 
     key: str
     new: T
 
 
 class Modified(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
-    """The same object (by UID) in a newer state."""
+    """A newer version of an object with the same UID."""
 
     key: str
     old: T
@@ -49,12 +49,12 @@ class Modified(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
 
 
 class Deleted(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
-    """An object that is gone, has left the selector, or was replaced by one of the same name.
+    """An object that was deleted, has left the selector, or was replaced by another of the same name.
 
     Attributes:
-        key: ``namespace/name``.
-        old: What we knew last.
-        final: What the DELETED event carried (the last state in the selector); None when we missed the event.
+        key: `namespace/name`.
+        old: Its last stored version.
+        final: The version in the DELETED event (the last one in the selector); None if the event was missed.
     """
 
     key: str
@@ -66,17 +66,17 @@ Change: TypeAlias = Added[T] | Modified[T] | Deleted[T]
 
 
 def subject(change: Change[T]) -> T:
-    """Return the object that a change is about, in its newest state known."""
+    """Return the newest known version of a change's object."""
     return change.old if isinstance(change, Deleted) else change.new
 
 
 class Drift(Struct, frozen=True, kw_only=True):
-    """Where the store and a LIST differ, by key; all three empty means they are the same.
+    """Differences between the store and a LIST, by key; all three are empty if they are equal.
 
     Attributes:
-        missing: Listed, but not known.
-        ghosts: Known, but not listed.
-        outdated: Known in an older state, or as another object.
+        missing: Objects in the LIST but not in the store.
+        ghosts: Objects in the store but not in the LIST.
+        outdated: Objects with an older version or another UID in the store.
     """
 
     missing: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Drift(Struct, frozen=True, kw_only=True):
 
 
 class Store(Generic[T]):
-    """The objects of one scope (a namespace, or all) and selector."""
+    """Objects of one scope (a namespace, or all) and selector."""
 
     def __init__(self) -> None:
         self.objects: dict[str, T] = {}
@@ -107,7 +107,7 @@ class Store(Generic[T]):
         return self._replace(key, old, new)
 
     def remove(self, final: T) -> tuple[Change[T], ...]:
-        """Apply a DELETED event, whose object carries the revision of the deletion."""
+        """Apply a DELETED event, whose object has the revision of the deletion."""
         key = final.metadata.key
         revision = int(final.metadata.resource_version)
         old = self.objects.get(key)
@@ -121,18 +121,18 @@ class Store(Generic[T]):
         return (Deleted(key=key, old=old, final=final if final.metadata.uid == old.metadata.uid else None),)
 
     def bookmark(self, revision: int) -> None:
-        """Apply a bookmark: every event up to this revision has been sent."""
+        """Apply a bookmark: all events up to this revision have been sent."""
         self.revision = max(self.revision, revision)
         self._rise(revision)
 
     def relist(self, revision: int) -> Listing[T]:
-        """Begin a LIST of that revision; its pages replace what is known."""
+        """Begin a LIST of this revision, whose pages replace the stored objects."""
         return Listing(self, revision)
 
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> Drift:
-        """Compare with a LIST of that revision, given as key to (UID, revision).
+        """Compare with a LIST of this revision, given as key to (UID, revision).
 
-        Objects that changed here after ``revision`` are left aside: there the store knows more than the list.
+        Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
         """
         missing = [k for k in listed if k not in self.objects and self._gone.get(k, 0) <= revision]
         known = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
@@ -162,10 +162,10 @@ class Store(Generic[T]):
 
 
 class Listing(Generic[T]):
-    """A LIST under way. Pages are applied as they come, so that no second copy of the cluster is held.
+    """A LIST in progress. Pages are applied as they arrive, so that memory holds no second copy of the cluster.
 
-    What is no longer there is found only by `finish`, after the last page: a LIST that fails half way removes nothing.
-    When the server's revision is below ours (etcd was restored from a backup) the list is believed, not we.
+    `finish` removes deleted objects after the last page, so an incomplete LIST removes nothing. If the server's
+    revision is below the store's (etcd was restored from a backup), the list replaces the store.
     """
 
     def __init__(self, store: Store[T], revision: int) -> None:
@@ -184,7 +184,7 @@ class Listing(Generic[T]):
                 yield from self._store._replace(key, old, new)
 
     def finish(self) -> Iterator[Change[T]]:
-        """Remove what no page held; from here on the store stands at the list's revision."""
+        """Remove objects that are in no page, and set the store's revision to the list's."""
         store = self._store
         for key in [key for key in store.objects if key not in self._seen]:
             yield Deleted(key=key, old=store.objects.pop(key))

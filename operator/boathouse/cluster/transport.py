@@ -1,4 +1,4 @@
-"""HTTP to the API server: libcurl on the event loop, the bearer token, and the one place where errors are converted."""
+"""Send HTTP requests to the API server: libcurl on the event loop, the bearer token, conversion of errors."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from boathouse.cluster.config import ClusterConfig
 
 TOKEN_REREAD_S = 60.0
-"""How old a token may be before its file is read again; projected tokens are rotated at 80 % of an hour."""
+"""Age of a token after which its file is read again; projected tokens are rotated at 80 % of an hour."""
 
 IDLE_CONNECTION_S = 60
-"""How long an idle connection can be used again; the API server closes it after 90 s."""
+"""How long an idle connection is reused; the API server closes it after 90 s."""
 
 _IDLE_CONNECTIONS = 64
 _CONNECT_MS = 10_000
 _ERROR_STATUS = 300
-"""A redirect is an error, too: to follow it would hand the token on."""
+"""Statuses from here on are errors. A redirect is not followed, because it would forward the token."""
 
 _MESSAGE_CHARS = 500
 
@@ -37,7 +37,7 @@ Lines = list[bytes]
 
 
 class Transport:
-    """Sends requests and streams answers; knows paths and bytes, nothing of kinds."""
+    """Sends requests and streams responses, as paths and bytes, independent of kinds."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Transport:
         self._config = config
         self._url, self._options = _server(config)
         self._timeout_ms = round(request_timeout_s * 1000)
-        # No encoding: within a cluster the server's CPU for gzip costs more than the bytes it saves.
+        # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
         self._headers = [
             "Accept: application/json",
             "Accept-Encoding: identity",
@@ -80,11 +80,11 @@ class Transport:
     async def request(
         self, method: str, path: str, *, query: Query | None = None, body: bytes | None = None, content_type: str = ""
     ) -> bytes:
-        """Send one request and return the body of its answer.
+        """Send one request and return the body of its response.
 
         Raises:
-            errors.ApiError: The server answered with an error status.
-            errors.ConnectionLost: No whole answer came in time.
+            errors.ApiError: The server responded with an error status.
+            errors.ConnectionLost: No complete response arrived in time.
         """
         multi, received = self._open(), io.BytesIO()
         curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
@@ -94,27 +94,27 @@ class Transport:
         curl.setopt(pycurl.CUSTOMREQUEST, method)
         if body is not None:
             curl.setopt(pycurl.INFILESIZE_LARGE, len(body))
-            # libcurl cannot rewind it: a write whose connection broke is not sent a second time without our knowledge.
+            # libcurl cannot rewind this body, so it never resends a write after a broken connection.
             curl.setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
         await _finished(multi.add_handle(curl), curl, f"{method} {path}")
         answer = received.getvalue()
-        received.truncate(0)  # the handle keeps the buffer
-        self._idle.append(curl)  # one whose request failed or was cancelled is not used again
+        received.truncate(0)  # the handle references the buffer
+        self._idle.append(curl)  # a handle whose request failed or was cancelled is not reused
         self._raise_for_status(curl, answer)
         return answer
 
     async def stream(self, path: str, *, query: Query, idle_s: float) -> AsyncGenerator[Lines, None]:
-        """Yield the lines of a GET's answer as they come, without their newlines, until the server ends it.
+        """Yield the lines of a GET's response as they arrive, without newlines, until the server ends it.
 
         Args:
             path: The URL path.
             query: The URL's query.
-            idle_s: After so many seconds without a byte the connection counts as lost.
+            idle_s: Seconds without data after which the connection is lost.
 
         Raises:
-            errors.ApiError: The server answered with an error status.
-            errors.ConnectionLost: The stream broke, also in the middle of a line, or stood still for ``idle_s``.
+            errors.ApiError: The server responded with an error status.
+            errors.ConnectionLost: The stream broke, also within a line, or had no data for `idle_s`.
         """
         multi, progress = self._open(), asyncio.Event()
         received: list[bytes] = []
@@ -134,7 +134,7 @@ class Transport:
                 async with asyncio.timeout(idle_s):
                     await progress.wait()
                 progress.clear()
-                ended = end.done()  # asked before the lines are given: more may arrive while they are used
+                ended = end.done()  # read before the lines are yielded, because more may arrive meanwhile
                 if curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
                     *lines, rest = b"".join(received).split(b"\n")
                     received[:] = [rest] if rest else []
@@ -143,7 +143,7 @@ class Transport:
             await _finished(end, curl, f"GET {path}")
             self._raise_for_status(curl, b"".join(received))
             if received:
-                raise errors.ConnectionLost(f"GET {path}: the answer ended in the middle of a line")
+                raise errors.ConnectionLost(f"GET {path}: the response ended within a line")
         except TimeoutError as error:
             raise errors.ConnectionLost(f"GET {path}: no data for {idle_s} s") from error
         finally:
@@ -151,7 +151,7 @@ class Transport:
 
     def _open(self) -> pycurl.AsyncCurlMulti:
         if self._multi is None:
-            self._config.ssl_context()  # names what cannot be used; libcurl would only fail to connect, again and again
+            self._config.ssl_context()  # raises an error that names an unusable file
             self._multi = pycurl.AsyncCurlMulti()
             self._multi.setopt(pycurl.M_MAXCONNECTS, _IDLE_CONNECTIONS)
         return self._multi
@@ -185,12 +185,12 @@ class Transport:
             return
         error = _to_error(status, curl.getinfo(pycurl.RETRY_AFTER) or None, body)
         if isinstance(error, errors.Unauthorized):
-            self._token_read_at = -TOKEN_REREAD_S  # the token may just have been rotated: read it again next time
+            self._token_read_at = -TOKEN_REREAD_S  # the token may have been rotated: the next request reads it again
         raise error
 
 
 def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
-    """Return the base URL and what libcurl needs to know to connect."""
+    """Return the base URL and libcurl's options for the connection."""
     url = urllib.parse.urlsplit(config.server)
     options: dict[int, Any] = {
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
@@ -198,9 +198,9 @@ def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
         pycurl.MAXAGE_CONN: IDLE_CONNECTION_S,
         pycurl.TCP_KEEPALIVE: 1,
         pycurl.NOSIGNAL: 1,
-        pycurl.PROXY: "",  # none, whatever the environment says
+        pycurl.PROXY: "",  # no proxy, also if the environment sets one
     }
-    if config.tls_server_name:  # libcurl checks the certificate against the URL's name
+    if config.tls_server_name:  # libcurl verifies the certificate for the URL's host name
         port = url.port or 443
         options[pycurl.CONNECT_TO] = [f"::{url.netloc.removesuffix(f':{port}')}:{port}"]
         url = url._replace(netloc=f"{config.tls_server_name}:{port}")
@@ -225,7 +225,7 @@ async def _finished(end: asyncio.Future[pycurl.Curl], curl: pycurl.Curl, what: s
 def _to_error(status: int, retry_after_s: float | None, body: bytes) -> errors.ApiError:
     try:
         answer = msgspec.json.decode(body, type=envelope.Status)
-    except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text as "404 page not found"
+    except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text such as "404 page not found"
         answer = envelope.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
     if retry_after_s is None and answer.details and answer.details.retry_after_seconds:
         retry_after_s = float(answer.details.retry_after_seconds)

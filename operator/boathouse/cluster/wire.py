@@ -1,8 +1,7 @@
-"""What we read of Kubernetes' objects, as msgspec Structs: only the fields we use, decoded straight from the bytes.
+"""Models of Kubernetes' objects as msgspec Structs, with only the fields that the operator uses.
 
-Field names are Kubernetes' in snake case. Quantities stay the strings the server sends (``"500m"``, ``"64Mi"``). The
-Structs are frozen and invisible to the garbage collector (``gc=False``): ten thousand pods are half a million objects
-it need not walk.
+Field names are Kubernetes' in snake case. Quantities are strings as the server sends them (`"500m"`, `"64Mi"`). The
+Structs are frozen and not tracked by the garbage collector (`gc=False`), because 10,000 pods are 500,000 objects.
 """
 
 from __future__ import annotations
@@ -16,22 +15,22 @@ Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
 
 Quantities: TypeAlias = dict[str, str]
-"""Resource name to quantity, as in ``{"cpu": "500m", "memory": "64Mi"}``."""
+"""Resource name to quantity, as in `{"cpu": "500m", "memory": "64Mi"}`."""
 
 
 class View(Struct, rename="camel", frozen=True, gc=False, kw_only=True):
-    """A part of an object; unknown fields are skipped while decoding, absent ones take their default."""
+    """A part of an object. Decoding skips unknown fields; absent fields have their default."""
 
 
 class Present(View, frozen=True, kw_only=True):
-    """Something whose presence is all we need to know."""
+    """A field of which only the presence is decoded."""
 
 
 # ---- metadata ----
 
 
 class OwnerReference(View, frozen=True, kw_only=True):
-    """``metav1.OwnerReference``."""
+    """`metav1.OwnerReference`."""
 
     api_version: str = ""
     kind: str = ""
@@ -41,7 +40,7 @@ class OwnerReference(View, frozen=True, kw_only=True):
 
 
 class ObjectMeta(View, frozen=True, kw_only=True):
-    """``metav1.ObjectMeta``."""
+    """`metav1.ObjectMeta`."""
 
     name: str = ""
     namespace: str = ""
@@ -56,26 +55,28 @@ class ObjectMeta(View, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """``namespace/name``, or ``name`` for what has no namespace."""
+        """`namespace/name`, or `name` for cluster-scoped objects."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object."""
-        for owner in self.owner_references:  # not by `next`: several times for each pod event
+        for (
+            owner
+        ) in self.owner_references:  # a loop, which is faster than `next`: this runs several times for each pod event
             if owner.controller:
                 return owner
         return None
 
 
 class ObjectView(View, frozen=True, kw_only=True):
-    """Any object, of which only the metadata matters."""
+    """An object of any kind with only its metadata."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
 class Condition(View, frozen=True, kw_only=True):
-    """A condition of a pod, a node, or ``metav1.Condition``."""
+    """A condition of a pod, a node, or `metav1.Condition`."""
 
     type: str
     status: str
@@ -85,18 +86,18 @@ class Condition(View, frozen=True, kw_only=True):
     observed_generation: int = 0
 
 
-# ---- pods: what the scheduler's arithmetic needs ----
+# ---- pods ----
 
 
 class ResourceRequirements(View, frozen=True, kw_only=True):
-    """``requests`` and ``limits`` of a container or of a whole pod."""
+    """`requests` and `limits` of a container or of a whole pod."""
 
     requests: Quantities = field(default_factory=dict)
     limits: Quantities = field(default_factory=dict)
 
 
 class ContainerPort(View, frozen=True, kw_only=True):
-    """A port; ``host_port`` 0 takes none of the node's."""
+    """A port; `host_port` 0: no port of the node."""
 
     host_port: int = 0
     protocol: str = "TCP"
@@ -104,7 +105,7 @@ class ContainerPort(View, frozen=True, kw_only=True):
 
 
 class Container(View, frozen=True, kw_only=True):
-    """A container; an init container whose ``restart_policy`` is ``Always`` is a sidecar."""
+    """A container; an init container whose `restart_policy` is `Always` is a sidecar."""
 
     name: str
     resources: ResourceRequirements = ResourceRequirements()
@@ -113,11 +114,11 @@ class Container(View, frozen=True, kw_only=True):
 
 
 MOST_CONSTRAINTS = 100
-"""Constraints of one pod beyond this number are neither kept nor evaluated."""
+"""Maximum constraints of a pod; if it has more, none is stored or evaluated."""
 
 
 class Requirement(View, frozen=True, kw_only=True):
-    """A node selector requirement: ``In``, ``NotIn``, ``Exists``, ``DoesNotExist``, ``Gt``, ``Lt``."""
+    """A node selector requirement: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`."""
 
     key: str
     operator: str
@@ -125,20 +126,20 @@ class Requirement(View, frozen=True, kw_only=True):
 
 
 class NodeSelectorTerm(View, frozen=True, kw_only=True):
-    """Requirements that must all hold; an empty term matches nothing."""
+    """Requirements that a node must all meet; an empty term matches nothing."""
 
     match_expressions: tuple[Requirement, ...] = ()
     match_fields: tuple[Requirement, ...] = ()
 
 
 class NodeSelector(View, frozen=True, kw_only=True):
-    """Terms of which one must hold."""
+    """Terms of which a node must match one."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
 class PreferredNodeTerm(View, frozen=True, kw_only=True):
-    """A wish with a weight of 1 to 100."""
+    """A preference with a weight of 1 to 100."""
 
     weight: int
     preference: NodeSelectorTerm
@@ -152,14 +153,14 @@ class NodeAffinity(View, frozen=True, kw_only=True):
 
 
 class PodAffinity(View, frozen=True, kw_only=True):
-    """Pod affinity or anti-affinity, of which only the presence is read."""
+    """Pod affinity or anti-affinity, of which only the presence is decoded."""
 
     required: tuple[Present, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[Present, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
 class Affinity(View, frozen=True, kw_only=True):
-    """``spec.affinity``."""
+    """`spec.affinity`."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
@@ -167,7 +168,7 @@ class Affinity(View, frozen=True, kw_only=True):
 
 
 class Toleration(View, frozen=True, kw_only=True):
-    """An empty key with ``Exists`` tolerates every taint; an empty effect matches every effect."""
+    """A toleration. An empty key with `Exists` tolerates every taint; an empty effect matches every effect."""
 
     key: str = ""
     operator: str = "Equal"
@@ -176,13 +177,13 @@ class Toleration(View, frozen=True, kw_only=True):
 
 
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):
-    """Read only to tell the required ones (``DoNotSchedule``) from the wishes."""
+    """A topology spread constraint, decoded to distinguish required ones (`DoNotSchedule`) from preferences."""
 
     when_unsatisfiable: str = "DoNotSchedule"
 
 
 class SchedulingGate(View, frozen=True, kw_only=True):
-    """What keeps a pod from being scheduled."""
+    """A gate that keeps a pod from being scheduled."""
 
     name: str = ""
 
@@ -194,7 +195,7 @@ class ClaimSource(View, frozen=True, kw_only=True):
 
 
 class Volume(View, frozen=True, kw_only=True):
-    """A volume; only claims matter to placement. An ``ephemeral`` one's claim is named ``POD-VOLUME``."""
+    """A volume; only its claim is decoded. The claim of an `ephemeral` volume is named `POD-VOLUME`."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
@@ -202,11 +203,11 @@ class Volume(View, frozen=True, kw_only=True):
 
 
 class PodSpec(View, frozen=True, kw_only=True):
-    """``spec`` of a pod.
+    """`spec` of a pod.
 
     Attributes:
-        too_many_constraints: How many constraints it had, where these were more than `MOST_CONSTRAINTS`: then its node
-            selector, affinity and tolerations are dropped, for they may be a megabyte. 0 otherwise.
+        too_many_constraints: Number of its constraints if they exceed `MOST_CONSTRAINTS`, else 0. Its node selector,
+            affinity and tolerations are then dropped, because they may have a megabyte.
     """
 
     node_name: str = ""
@@ -225,10 +226,10 @@ class PodSpec(View, frozen=True, kw_only=True):
     init_containers: tuple[Container, ...] = ()
     resources: ResourceRequirements | None = None
     overhead: Quantities = field(default_factory=dict)
-    too_many_constraints: int = field(default=0, name="-")  # no field of the API has this name
+    too_many_constraints: int = field(default=0, name="-")  # not a name of a field in the API
 
     def __post_init__(self) -> None:
-        """Drop constraints that are too many, as soon as they are decoded."""
+        """Drop the constraints if they exceed the limit."""
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
             structs.force_setattr(self, "too_many_constraints", count)
@@ -237,7 +238,7 @@ class PodSpec(View, frozen=True, kw_only=True):
 
 
 def _count_constraints(spec: PodSpec) -> int:
-    """Return one for every ten values of an expression, and one for all else that a node must meet."""
+    """Return the number of constraints: one per ten values of an expression, and one for each other condition."""
     count = len(spec.node_selector) + len(spec.tolerations) + len(spec.volumes)
     count += len(spec.topology_spread_constraints) + len(spec.scheduling_gates) + len(spec.resource_claims)
     count += sum(len(container.ports) for container in spec.containers)
@@ -258,20 +259,20 @@ def _count_affinity(affinity: Affinity) -> int:
 
 
 class StateWaiting(View, frozen=True, kw_only=True):
-    """Why a container has not started: ``ImagePullBackOff``, ``CreateContainerConfigError``..."""
+    """Why a container has not started, such as `ImagePullBackOff` or `CreateContainerConfigError`."""
 
     reason: str = ""
     message: str = ""
 
 
 class StateRunning(View, frozen=True, kw_only=True):
-    """Since when a container runs."""
+    """Start time of a running container."""
 
     started_at: datetime | None = None
 
 
 class StateTerminated(View, frozen=True, kw_only=True):
-    """How a container ended; ``message`` is its termination message."""
+    """How a container ended; `message` is its termination message."""
 
     exit_code: int = 0
     signal: int = 0
@@ -282,7 +283,7 @@ class StateTerminated(View, frozen=True, kw_only=True):
 
 
 class ContainerState(View, frozen=True, kw_only=True):
-    """One of the three, or none."""
+    """State of a container: at most one field is set."""
 
     waiting: StateWaiting | None = None
     running: StateRunning | None = None
@@ -290,7 +291,7 @@ class ContainerState(View, frozen=True, kw_only=True):
 
 
 class ContainerStatus(View, frozen=True, kw_only=True):
-    """``resources`` is what is actuated, ``allocated_resources`` what the kubelet has set aside."""
+    """Status of a container: `resources` are actuated, `allocated_resources` are reserved by the kubelet."""
 
     name: str
     state: ContainerState = ContainerState()
@@ -301,7 +302,7 @@ class ContainerStatus(View, frozen=True, kw_only=True):
 
 
 class PodStatus(View, frozen=True, kw_only=True):
-    """``status`` of a pod; ``reason`` and ``message`` also hold a kubelet's refusal (``OutOfcpu``...)."""
+    """`status` of a pod; `reason` and `message` also contain a kubelet's rejection, such as `OutOfcpu`."""
 
     phase: str = ""
     reason: str = ""
@@ -317,18 +318,18 @@ class PodStatus(View, frozen=True, kw_only=True):
 
 
 class Pod(View, frozen=True, kw_only=True):
-    """The metadata and the status of a pod."""
+    """Metadata and status of a pod."""
 
     metadata: ObjectMeta = ObjectMeta()
     status: PodStatus = PodStatus()
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it has ended, and so takes nothing of its node."""
+        """Whether the pod has ended and uses no resources of its node."""
         return self.status.phase in {"Succeeded", "Failed"}
 
     def condition(self, kind: str) -> Condition | None:
-        """Return the condition of a type, as ``PodScheduled`` or ``PodResizePending``."""
+        """Return the condition of a type, such as `PodScheduled` or `PodResizePending`, or None."""
         return next((c for c in self.status.conditions if c.type == kind), None)
 
 
@@ -339,20 +340,20 @@ class PodView(Pod, frozen=True, kw_only=True):
 
     @property
     def is_bindable(self) -> bool:
-        """Whether the API server would take a binding of the pod."""
+        """Whether the API server accepts a binding of the pod."""
         blocked = self.is_terminal or self.spec.node_name or self.metadata.deletion_timestamp
         return not (blocked or self.spec.scheduling_gates)
 
 
 class UnreadablePod(PodView, frozen=True, kw_only=True):
-    """A pod that cannot be decoded: of it, the identity, the node and the scheduler are known."""
+    """A pod that cannot be decoded, with its identity, node and scheduler."""
 
 
 # ---- nodes ----
 
 
 class Taint(View, frozen=True, kw_only=True):
-    """``effect`` is ``NoSchedule``, ``PreferNoSchedule`` or ``NoExecute``."""
+    """`effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
 
     key: str
     effect: str
@@ -360,14 +361,14 @@ class Taint(View, frozen=True, kw_only=True):
 
 
 class NodeSpec(View, frozen=True, kw_only=True):
-    """``spec`` of a node."""
+    """`spec` of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
 class NodeStatus(View, frozen=True, kw_only=True):
-    """``status`` of a node."""
+    """`status` of a node."""
 
     capacity: Quantities = field(default_factory=dict)
     allocatable: Quantities = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Small objects that we write as well as read: leases, events, bindings, token reviews. Absent fields are not sent."""
+"""Models of objects that the operator writes: leases, events, bindings, token reviews. Absent fields are not sent."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
 
 def micro_time(moment: datetime) -> str:
-    """Return a ``metav1.MicroTime``: the API server wants exactly six digits of the second, zeros included."""
+    """Return a `metav1.MicroTime`, which must have exactly six decimals of the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class WrittenObject(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """A part of an object that we write; fields that have their default are left out."""
+    """A part of a written object; fields with their default value are omitted."""
 
 
 class WrittenMeta(WrittenObject, frozen=True, kw_only=True):
-    """``metav1.ObjectMeta`` of an object we write."""
+    """`metav1.ObjectMeta` of a written object."""
 
     name: str = ""
     namespace: str = ""
@@ -36,7 +36,7 @@ class WrittenMeta(WrittenObject, frozen=True, kw_only=True):
 
 
 class LeaseSpec(WrittenObject, frozen=True, kw_only=True):
-    """``renew_time`` is written for people: nobody here judges by it."""
+    """`spec` of a Lease. `renew_time` is only informational; the operator does not read it."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -46,7 +46,7 @@ class LeaseSpec(WrittenObject, frozen=True, kw_only=True):
 
 
 class Lease(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Lease"):
-    """``coordination.k8s.io/v1`` Lease."""
+    """`coordination.k8s.io/v1` Lease."""
 
     api_version: str
     metadata: WrittenMeta
@@ -64,7 +64,7 @@ class BindingTarget(WrittenObject, frozen=True, kw_only=True, tag_field="kind", 
 
 
 class Binding(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Binding"):
-    """The body of POST pods/binding; its annotations are merged into the pod's."""
+    """Body of POST pods/binding; its annotations are merged into the pod's."""
 
     api_version: str
     metadata: WrittenMeta
@@ -75,7 +75,7 @@ class Binding(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="B
 
 
 class ObjectReference(WrittenObject, frozen=True, kw_only=True):
-    """What an event is about."""
+    """Object of an event."""
 
     api_version: str = ""
     kind: str = ""
@@ -86,14 +86,14 @@ class ObjectReference(WrittenObject, frozen=True, kw_only=True):
 
 
 class EventSeries(WrittenObject, frozen=True, kw_only=True):
-    """How often, and when last, an event happened again."""
+    """Number of repetitions of an event, and time of the last one."""
 
     count: int
     last_observed_time: str
 
 
 class Event(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
-    """``events.k8s.io/v1``: ``note`` <= 1,024 bytes; ``reason``, ``action`` CamelCase; ``type`` Normal or Warning."""
+    """`events.k8s.io/v1`: `note` <= 1,024 bytes; `reason`, `action` CamelCase; `type` Normal or Warning."""
 
     api_version: str
     metadata: WrittenMeta
@@ -112,7 +112,7 @@ class Event(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Eve
 
 
 class UserInfo(wire.View, frozen=True, kw_only=True):
-    """Who a token belongs to; ``extra`` names the pod of a projected token."""
+    """User of a token; `extra` has the pod of a projected token."""
 
     username: str = ""
     uid: str = ""
@@ -121,17 +121,17 @@ class UserInfo(wire.View, frozen=True, kw_only=True):
 
     @property
     def pod_name(self) -> str:
-        """The pod that the token was projected into, or empty."""
+        """Name of the pod that the token was projected into, or empty."""
         return next(iter(self.extra.get("authentication.kubernetes.io/pod-name", ())), "")
 
     @property
     def pod_uid(self) -> str:
-        """That pod's UID, or empty."""
+        """UID of the pod that the token was projected into, or empty."""
         return next(iter(self.extra.get("authentication.kubernetes.io/pod-uid", ())), "")
 
 
 class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
-    """The verdict over a token; ``audiences`` are those of ours that it is meant for."""
+    """Result of a token review; `audiences` are the requested ones that the token has."""
 
     authenticated: bool = False
     user: UserInfo = UserInfo()
@@ -140,6 +140,6 @@ class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
 
 
 class TokenReview(wire.View, frozen=True, kw_only=True):
-    """The answer of ``authentication.k8s.io/v1`` TokenReview."""
+    """Response of an `authentication.k8s.io/v1` TokenReview."""
 
     status: TokenReviewStatus = TokenReviewStatus()

@@ -1,1 +1,1 @@
-"""Kopf's side: it says which resource changed, and nothing else."""
+"""Kopf handlers, which only pass watch events of custom resources on."""

@@ -1,7 +1,7 @@
-"""Pass the events that Kopf receives about custom resources to the object stores. The services decide what follows.
+"""Pass the events that Kopf receives about custom resources to the object stores.
 
-Handlers of raw events only: they put no annotations on resources, need no finalizer, and lose nothing when the process
-dies, because the next list shows everything again.
+They are handlers of raw events: they add no annotations to resources and need no finalizer. A crash loses nothing,
+because the next list has all objects.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -1,4 +1,4 @@
-"""Configure Kopf as a source of events: in the operator's event loop, with timeouts everywhere, without writes."""
+"""Configure Kopf as a source of events: in the operator's event loop, with timeouts and without writes."""
 
 import base64
 
@@ -10,7 +10,7 @@ from boathouse.services.frame import resync
 
 
 def settings() -> kopf.OperatorSettings:
-    """Return settings with finite timeouts, because a watch that hangs is worse than one that fails."""
+    """Return settings with finite timeouts, so that a watch that hangs fails and is retried."""
     result = kopf.OperatorSettings()
     result.watching.server_timeout = 300
     result.watching.client_timeout = 330
@@ -32,7 +32,7 @@ def settings() -> kopf.OperatorSettings:
 
 
 def login(registry: kopf.OperatorRegistry, cluster: config.ClusterConfig) -> None:
-    """Let Kopf use the credentials of the operator's client; Kopf calls the handler again when a token is refused."""
+    """Return the credentials of the operator's client for Kopf, which calls the handler again if a token is refused."""
 
     @kopf.on.login(registry=registry)
     async def connection(**_: object) -> kopf.ConnectionInfo:

@@ -1,1 +1,1 @@
-"""Sockets that anybody in the cluster may connect to: what each costs is bounded before anything is read."""
+"""Server sockets that accept connections from any pod, with limits that apply before anything is read."""

@@ -1,4 +1,4 @@
-"""How many requests may be under way at a time, for each party and in all. Pure."""
+"""Limit concurrent requests, per key and in total. Pure."""
 
 import collections
 import contextlib
@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator
 
 
 class Places:
-    """Places for work that is under way.
+    """Counts requests in progress.
 
     Args:
-        in_all: How many there are.
-        each: How many one key may hold.
+        in_all: Maximum in total.
+        each: Maximum per key.
     """
 
     def __init__(self, *, in_all: int, each: int) -> None:
@@ -20,12 +20,12 @@ class Places:
 
     @property
     def held(self) -> int:
-        """How many are taken."""
+        """Number of requests in progress."""
         return self._held.total()
 
     @contextlib.contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
-        """Hold a place for the time of the block; gives False if there is none."""
+        """Count a request during the block; yields False if the maximum is reached."""
         if self._held[key] >= self._each or self.held >= self._in_all:
             yield False
             return

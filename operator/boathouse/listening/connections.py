@@ -1,9 +1,8 @@
-"""Which connections to a port may be open, and how many may begin. Pure.
+"""Limit the open connections of a port, and the rate of handshakes. Pure.
 
-A TLS connection costs 40 to 70 KiB of memory and 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256). Both are spent
-before anybody has shown a token. So all of it is bounded; and when there is too much, those lose who take most:
-an address that begins more handshakes than a node full of tasks, and the connection that has shown no token for the
-longest time.
+A TLS connection uses 40 to 70 KiB of memory and 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256) before the client has
+sent a token. Both are therefore limited. Beyond the limits, handshakes are refused to addresses that begin more of
+them than a node full of tasks, and the oldest connection without a valid token is closed.
 """
 
 import collections
@@ -14,29 +13,29 @@ from typing import Final
 from boathouse.buckets import ALL, Buckets
 
 CONNECTIONS_OF_ADDRESS: Final = 512
-"""Some networks show all pods of a node under one address: 250 pods with a report and a poll each."""
+"""Connections of one address. Some networks map all pods of a node to one: 250 pods with a report and a poll each."""
 HANDSHAKES_A_S, HANDSHAKES_BURST = 300.0, 300.0
-"""Begun in all: a quarter of a core. Further ones wait in the listening socket's queue."""
+"""Handshakes per second in total: a quarter of a core. Further ones wait in the listening socket's queue."""
 ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST = 60.0, 250.0
-"""Begun from one address: 250 tasks that report every 5 s begin 50."""
+"""Handshakes per second of one address: 250 tasks that report every 5 s need 50."""
 SCARCE: Final = HANDSHAKES_BURST / 2
-"""Below so many left in all, only addresses that begin few may go on."""
+"""If fewer tokens than this remain in total, only addresses with few handshakes may begin another."""
 FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST = 2.0, 20.0
 
 
 class Refusal(enum.StrEnum):
-    """Why a connection was refused or ended."""
+    """Reason why a connection was refused or closed."""
 
     TOO_MANY_CONNECTIONS = "TooManyConnections"
     TOO_MANY_HANDSHAKES = "TooManyHandshakes"
 
 
 class Connections:
-    """Which connections are open.
+    """Open connections of a port.
 
     Args:
-        most: Open at a time.
-        clock: Seconds that only grow.
+        most: Maximum of open connections.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -50,7 +49,7 @@ class Connections:
 
     @property
     def open(self) -> int:
-        """How many are open."""
+        """Number of open connections."""
         return len(self._addresses)
 
     @property
@@ -59,7 +58,7 @@ class Connections:
         return self._handshakes.level(ALL) >= 1
 
     def add(self, connection: Hashable, address: str) -> Refusal | None:
-        """Take a connection in, or say why not; ask `surplus` afterwards."""
+        """Add a connection, or return why it is refused. Call `surplus` afterwards."""
         if self._of_address[address] >= CONNECTIONS_OF_ADDRESS:
             return Refusal.TOO_MANY_CONNECTIONS
         if self.open >= self._most and not self._unverified:
@@ -74,17 +73,17 @@ class Connections:
         return None
 
     def surplus(self) -> Hashable | None:
-        """Return the connection to end when there are too many: the oldest that has shown no good token."""
+        """Return the connection to close if there are too many: the oldest without a valid token."""
         if self.open <= self._most or not self._unverified:
             return None
         return self._unverified.popitem(last=False)[0]
 
     def verified(self, connection: Hashable) -> None:
-        """Keep a connection, whose token was good, until its request is answered."""
+        """Mark a connection, whose token is valid, so that `surplus` does not return it."""
         self._unverified.pop(connection, None)
 
     def remove(self, connection: Hashable) -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection."""
         self._unverified.pop(connection, None)
         address = self._addresses.pop(connection, None)
         if address is not None:

@@ -1,6 +1,6 @@
-"""Serves an aiohttp application to whoever connects: few connections at a time, and one request on each.
+"""Serve an aiohttp application with a limit of connections and one request per connection.
 
-So the limits of connections are limits of requests too, and no connection outlives its purpose.
+Limits of connections therefore also limit requests, and no connection stays open after its request.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from boathouse.listening.connections import Refusal
 from boathouse.listening.listener import Listener
 
 REQUEST_S: Final = 10.0
-"""How long a connection may take from its handshake to the end of its request's headers."""
+"""Timeout of a connection from its handshake to the end of its request's headers."""
 READ_BUFFER_BYTES: Final = 16 * 1024
 
 
@@ -28,25 +28,25 @@ async def serve(
     context: ssl.SSLContext | None = None,
     rejected: Callable[[Refusal], None] = lambda _: None,
 ) -> AsyncIterator[Listener]:
-    """Serve an application for the time of the block. Bodies are not decompressed.
+    """Serve an application during the block. Bodies are not decompressed.
 
     Args:
-        application: What to serve; it is not used elsewhere.
-        port: Where; 0 for one that the system chooses.
-        most: Connections at a time.
-        host: An address; empty for all of both families.
-        context: The certificate, for TLS.
-        rejected: Called with why a connection was refused or ended.
+        application: The application, used only here.
+        port: The port; 0 for a free one.
+        most: Maximum of open connections.
+        host: An address; empty for all addresses of both families.
+        context: TLS context with the certificate; None for plain HTTP.
+        rejected: Called with the reason why a connection was refused or closed.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     application.middlewares.insert(0, _close_afterwards)
     runner = web.AppRunner(
         application,
         access_log=None,
         shutdown_timeout=1.0,
-        keepalive_timeout=REQUEST_S,  # aiohttp gives a connection which has sent no request as long, too
+        keepalive_timeout=REQUEST_S,  # aiohttp also applies this timeout to a connection that has sent no request
         lingering_time=0.0,
         auto_decompress=False,
         read_bufsize=READ_BUFFER_BYTES,

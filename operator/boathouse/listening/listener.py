@@ -1,8 +1,8 @@
-"""Accepts connections within the limits of `connections`.
+"""Accept connections within the limits of `connections`.
 
-asyncio's own server accepts whatever comes: each TLS connection then holds a buffer of 256 KiB, and a flood of
-handshakes takes the event loop that renews the Lease. This one accepts a few at a time, and counts a connection until
-its socket is closed, however that comes about.
+asyncio's server accepts all connections: each TLS connection then has a buffer of 256 KiB, and a flood of handshakes
+blocks the event loop that renews the Lease. This listener accepts a few at a time, and counts a connection until its
+socket is closed.
 """
 
 import asyncio
@@ -25,28 +25,28 @@ _log = logging.getLogger(__name__)
 BACKLOG: Final = 1024
 BATCH: Final = 20
 PAUSE_S: Final = 0.01
-"""After so many accepted connections, good and bad, the loop gets back to its other work for so long."""
+"""After this number of accepted connections, the listener pauses for this time, so that the loop does other work."""
 STARVED_S: Final = 1.0
-"""How long to wait when the process has no descriptor left."""
+"""Pause when the process has no file descriptor left."""
 HANDSHAKE_S: Final = 5
 SHUTDOWN_S: Final = 1.0
 LIFE_S: Final = 120.0
-"""No connection is older: the longest poll and the slowest plan take a minute."""
+"""Maximum age of a connection: the longest poll and the slowest plan take a minute."""
 RESERVED_DESCRIPTORS: Final = 512
-"""Left to the connections to the API server, and to other ports."""
+"""File descriptors reserved for connections to the API server and for other ports."""
 BUFFER_BYTES: Final = 16 * 1024
-"""As large as a TLS record."""
+"""Buffer size: a TLS record."""
 
 
 class Listener:
-    """A listening socket and the connections that came of it.
+    """A listening socket and its connections.
 
     Args:
-        protocol: Makes a connection's protocol.
-        most: Connections at a time, if there are descriptors for so many.
-        context: The server's certificate; None for plain connections.
-        rejected: Called with why a connection was refused or ended.
-        clock: Seconds that only grow.
+        protocol: Creates a connection's protocol.
+        most: Maximum of open connections, lowered to the available file descriptors.
+        context: TLS context with the certificate; None for plain connections.
+        rejected: Called with the reason why a connection was refused or closed.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -69,30 +69,30 @@ class Listener:
 
     @property
     def open(self) -> int:
-        """How many connections are open."""
+        """Number of open connections."""
         return self._connections.open
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port of the socket."""
         assert self._socket is not None
         return int(self._socket.getsockname()[1])
 
     def start(self, port: int, host: str = "") -> None:
-        """Listen, on all addresses of both families where `host` is empty.
+        """Listen, on all addresses of both families if `host` is empty.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         self._socket = _listen(host, port)
         self._loop.add_reader(self._socket, self._accept)
 
     def verified(self, protocol: asyncio.BaseProtocol) -> None:
-        """Keep a connection that has shown a good token, when others have to go."""
+        """Mark a connection with a valid token, which is then not closed when there are too many."""
         self._connections.verified(protocol)
 
     def close(self) -> None:
-        """Listen no more. Open connections are their protocols' to close."""
+        """Stop listening. Protocols close the open connections."""
         if self._resume is not None:
             self._resume.cancel()
         if self._socket is not None:
@@ -109,7 +109,7 @@ class Listener:
                 accepted, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # no descriptor or memory left
+            except OSError as error:  # no file descriptor or memory left
                 _log.warning("a connection could not be accepted: %s", error)
                 self._pause(STARVED_S)
                 return
@@ -170,13 +170,13 @@ class _Connection:
         self._begun = True
         opened = loop.create_future()
         outermost = protocol if context is None else _Tls.around(protocol, context, opened)
-        with contextlib.suppress(OSError):  # it is no TLS, or took too long: asyncio has ended it
+        with contextlib.suppress(OSError):  # not TLS, or a timeout: asyncio has closed the connection
             self.transport, _ = await loop.connect_accepted_socket(lambda: outermost, self._socket)
             if context is not None:
                 await opened
 
     def abort(self) -> None:
-        """End it now, whatever it is at. Once asyncio has the socket, only asyncio may close it."""
+        """Close the connection in any state. After asyncio has taken the socket, only asyncio may close it."""
         if self.transport is not None:
             self.transport.abort()
             return
@@ -195,8 +195,8 @@ class _Connection:
 class _Tls(sslproto.SSLProtocol):
     """asyncio's TLS with a small buffer.
 
-    asyncio gives each connection a buffer of 256 KiB, filled with zeros: 2,000 idle connections would take 500 MiB.
-    Kopf's connections keep theirs, because it is also how much is read at a time of long lists.
+    asyncio allocates a buffer of 256 KiB for each connection: 2,000 idle connections would use 500 MiB. Kopf's
+    connections keep the large buffer, which speeds up reading long lists.
     """
 
     max_size = BUFFER_BYTES
@@ -205,7 +205,7 @@ class _Tls(sslproto.SSLProtocol):
     def around(
         cls, protocol: asyncio.BaseProtocol, context: ssl.SSLContext, opened: asyncio.Future[None]
     ) -> sslproto.SSLProtocol:
-        """TLS of a server's side around a protocol; `opened` ends with the handshake."""
+        """Return server-side TLS around a protocol; `opened` completes with the handshake."""
         loop = asyncio.get_running_loop()
         return cls(
             loop,
@@ -219,7 +219,7 @@ class _Tls(sslproto.SSLProtocol):
 
     @override
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Let go of the memory at once: asyncio's timer of the handshake and its exceptions would keep it for long."""
+        """Release the memory at once, which asyncio's handshake timer and exceptions would otherwise keep."""
         super().connection_lost(exc)
         if self._handshake_timeout_handle is not None:  # type: ignore[attr-defined]
             self._handshake_timeout_handle.cancel()  # type: ignore[attr-defined]
@@ -230,7 +230,7 @@ class _Tls(sslproto.SSLProtocol):
 
 
 class _Socket(socket.socket):
-    """Tells when it is closed."""
+    """A socket that calls back when it is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
@@ -254,7 +254,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _affordable(wanted: int) -> int:
-    """As many connections as there are descriptors for, after the limit was raised where it may be."""
+    """Return the connections for which file descriptors suffice, after raising the process's limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVED_DESCRIPTORS
     if soft < needed:

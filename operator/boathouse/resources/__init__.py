@@ -1,1 +1,1 @@
-"""The custom resources as pydantic models, the CRDs generated from them, names, and the configuration file."""
+"""Custom resources as pydantic models, CRDs generated from them, API names, and the configuration file."""

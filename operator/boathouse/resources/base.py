@@ -1,4 +1,4 @@
-"""What the custom resources' models share: camelCase names, CEL rules, quantities, URLs, metav1.Condition."""
+"""Building blocks of the custom resources' models: CEL rules, quantities, URLs, metav1.Condition."""
 
 from typing import Annotated, Any, Literal
 
@@ -10,26 +10,26 @@ RULES = "x-kubernetes-validations"
 
 
 def rule(expression: str, message: str) -> dict[str, str]:
-    """A CEL validation rule with the message a user sees; one in single quotes is itself CEL and may show the value."""
+    """Return a CEL validation rule. A message in single quotes is a CEL expression, which may contain the value."""
     key = "messageExpression" if message.startswith("'") else "message"
     return {"rule": expression, key: message}
 
 
 def for_new_objects(expression: str, message: str) -> dict[str, Any]:
-    """A CEL rule that holds at creation only: objects that are stored already may break it and still be updated."""
+    """Return a CEL rule that is checked only at creation, so that stored objects that violate it can be updated."""
     return rule(f"oldSelf.hasValue() || {expression}", message) | {"optionalOldSelf": True}
 
 
 def at_most_bytes(total: str, most: int, what: str) -> dict[str, str]:
-    """A CEL rule for a sum of lengths: `total` is a CEL expression of a list of bytes, such as `[bytes(self)]`."""
+    """Return a CEL rule for a sum of lengths; `total` is a CEL expression for a list, such as `[bytes(self)]`."""
     return rule(
         f"{total}.map(part, part.size()).sum() <= {most}",
-        f"{what} may have {most} bytes in all: put long texts into a file (spec.files)",
+        f"{what} may have {most} bytes in total: put long texts into a file (spec.files)",
     )
 
 
 def rules(*each: dict[str, Any], **keywords: Any) -> dict[str, Any]:
-    """The `json_schema_extra` for a field or a model with these CEL rules and other `x_kubernetes_...` keywords."""
+    """Return the `json_schema_extra` of a field or model with CEL rules and other `x_kubernetes_...` keywords."""
     return {RULES: list(each)} | {key.replace("_", "-"): value for key, value in keywords.items()}
 
 
@@ -55,7 +55,7 @@ def _quantity_schema(*checks: dict[str, str]) -> pydantic.WithJsonSchema:
 
 
 def at_least(minimum: str, why: str) -> dict[str, str]:
-    """A CEL rule for a quantity: not below `minimum`."""
+    """Return a CEL rule that a quantity is at least `minimum`."""
     return rule(
         f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{minimum}')) >= 0",
         f"'\"' + string(self) + '\" is less than {minimum}: {why}'",
@@ -63,7 +63,7 @@ def at_least(minimum: str, why: str) -> dict[str, str]:
 
 
 def at_most(maximum: str, why: str) -> dict[str, str]:
-    """A CEL rule for a quantity: not above `maximum`."""
+    """Return a CEL rule that a quantity is at most `maximum`."""
     return rule(
         f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{maximum}')) <= 0",
         f"'\"' + string(self) + '\" is more than {maximum}: {why}'",
@@ -71,7 +71,7 @@ def at_most(maximum: str, why: str) -> dict[str, str]:
 
 
 _POSSIBLE = at_most("256Ti", "no node has so much; lower it")
-"""Far above what machines have, and far below where the scheduler's amounts saturate (1Pi)."""
+"""More than machines have, and less than where the scheduler's amounts saturate (1Pi)."""
 
 Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"), _POSSIBLE)]
 Cpu = Annotated[
@@ -113,7 +113,7 @@ class Condition(Model):
 
     type: str = Field(max_length=316)
     status: Literal["True", "False", "Unknown"]
-    reason: str = Field(max_length=1024, description="A CamelCase token that programs may rely on.")
-    message: str = Field(default="", max_length=32768, description="What happened and what to do, for people.")
+    reason: str = Field(max_length=1024, description="A stable CamelCase token for programs.")
+    message: str = Field(default="", max_length=32768, description="What happened and what to do.")
     last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
     observed_generation: int | None = Field(default=None, ge=0)

@@ -1,4 +1,4 @@
-"""The operator's configuration file, written by the chart from its values; flags and the environment win over it."""
+"""The operator's configuration file, which the chart generates. Flags and the environment take precedence over it."""
 
 import pathlib
 from collections.abc import Callable
@@ -16,11 +16,11 @@ QuantityText = Annotated[
 Port = Annotated[int, Field(ge=1, le=65535)]
 ProfileName = Literal["fair", "fifo", "fspy", "srjf", "yarn-me"]
 PROFILES: tuple[str, ...] = get_args(ProfileName)
-"""The profiles that a cluster offers: those that need nothing from the simulator."""
+"""Profiles that the operator supports. The others need inputs that only the simulator has."""
 
 
 class _Section(pydantic.BaseModel):
-    """Unlike a custom resource, a configuration refuses what it does not know: a misspelt value must not be silent."""
+    """A section of the configuration. Unlike a custom resource it rejects unknown fields, so a typo is an error."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid")
 
@@ -32,27 +32,27 @@ PriorityClassName = Annotated[
 
 
 class QueueConfig(_Section):
-    """A queue of jobs with its fair share, its limits, and the jobs and pods that it accepts."""
+    """A queue: its weight, its limits, and the jobs and pods that it accepts."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-    weight: float = Field(default=1.0, gt=0, description="Share against the other queues.")
+    weight: float = Field(default=1.0, gt=0, description="Share relative to the other queues.")
     limits: dict[str, QuantityText] = Field(
-        default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources; absent: none."
+        default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources. Absent: no limit."
     )
     namespaces: list[NamespaceName] = Field(
         default_factory=list, description="Namespaces whose jobs and pods the queue accepts. Empty: all."
     )
     priority_classes: list[PriorityClassName] = Field(
         default_factory=list,
-        description="PriorityClasses that the queue accepts. Empty: all. Always accepted: no PriorityClass.",
+        description="PriorityClasses that the queue accepts. Empty: all. Jobs and pods without one are accepted.",
     )
 
     def accepts_namespace(self, namespace: str) -> bool:
-        """Whether jobs and pods of a namespace may use the queue."""
+        """Return whether jobs and pods of a namespace may use the queue."""
         return not self.namespaces or namespace in self.namespaces
 
     def accepts_priority_class(self, priority_class: str) -> bool:
-        """Whether jobs and pods of a PriorityClass may use the queue; empty stands for none, which is accepted."""
+        """Return whether jobs and pods of a PriorityClass may use the queue; always True for "" (no class)."""
         return not self.priority_classes or not priority_class or priority_class in self.priority_classes
 
 
@@ -81,12 +81,12 @@ class EphemeralStorageConfig(_Section):
 
     @property
     def request_bytes(self) -> int:
-        """The request; 0 for none."""
+        """Request in bytes; 0 for none."""
         return quantity.units(self.request) if self.request else 0
 
     @property
     def limit_bytes(self) -> int:
-        """The limit; 0 for none."""
+        """Limit in bytes; 0 for none."""
         return quantity.units(self.limit) if self.limit else 0
 
     @pydantic.model_validator(mode="after")
@@ -97,30 +97,30 @@ class EphemeralStorageConfig(_Section):
 
 
 class TaskDefaults(_Section):
-    """What task pods get when the job does not say."""
+    """Defaults of task pods for fields that the job does not set."""
 
-    image: str = Field(
-        default="", description="The task image; a job without spec.image is refused when this is empty."
-    )
+    image: str = Field(default="", description="Task image. If empty, a job without spec.image is rejected.")
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     image_pull_secrets: list[str] = Field(default_factory=list)
     scratch_size: QuantityText = Field(
-        default="10Gi", description="Upper bound of a task's working folder without an ephemeral-storage request."
+        default="10Gi", description="Size limit of each folder of a task pod without an ephemeral-storage request."
     )
     ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
     missing_object_timeout_seconds: float = Field(
-        default=120, gt=0, description="How long a Secret or ConfigMap that a job needs may be missing."
+        default=120, gt=0, description="A job fails if a Secret or ConfigMap that it needs is missing for this long."
     )
     max_infrastructure_failures: int = Field(
         default=50,
         ge=1,
         le=10_000,
-        description="A job fails when one of its tasks was lost so often for infrastructure reasons.",
+        description="A job fails after this many infrastructure failures of one task.",
     )
     not_ready_toleration_seconds: int = Field(
-        default=60, ge=0, description="How long task pods tolerate an unreachable node, in seconds."
+        default=60,
+        ge=0,
+        description="How long task pods tolerate an unreachable node before they are evicted, in seconds.",
     )
 
 
@@ -143,60 +143,60 @@ class SparkDefaults(_Section):
 
 
 class TenantLimits(_Section):
-    """Limits that hold for each namespace, so that no tenant stops or slows down another."""
+    """Limits of each namespace, so that no tenant blocks or slows down another."""
 
     max_unfinished_jobs: int = Field(
         default=1000,
         ge=1,
         le=100_000,
-        description="Unfinished MRJobs of a namespace beyond this number, by creation time, are not admitted.",
+        description="Maximum number of admitted unfinished MRJobs of a namespace, by creation time.",
     )
     max_job_mebibytes: int = Field(
         default=32,
         ge=2,
         le=4096,
-        description="JSON of the specs of a namespace's unfinished MRJobs; those beyond it are not admitted.",
+        description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs.",
     )
     max_plan_mebibytes: int = Field(
         default=32,
         ge=32,
         le=4096,
-        description="JSON of the split plans of a namespace's unfinished jobs; setup tasks beyond it retry.",
+        description="Maximum JSON of the split plans of a namespace's unfinished jobs; further setup tasks retry.",
     )
     events_per_second: float = Field(
-        default=20, gt=0, le=10_000, description="Events about objects of a namespace; beyond it they are left out."
+        default=20, gt=0, le=10_000, description="Events about objects of a namespace; further events are dropped."
     )
     status_writes_per_second: float = Field(
         default=50,
         gt=0,
         le=10_000,
-        description="Statuses of MRJobs, and as many conditions of pods; beyond it they are written later.",
+        description="Status writes of MRJobs, and as many condition writes of pods; further writes are delayed.",
     )
     retries_per_second: float = Field(
-        default=20, gt=0, le=10_000, description="Second and later attempts of tasks; beyond it they start later."
+        default=20, gt=0, le=10_000, description="Second and later attempts of tasks; further attempts are delayed."
     )
     max_shapes: int = Field(
         default=500,
         ge=1,
         le=100_000,
-        description="Shapes (requests and constraints) of pods that wait; beyond it they wait with TooComplex.",
+        description="Shapes (requests and constraints) of pending pods; further pods get the reason TooComplex.",
     )
     max_constraints: int = Field(
         default=2000,
         ge=1,
         le=1_000_000,
-        description="Constraints of all these shapes together; beyond it they wait with TooComplex.",
+        description="Total constraints of these shapes; further pods get the reason TooComplex.",
     )
 
 
 class OperatorConfig(_Section):
-    """Everything that the operator can be told."""
+    """All settings of the operator."""
 
     namespace: str = names.OPERATOR_NAMESPACE
     watch_namespaces: list[str] = Field(default_factory=list, description="Empty: all.")
     queues: list[QueueConfig] = Field(default_factory=lambda: [QueueConfig(name="default")], min_length=1)
     default_queue: str = "default"
-    namespace_queues: dict[str, str] = Field(default_factory=dict, description="The default queue of a namespace.")
+    namespace_queues: dict[str, str] = Field(default_factory=dict, description="Default queue by namespace.")
     profile: ProfileName = "fair"
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
@@ -220,12 +220,12 @@ class OperatorConfig(_Section):
             **{f"namespaceQueues[{ns}]": q for ns, q in self.namespace_queues.items()},
         }.items():
             if name not in known:
-                raise ValueError(f'{what} is "{name}", which is not among the queues {sorted(known)}')
+                raise ValueError(f'{what} is "{name}", which is not one of the queues {sorted(known)}')
         return self
 
     @pydantic.model_validator(mode="after")
     def _default_queues_accept(self) -> Self:
-        """Each namespace has a default queue that accepts it, or a job there could not run without naming a queue."""
+        """Check that each namespace has a default queue that accepts it."""
         queues = {queue.name: queue for queue in self.queues}
         for namespace, name in self.namespace_queues.items():
             if name in queues and not queues[name].accepts_namespace(namespace):
@@ -252,19 +252,19 @@ class OperatorConfig(_Section):
     _label_of: Callable[[str], str | None] | None = pydantic.PrivateAttr(default=None)
 
     def follow(self, label_of: Callable[[str], str | None]) -> None:
-        """Heed namespaces' own labels from now on: `label_of` returns a namespace's label `boathouse.dev/queue`."""
+        """Use namespaces' labels from now on: `label_of` returns a namespace's label `boathouse.dev/queue`."""
         self._label_of = label_of
 
     def queue(self, name: str) -> QueueConfig:
-        """The queue of that name.
+        """Return the queue of this name.
 
         Raises:
-            StopIteration: There is none.
+            StopIteration: The queue does not exist.
         """
         return next(queue for queue in self.queues if queue.name == name)
 
     def queue_for(self, namespace: str, asked: str | None) -> str:
-        """The queue of a job: what it asks for, else what its namespace's label or entry here says, or the default."""
+        """Return the queue of a job: its own, else that of its namespace's label or entry here, else the default."""
         labelled = None if self._label_of is None else self._label_of(namespace)
         return asked or labelled or self.namespace_queues.get(namespace, self.default_queue)
 
@@ -274,6 +274,6 @@ def load(path: pathlib.Path) -> OperatorConfig:
 
     Raises:
         OSError: The file cannot be read.
-        pydantic.ValidationError: A value is wrong; the error names each.
+        pydantic.ValidationError: Values are invalid; the error names each.
     """
     return OperatorConfig.model_validate_json(path.read_text())

@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from the models."""
+"""Build CustomResourceDefinitions from the models."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from boathouse.resources import names, schema
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PrinterColumn:
-    """A column of `kubectl get`; priority 1 shows only with `-o wide`."""
+    """A column of `kubectl get`. Priority 1: only with `-o wide`."""
 
     name: str
     json_path: str
@@ -20,14 +20,14 @@ class PrinterColumn:
     priority: int = 0
 
     def manifest(self) -> dict[str, Any]:
-        """The column as the API server takes it."""
+        """Return the column as JSON."""
         column = {"name": self.name, "type": self.type, "jsonPath": self.json_path, "description": self.description}
         return column | ({"priority": self.priority} if self.priority else {})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CustomResource:
-    """What a CRD says beside its schema."""
+    """Metadata and schema model of a CRD."""
 
     kind: str
     plural: str
@@ -41,7 +41,7 @@ class CustomResource:
         return f"{self.plural}.{names.GROUP}"
 
     def manifest(self) -> dict[str, Any]:
-        """The CustomResourceDefinition as a JSON value."""
+        """Return the CustomResourceDefinition as JSON."""
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",

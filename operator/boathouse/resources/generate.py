@@ -1,4 +1,4 @@
-"""`python -m boathouse.resources.generate`: write the CRDs under crds/ and, as templates, into the chart."""
+"""`python -m boathouse.resources.generate`: write the CRDs to crds/ and, as templates, into the chart."""
 
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ MAX_SIZE_BYTES = 120_000
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every value out: anchors are hard to read, and some readers of CRDs do not know them."""
+    """YAML dumper without anchors, which are hard to read and which some readers of CRDs do not support."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
@@ -27,7 +27,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def manifests() -> dict[str, str]:
-    """The text of each file under crds/, by file name."""
+    """Return the text of each file under crds/, by file name."""
     return {
         f"{resource.name.partition('.')[2]}_{resource.plural}.yaml": HEADER + _yaml(resource.manifest())
         for resource in ALL
@@ -35,7 +35,7 @@ def manifests() -> dict[str, str]:
 
 
 def templates() -> dict[str, str]:
-    """The text of each Helm template, by file name: kept on uninstall, so that no job is lost with the chart."""
+    """Return the text of each Helm template, by file name. An uninstall keeps the CRDs, so that no job is lost."""
     result = {}
     for (name, _), resource in zip(manifests().items(), ALL, strict=True):
         manifest = resource.manifest()
@@ -47,7 +47,7 @@ def templates() -> dict[str, str]:
 def _yaml(manifest: dict[str, Any]) -> str:
     text = yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=140, allow_unicode=True)
     if "{{" in text:
-        raise ValueError("a description or a rule contains {{, which Helm would take for a template")
+        raise ValueError("a description or a rule contains {{, which Helm would parse as a template")
     if len(text) > MAX_SIZE_BYTES:
         raise ValueError(
             f"{manifest['metadata']['name']} has {len(text)} bytes, more than {MAX_SIZE_BYTES}: shorten it"
@@ -56,12 +56,12 @@ def _yaml(manifest: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or with --check say which are stale."""
+    """Write the files, or with --check report stale files."""
     parser = argparse.ArgumentParser(prog="python -m boathouse.resources.generate", description=__doc__)
     parser.add_argument(
-        "--root", type=pathlib.Path, default=pathlib.Path(), help="the repository (default: the current folder)"
+        "--root", type=pathlib.Path, default=pathlib.Path(), help="repository folder (default: the current folder)"
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is missing or stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is missing or stale")
     options = parser.parse_args(arguments)
     stale = []
     for folder, files in (

@@ -33,8 +33,6 @@ def _immutable(fields: Iterable[str], mutable_while_suspended: Collection[str], 
             message = f"spec.{field} can only be changed while the {noun} is suspended: set spec.suspend first"
             found.append(rule(f"oldSelf.suspend || ({same})", message))
         else:
-            message = (
-                f"spec.{field} is immutable: delete the {noun} and create it again, or give the new one another name"
-            )
+            message = f"spec.{field} is immutable: delete and recreate the {noun}, or create one with another name"
             found.append(rule(same, message))
     return found

@@ -1,4 +1,4 @@
-"""The API's names: group, labels, annotations, condition types, reasons. Everything else imports them from here."""
+"""Names of the API: group, labels, annotations, condition types, reasons."""
 
 from enum import StrEnum
 
@@ -18,18 +18,18 @@ LABEL_KIND = f"{GROUP}/kind"
 LABEL_QUEUE = f"{GROUP}/queue"
 LABEL_LEADER = f"{GROUP}/leader"
 LABEL_FENCED = f"{GROUP}/fenced"
-"""On every pod and Binding that we create, `true`: the admission policy with the Lease looks at these only."""
+"""Label `true` of every pod and Binding that the operator creates: the policy boathouse-fence checks only these."""
 
 ANNOTATION_EPOCH = f"{GROUP}/epoch"
 ANNOTATION_DECISION = f"{GROUP}/decision"
 ANNOTATION_IDEAL_MEMORY = f"{GROUP}/ideal-memory"
-"""On a pod that was started with less memory than its task asked for: how much that was, in bytes."""
+"""The memory in bytes that a task requested, on a pod that was started with less."""
 
 ANNOTATION_RESERVED = f"{GROUP}/reserved"
 """On a driver: the nodes where room was reserved for its executors when it was placed, with their numbers."""
 
 FINALIZER = f"{GROUP}/clean-up"
-"""Holds a deleted object, as an MRJob with `cleanUp: OnDelete`, until it is cleaned up or that was given up."""
+"""Keeps a deleted object, such as an MRJob with `cleanUp: OnDelete`, until its clean-up has succeeded or failed."""
 
 CONTAINER = "task"
 PROGRESS_CA_CONFIG_MAP = "boathouse-progress-ca"
@@ -44,7 +44,7 @@ APP_PART_OF = "app.kubernetes.io/part-of"
 
 
 class ConditionType(StrEnum):
-    """The types of an MRJob's conditions."""
+    """Types of an MRJob's conditions."""
 
     ADMITTED = "Admitted"
     SUSPENDED = "Suspended"
@@ -56,7 +56,7 @@ class ConditionType(StrEnum):
 
 
 class Reason(StrEnum):
-    """Reasons that the operator itself gives; the task runtime and the scheduler have theirs beside these."""
+    """Reasons that the operator sets. The task runtime and the scheduler define further reasons."""
 
     # Good
     ADMITTED = "Admitted"
@@ -71,7 +71,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
     CLEANING_UP = "CleaningUp"
-    # The user's to mend
+    # User errors
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
     QUEUE_NOT_FOUND = "QueueNotFound"
@@ -84,7 +84,7 @@ class Reason(StrEnum):
     OOM_KILLED = "OOMKilled"
     TOO_MANY_SPLITS = "TooManySplits"
     TOO_MANY_JOBS = "TooManyJobs"
-    # The infrastructure's
+    # Infrastructure errors
     POD_LOST = "PodLost"
     POD_START_TIMEOUT = "PodStartTimeout"
     PLAN_LOST = "PlanLost"

@@ -1,17 +1,17 @@
-"""Why a pod failed or was removed, in the words of the kubelet and the control plane, as a closed set.
+"""Closed set of the reasons for which the kubelet and the control plane end pods.
 
-`status.reason` and the reason of a condition are free text in the API. Metrics and conditions take only what is here.
+`status.reason` and the reason of a condition are free text in the API. Metrics and conditions use only these values.
 """
 
 from typing import Final
 
 OUT_OF_RESOURCE: Final = "OutOfResource"
-"""The kubelet's `OutOfNAME` of a resource that is not among the usual ones: names are anybody's to choose."""
+"""Replaces the kubelet's `OutOfNAME` of an extended resource, whose name is arbitrary."""
 _OUT_OF: Final = "OutOf"
 
 KNOWN: Final = frozenset(
     {
-        # The kubelet refused it
+        # Rejected by the kubelet
         "AdmissionError",
         "AppArmor",
         "InvalidNodeInfo",
@@ -29,7 +29,7 @@ KNOWN: Final = frozenset(
         "TopologyAffinityError",
         "UnexpectedAdmissionError",
         "UnsupportedPod",
-        # The kubelet or the node controller ended it
+        # Ended by the kubelet or the node controller
         "DeadlineExceeded",
         "Evicted",
         "NodeLost",
@@ -48,7 +48,7 @@ KNOWN: Final = frozenset(
 
 
 def known(reason: str, otherwise: str) -> str:
-    """Return the reason if it is in the closed set, the set's word for it, or `otherwise`."""
+    """Return the reason if it is in the closed set, `OUT_OF_RESOURCE` for an `OutOfNAME`, or else `otherwise`."""
     if reason in KNOWN:
         return reason
     return OUT_OF_RESOURCE if reason.startswith(_OUT_OF) else otherwise

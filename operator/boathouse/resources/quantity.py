@@ -2,7 +2,7 @@
 
 The grammar is that of `k8s.io/apimachinery/pkg/api/resource`: a decimal number and a binary suffix (Ki..Ei), a decimal
 suffix (n..E) or an exponent. Fractions are rounded up, as Kubernetes does. A quantity saturates at `LARGEST` in
-magnitude, as the API server's do: no text, however long, makes a number that is costly to compute with.
+magnitude, as in the API server, so that a long text cannot make a number that is expensive to compute with.
 """
 
 import math
@@ -27,7 +27,7 @@ _FACTORS = {"": Decimal(1)} | _BINARY | _DECIMAL
 
 
 def parse(quantity: str | float) -> Decimal:
-    """The exact value of a quantity, at most `LARGEST` in magnitude.
+    """Return the exact value of a quantity, at most `LARGEST` in magnitude.
 
     Raises:
         ValueError: The text is not a quantity.
@@ -40,7 +40,7 @@ def parse(quantity: str | float) -> Decimal:
             f'"{shown}" is not a quantity: write a number with an optional suffix, such as 500m, 2 or 64Mi'
         )
     number, power, factor = Decimal(match["number"]), _power(match["exponent"] or ""), _FACTORS[match["suffix"] or ""]
-    # Judged before it is computed: the number and its exponent may have thousands of digits.
+    # Checked before the computation: the number and its exponent may have thousands of digits.
     magnitude = number.adjusted() + power + factor.adjusted()
     if not number:
         return number
@@ -53,28 +53,28 @@ def parse(quantity: str | float) -> Decimal:
 
 
 def _power(exponent: str) -> int:
-    """Return an exponent as a number; of a very long one the first digits, which are too many already."""
+    """Return an exponent as a number; a long one is cut to its first digits, which exceed `LARGEST` already."""
     sign = -1 if exponent.startswith("-") else 1
     return sign * int(exponent.lstrip("+-").lstrip("0")[:_EXPONENT_DIGITS] or "0")
 
 
 def milli(quantity: str | float) -> int:
-    """The quantity in thousandths, rounded up: CPU "0.5" is 500."""
+    """Return the quantity in thousandths, rounded up: CPU "0.5" is 500."""
     return math.ceil(parse(quantity) * 1000)
 
 
 def units(quantity: str | float) -> int:
-    """The quantity in whole units, rounded up: memory "1Ki" is 1024 bytes."""
+    """Return the quantity in whole units, rounded up: memory "1Ki" is 1024 bytes."""
     return math.ceil(parse(quantity))
 
 
 def format_milli(value: int) -> str:
-    """A CPU quantity as people write it: 2000 is "2", 500 is "500m"."""
+    """Return a CPU quantity in the usual notation: 2000 is "2", 500 is "500m"."""
     return str(value // 1000) if value % 1000 == 0 else f"{value}m"
 
 
 def format_bytes(value: int) -> str:
-    """A memory quantity with the largest binary suffix that loses nothing: 67108864 is "64Mi"."""
+    """Return a memory quantity with the largest binary suffix that is exact: 67108864 is "64Mi"."""
     for power, letter in reversed(list(enumerate("KMGTPE", 1))):
         if value and value % 1024**power == 0:
             return f"{value // 1024**power}{letter}i"

@@ -1,7 +1,7 @@
-"""From a pydantic model to the structural schema of a CustomResourceDefinition.
+"""Convert a pydantic model to the structural schema of a CustomResourceDefinition.
 
-Structural schemas know no `$ref`, no `null` beside another type, and no `title`; everything else that pydantic writes
-is kept, and `x-kubernetes-*` keywords come from the models' `json_schema_extra`.
+Structural schemas exclude `$ref`, `null` in addition to another type, and `title`. The conversion keeps everything
+else that pydantic writes; `x-kubernetes-*` keywords come from the models' `json_schema_extra`.
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
 """
 
@@ -14,7 +14,7 @@ _REF = "#/$defs/"
 
 
 def structural(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    """The structural schema of `model`, as a JSON value.
+    """Return the structural schema of `model`, as a JSON value.
 
     Raises:
         ValueError: The model uses something that structural schemas cannot express, such as a union of two types.
@@ -48,7 +48,7 @@ def _convert(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
 
 
 def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Put the referenced schema in place, keep what stands beside the reference, and drop `null` alternatives."""
+    """Replace references by their schema, merge keywords next to a reference, and drop `null` alternatives."""
     merged = dict(node)
     while True:
         if "$ref" in merged:
@@ -56,7 +56,7 @@ def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
         elif "anyOf" in merged and not merged.get("x-kubernetes-int-or-string"):
             others = [option for option in merged.pop("anyOf") if option.get("type") != "null"]
             if len(others) != 1:
-                raise ValueError(f"{path}: a structural schema cannot say 'one of these types': {others}")
+                raise ValueError(f"{path}: a structural schema cannot have a union of types: {others}")
             target = others[0]
         else:
             return merged
@@ -64,7 +64,7 @@ def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
 
 
 def _join(target: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands beside a reference wins, but rules add up."""
+    """Merge a referenced schema with the keywords next to the reference, which override it; rules of both are kept."""
     rules = "x-kubernetes-validations"
     joined = {**target, **beside}
     if rules in target and rules in beside:

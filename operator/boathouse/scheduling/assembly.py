@@ -1,4 +1,4 @@
-"""Puts a scheduler and its watches together."""
+"""Put a scheduler and its watches together."""
 
 import asyncio
 import dataclasses

@@ -82,9 +82,9 @@ class Decider(Part):
         others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
         return min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
 
-    def decide(self) -> list[rows.Operation]:
-        """Decide once: snapshot, run the cycle, assume. Returns the writes to begin."""
-        operations = self._reservations.decide()
+    def decide(self) -> Iterator[rows.Operation]:
+        """Decide once: snapshot, run the cycle, assume. Yields the writes to begin; those stay decided if it raises."""
+        yield from self._reservations.decide()
         self._state.sync_jobs()
         for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
             self._room_freed(freed)
@@ -94,18 +94,21 @@ class Decider(Part):
         if self._reservations.are_restored() and self._queue.tick(now_s):
             began = time.perf_counter()
             result = self._cycle(now_s)
-            operations += self._begin_all(result.decisions)
+            yield from filter(None, map(self._begin, result.decisions))
             self._counters.cycle_s.observe(time.perf_counter() - began)
             self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
         if now_s >= self._conditions_due_s:
             self._conditions_due_s, self._conditions_at_s = math.inf, now_s
             self._update_conditions()
         self._conditions.flush()
-        operations += self._ahead.decide(result)
-        return operations
+        yield from self._ahead.decide(result)
 
     def _cycle(self, now_s: float) -> cycle.CycleResult:
-        """Run the cycle; when it raises, set the jobs aside because of which it does, and run it without them."""
+        """Run the cycle; when it raises, set the jobs aside because of which it does, and run it without them.
+
+        Raises:
+            Exception: The cycle raises, and with no job alone. It is to be run again, with the whole of each job.
+        """
         try:
             result = self._run(now_s)
         except Exception:
@@ -117,6 +120,7 @@ class Decider(Part):
             queues, view = list(self._queue.queues.values()), self._ledger.snapshot(now_s)
             found = cycle.culprits(todo, queues, self._profile_now(), self._state.axis, view)
             if not found:
+                self._jobs.mark_all()
                 raise
             for entry, error in found:
                 self._state.set_job_aside(entry, error)

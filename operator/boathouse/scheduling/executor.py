@@ -105,17 +105,18 @@ class Executor(Part):
         return outcomes.NotDone(reason=why.reason, message=why.message, at_least_s=SET_ASIDE_S)
 
     def _finish(self, operation: rows.Operation, outcome: outcomes.Outcome) -> None:
-        """Hand on what came of an operation; when that raises, set its job aside.
+        """Hand on what came of an operation; when that raises, set its job aside, or a pod without one.
 
         What was assumed for it stays assumed until the watch or the comparison with a list corrects it.
         """
         try:
             self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - one pod must not keep the others from being written
             entry = self._jobs.entry_of(operation.row)
             if entry is None:
-                raise
-            self._state.set_job_aside(entry, error)
+                self._set_aside(operation, error)
+            else:
+                self._state.set_job_aside(entry, error)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -157,11 +158,8 @@ class Executor(Part):
         promise = operation.row.promise
         if promise is not None and (so_far := await self._volume_writer.prepare(promise)) is not None:
             return so_far
-        if operation.task.pod_uid is None:
-            return await self._create(operation)
-        return await self._bind(operation)
-
-    async def _create(self, operation: rows.Operation) -> outcomes.Outcome:
+        if operation.task.pod_uid is not None:
+            return await self._bind(operation)
         manifest = self._build(operation, operation.node)
         if isinstance(manifest, outcomes.NotDone):
             return manifest

@@ -36,6 +36,7 @@ class SchedulerGauges(Part):
                 lambda: {(): float(leader.epoch or 0)},
             ),
             ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
+            ("pods", "Pods and planned pods by their state in the scheduler", ("state",), self._pods_by_state),
             ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
             ("pending_tasks", "Pending tasks by queue and reason", ("queue", "reason"), self._pending_tasks),
             ("queue_used_cpu_cores", "CPU requests placed", ("queue",), lambda: _by_queue(self._used(), 0, _MILLI)),
@@ -84,6 +85,9 @@ class SchedulerGauges(Part):
             ("pods",): float(len(self._ledger)),
             ("assumed_pods",): float(sum(1 for _ in self._pods.assumed())),
         }
+
+    def _pods_by_state(self) -> gauges.Reading:
+        return {(state.value,): float(count) for state, count in self._pods.counts().items()}
 
     # What waits
 

@@ -9,15 +9,15 @@ from typing import assert_never
 from boathouse.cluster import boundary, catalogue, quotas, store, wire
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
-from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
 log = logs.get(__name__)
 
-_PLACED = {PodState.BOUND, PodState.CONFIRMED}
-_ASSUMED = {PodState.CREATING, PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
+_PLACED = {PodState.BOUND, *ON_NODE}
+_DECIDED = {*ASSUMED, *ON_NODE}
 
 
 class Intake(Part):
@@ -209,8 +209,8 @@ class Intake(Part):
             self._follow(change)
             if row.state is PodState.PENDING:
                 self._admit(row)
-            elif row.state is PodState.CONFIRMED:
-                if change.before not in _ASSUMED and row.facts is not None and self._pods.is_ours(row.facts):
+            elif row.is_on_node:
+                if change.before not in _DECIDED and row.facts is not None and self._pods.is_ours(row.facts):
                     self._conditions.forget(row)
                     self._jobs.mark_changed(row)
             elif row.state is None or row.state is PodState.GONE:
@@ -341,7 +341,7 @@ class Intake(Part):
     def _take_back(self, operation: rows.Operation, why: str, *, has_failed: bool = False) -> None:
         """Take back what was assumed, and say so, unless the pod runs on the node all the same."""
         row = operation.row
-        is_there = row.state is PodState.CONFIRMED and row.facts is not None and row.facts.node_name == operation.node
+        is_there = row.is_on_node and row.facts is not None and row.facts.node_name == operation.node
         if operation.placement is not None and not is_there:
             self._state.report_refused(operation.placement, why)
         self._apply(self._pods.refuse(operation, has_failed=has_failed))

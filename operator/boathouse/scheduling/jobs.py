@@ -268,6 +268,10 @@ class Jobs:
         if row.job is not None:
             self._changed_rows[row] = None
 
+    def mark_all(self) -> None:
+        """Tell the scheduling queue of all jobs before the next cycle: it may hold half of a cycle that failed."""
+        self._changed.update(self._entries)
+
     def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
         """Note that a pod of a job ended: the scheduling queue need not know of one that was placed."""
         if was_pending or not self._pods.of_job(job):
@@ -436,7 +440,7 @@ class Jobs:
         return True
 
     def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
-        """The next task to let through: of the class that was not tried for longest, the one after its last."""
+        """Return the next task to let through: of the class that was not tried for longest, the one after its last."""
         scope = hold.scope
         entries = self._covered(scope)
         classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]

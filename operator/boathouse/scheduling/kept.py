@@ -70,6 +70,7 @@ def pods(
         ports = translate.host_ports(pod)
         try:
             resources = _resources(pod, None if waits else offered)
+            is_resizing = bool(known.node_name) and requests.is_resizing(pod)
         except (ValueError, ArithmeticError) as error:
             return msgspec.structs.replace(known, problem=str(error)[:MESSAGE_LENGTH], resources=translate.WHOLE_NODE)
         is_task = known.task_of is not None
@@ -78,6 +79,7 @@ def pods(
                 known, problem=problem[:MESSAGE_LENGTH], is_too_complex=True, resources=translate.WHOLE_NODE
             )
         is_foreign = waits and not is_task
+        container = _task_container(pod.spec) if is_task else None
         return msgspec.structs.replace(
             known,
             status=_status(pod.status, containers if is_task else frozenset()),
@@ -91,7 +93,9 @@ def pods(
             too_many_constraints=pod.spec.too_many_constraints,
             reserved=_reserved(pod.metadata) if is_task else (),
             is_gated=bool(pod.spec.scheduling_gates),
-            memory_limit=_memory_limit(pod.spec) if is_task else "",
+            memory_limit=container.resources.limits.get("memory", "") if container else "",
+            is_resizing=is_resizing,
+            is_suspended=container is not None and requests.is_suspended(container),
         )
 
     return keep
@@ -246,10 +250,9 @@ def _texts(spec: wire.PodSpec) -> Iterator[str]:
             yield from requirement.values
 
 
-def _memory_limit(spec: wire.PodSpec) -> str:
-    """Return the memory limit of a task's container."""
-    found = (one.resources.limits.get("memory", "") for one in spec.containers if one.name == names.CONTAINER)
-    return next(found, "")
+def _task_container(spec: wire.PodSpec) -> wire.Container | None:
+    """Return the container of a task."""
+    return next((one for one in spec.containers if one.name == names.CONTAINER), None)
 
 
 # Statuses of pods

@@ -127,7 +127,7 @@ class PodConditions:
         self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
-        """When `flush` has something to say; infinite for never."""
+        """Return when `flush` has something to say; infinite for never."""
         return max(self._next_s, self._repeated_s + REPEAT_EVERY_S)
 
     def flush(self) -> None:

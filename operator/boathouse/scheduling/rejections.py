@@ -63,7 +63,7 @@ class Exclusions(framework.Filter):
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Whether a node refused a pod of the class lately."""
+        """Return whether a node refused a pod of the class lately."""
         return pending.task_class.id in self._until_s
 
     @override

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, client
+from boathouse.cluster import boundary, client, loops
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
     decider,
@@ -167,19 +167,19 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.executor.run())
             group.create_task(self.state.conditions.run())
-            group.create_task(self._decide_for_ever())
+            group.create_task(loops.Loop("scheduling", self._round).run())
 
-    async def _decide_for_ever(self) -> None:
-        while True:
-            self.heartbeat.beat()
-            self.executor.check_volumes()
-            self._wake.clear()
-            if self.state.clock() >= self._decides_from_s():
-                self.cycle()
-            await asyncio.sleep(self.state.options.coalesce_s)
-            with contextlib.suppress(TimeoutError):  # not wait_for: that one can swallow a cancellation in Python 3.11
-                async with asyncio.timeout(self._nap_s()):
-                    await self._wake.wait()
+    async def _round(self) -> None:
+        """Wait until a decision is due, and decide."""
+        await asyncio.sleep(self.state.options.coalesce_s)
+        with contextlib.suppress(TimeoutError):  # not wait_for: that one can swallow a cancellation in Python 3.11
+            async with asyncio.timeout(self._nap_s()):
+                await self._wake.wait()
+        self.heartbeat.beat()
+        self.executor.check_volumes()
+        if self.state.clock() >= self._decides_from_s():
+            self.cycle()
+        self._wake.clear()  # at the end: a round that fails is repeated without another event
 
     def cycle(self) -> None:
         """Decide once, without awaiting anything, and begin what was decided."""

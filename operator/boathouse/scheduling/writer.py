@@ -36,7 +36,7 @@ class Leadership(Protocol):
         """Whether a refused write raised the question who leads, and the Lease could not be read since."""
 
     def valid(self) -> bool:
-        """Whether we lead at this very moment."""
+        """Return whether we lead at this very moment."""
 
     async def confirm(self) -> str | None:
         """Read the Lease: who leads now, or None while we do. Waits while the Lease cannot be read."""

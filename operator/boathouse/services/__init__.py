@@ -1,1 +1,1 @@
-"""What the operator does with the resources: reconciling, and the progress endpoint."""
+"""Services of the operator: reconciling custom resources, and the progress endpoint."""

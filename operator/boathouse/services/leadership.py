@@ -9,15 +9,15 @@ _LABELLED = f"{names.LABEL_LEADER}=true"
 
 
 async def unmark(api: client.ApiClient, namespace: str, pod: str) -> None:
-    """A process that has just started leads nothing, whatever a former life in the same pod left on it."""
+    """Remove the leader label from this pod at the start: a previous container of the pod may have set it."""
     try:
         await _label(api, namespace, pod, None)
-    except errors.NotFound:  # not in a pod: started by hand
+    except errors.NotFound:  # started outside a pod
         return
 
 
 async def mark(api: client.ApiClient, namespace: str, pod: str) -> None:
-    """Mark our pod, and unmark every other: a leader that stands still cannot do it itself."""
+    """Label this pod as the leader, and remove the label from all others: a paused leader cannot do it itself."""
     failpoints.hit("before-leader.label")
     for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
         if other.metadata.name != pod:
@@ -30,7 +30,7 @@ async def mark(api: client.ApiClient, namespace: str, pod: str) -> None:
 
 
 async def cluster_id(api: client.ApiClient) -> str:
-    """Return what identifies the cluster, the UID of its namespace kube-system; empty where there is none."""
+    """Return the cluster's identity, the UID of its namespace kube-system, or an empty text."""
     try:
         return (await api.get(catalogue.NAMESPACES, _SYSTEM)).metadata.uid
     except errors.NotFound:

@@ -1,8 +1,8 @@
-"""What was learnt outlives the process: in one bounded ConfigMap beside the operator, written now and then.
+"""Save the estimates of the scheduling profile in a bounded ConfigMap in the operator's namespace.
 
-Losing it costs nothing but the learning, so it is read once, when this process begins to lead, and what cannot be read
-is left behind: a part that is malformed costs that part. Nobody but the operator should write it; whatever it holds, it
-ends nothing and takes no more memory than is written here.
+The operator writes it at intervals and reads it once, when it becomes the leader. It drops a part that is malformed,
+which then starts without estimates. Only the operator should write the ConfigMap, but its content is checked: no
+content ends the process or exceeds the memory limits below.
 """
 
 import base64
@@ -25,11 +25,11 @@ NAME: Final = "boathouse-learned"
 KEY: Final = "state.json.gz"
 EVERY_S: Final = 60.0
 MAX_BYTES: Final = 512 * 1024
-"""Compressed; etcd takes three times as much after base64."""
+"""Maximum compressed size. etcd's limit is about twice the size after base64."""
 MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
-"""Decompressed."""
+"""Maximum decompressed size."""
 MAX_VALUES: Final = 500_000
-"""Numbers, texts, lists and objects of one part."""
+"""Maximum numbers, texts, lists and objects of one part."""
 _MAX_TEXT: Final = 1024
 _LARGEST: Final = 1e200
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -37,25 +37,25 @@ _MALFORMED: Final = (KeyError, ValueError, zlib.error, msgspec.MsgspecError, Rec
 
 
 class Part(Protocol):
-    """What has something to keep: an observer, the learner."""
+    """An object with state to save: an observer, the learner."""
 
     def dump(self) -> Mapping[str, Any]:
-        """Its state as JSON values."""
+        """Return the state as JSON values."""
         ...
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
+        """Replace the state by that of a dump."""
         ...
 
 
 class SavedState:
-    """Keeps the state of some parts.
+    """Saves and loads the state of parts.
 
     Args:
         api: The API server.
-        namespace: The operator's own.
-        parts: By names that stay the same over versions.
-        may_lead: Asked before every write.
+        namespace: The operator's namespace.
+        parts: Parts by names that never change.
+        may_lead: Returns whether this process is the leader; called before every write.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class SavedState:
         self._dumps: dict[str, msgspec.Raw] = {}
 
     async def load(self) -> None:
-        """Read what an earlier leader kept.
+        """Load the state that a previous leader saved.
 
         Raises:
-            errors.ClusterError: The API server cannot be asked.
+            errors.ClusterError: The request failed.
         """
         try:
             found = await self._api.get(_CONFIG_MAPS, NAME, self._namespace)
@@ -81,17 +81,17 @@ class SavedState:
         try:
             state = _unpacked((found.get("binaryData") or {})[KEY])
         except _MALFORMED as error:
-            _log.warning("cannot read the saved estimates, starting without them", config_map=NAME, error=str(error))
+            _log.warning("cannot read the saved estimates; starting without them", config_map=NAME, error=str(error))
             return
         for name, part in self._parts.items():
             if name in state and _load_part(name, part, state[name]):
                 self._dumps[name] = state[name]
 
     async def save(self) -> None:
-        """Write it if it has changed; a part that cannot be dumped stays as it was dumped last.
+        """Save the state if it has changed. A part whose dump fails keeps its last dump.
 
         Raises:
-            errors.ClusterError: It was not written.
+            errors.ClusterError: The write failed.
         """
         for name, part in self._parts.items():
             try:
@@ -131,17 +131,17 @@ def _unpacked(text: str) -> dict[str, msgspec.Raw]:
     """Return the dumps by the names of their parts, not yet decoded.
 
     Raises:
-        ValueError, zlib.error, msgspec.MsgspecError: It is not what `SavedState.save` wrote, or larger.
+        ValueError, zlib.error, msgspec.MsgspecError: The text was not written by `SavedState.save`, or is too large.
     """
     inflate = zlib.decompressobj(_GZIP)
     plain = inflate.decompress(base64.b64decode(text), MAX_PLAIN_BYTES)
     if not inflate.eof:
-        raise ValueError(f"it is cut off, or has more than {MAX_PLAIN_BYTES} bytes")
+        raise ValueError(f"it is truncated, or has more than {MAX_PLAIN_BYTES} bytes")
     return msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
 
 
 def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
-    """Let a part continue from its dump; returns whether it accepts the dump. Otherwise its state is as before."""
+    """Load a part from its dump; returns whether it accepts the dump. Otherwise its state does not change."""
     before = part.dump()
     try:
         state = msgspec.json.decode(raw)
@@ -149,7 +149,7 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
         if state:
             part.load(state)
     except Exception as error:  # noqa: BLE001 - whatever a dump makes a part do, it costs that part's learning only
-        _log.warning("cannot use the saved estimates, starting without them", part=name, error=str(error))
+        _log.warning("cannot use the saved estimates; starting without them", part=name, error=str(error))
         part.load(before)
         return False
     _log.info("loaded the saved estimates", part=name)
@@ -157,13 +157,13 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
 
 
 def _check(state: object) -> None:
-    """Pass only an object whose values are few, short and finite.
+    """Check that the dump is an object whose values are few, short and finite.
 
     Raises:
-        ValueError: It is not.
+        ValueError: The check failed.
     """
     if not isinstance(state, dict):
-        raise ValueError("it is not an object")  # noqa: TRY004 - as wrong as any other value in it
+        raise ValueError("it is not an object")  # noqa: TRY004 - a malformed dump, like any other invalid value
     todo: list[object] = [state]
     seen = 0
     while todo:
@@ -176,4 +176,4 @@ def _check(state: object) -> None:
         too_large = isinstance(one, int | float) and not abs(one) <= _LARGEST
         too_long = isinstance(one, str) and len(one) > _MAX_TEXT
         if too_large or too_long or seen > MAX_VALUES or len(todo) > MAX_VALUES:
-            raise ValueError("it holds too many values, too long a text, or a number that cannot be")
+            raise ValueError("it has too many values, a text that is too long, or an invalid number")

@@ -1,4 +1,4 @@
-"""Keep the faults of a profile's observers from ending the process."""
+"""Isolate errors of a profile's observers from the process."""
 
 from collections.abc import Iterable
 
@@ -11,13 +11,13 @@ _log = logs.get(__name__)
 
 
 class GuardedObservers(framework.Observer):
-    """Passes events to observers. What one raises costs that observer that event, and no other.
+    """Passes events to observers. If an observer raises an error, it misses this event and others are not affected.
 
-    No observer is left out for good: a tenant whose tasks make it raise would take it from all tenants.
+    An observer that raised still gets later events. Otherwise one tenant's tasks could disable it for all tenants.
 
     Args:
         observers: The observers of a profile.
-        scrape: Where to count.
+        scrape: Gauges that count the errors.
     """
 
     def __init__(self, observers: Iterable[framework.Observer], scrape: gauges.ScrapeGauges) -> None:
@@ -26,7 +26,7 @@ class GuardedObservers(framework.Observer):
         scrape.add(
             gauges.Gauge(
                 name="boathouse_observer_failures",
-                documentation="Events of which an observer of the profile raised an error",
+                documentation="Events for which an observer of the profile raised an error",
                 labels=("observer",),
                 read=lambda: {(name,): float(count) for name, count in self._failures.items()},
                 counts=True,
@@ -39,7 +39,7 @@ class GuardedObservers(framework.Observer):
         for name, observer in self._observers:
             try:
                 observer.observe(event)
-            except Exception:  # noqa: BLE001 - an observer's fault concerns that observer only
+            except Exception:  # noqa: BLE001 - an observer's error must not affect others
                 self._failures[name] += 1
                 if self._failures[name].bit_count() == 1:
                     _log.exception("an observer of the profile raised an error", observer=name)

@@ -1,1 +1,1 @@
-"""Logs, metrics and health: how the operator shows what it does."""
+"""Logs, metrics and health probes of the operator."""

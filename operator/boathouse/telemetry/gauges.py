@@ -1,4 +1,4 @@
-"""Gauges that are computed when they are scraped, from the state itself: they cannot drift from it, nor go negative."""
+"""Gauges that are computed from the state when they are scraped, so that they always agree with it."""
 
 import collections
 import dataclasses
@@ -17,14 +17,14 @@ Reading = Mapping[tuple[str, ...], float]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gauge:
-    """One gauge: what it is called, and how to read it.
+    """Name, documentation and source of a gauge.
 
     Attributes:
-        name: The full name, in base units.
+        name: Full name, in base units.
         documentation: One line for `# HELP`.
-        labels: The label names.
-        read: Gives the values of this moment.
-        counts: Whether it only grows: then it is a counter, and its name is given without `_total`.
+        labels: Label names.
+        read: Returns the current values.
+        counts: Whether it is a counter, whose name is given without `_total`.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Gauge:
 
 
 class ScrapeGauges(registry.Collector):
-    """The gauges of all parts of the operator."""
+    """Gauges of all parts of the operator."""
 
     def __init__(self) -> None:
         self._gauges: dict[str, Gauge] = {}
@@ -43,7 +43,7 @@ class ScrapeGauges(registry.Collector):
         self.add(
             Gauge(
                 name="boathouse_gauge_failures",
-                documentation="Scrapes that left a gauge out because it could not be read; the log has the error",
+                documentation="Scrapes without a gauge because reading it failed; the log has the error",
                 labels=("gauge",),
                 read=lambda: self._failures,
                 counts=True,
@@ -54,20 +54,20 @@ class ScrapeGauges(registry.Collector):
         """Expose gauges from the next scrape on.
 
         Raises:
-            ValueError: A name is taken.
+            ValueError: A name is in use.
         """
         for gauge in gauges:
             if gauge.name in self._gauges:
-                raise ValueError(f"there is already a gauge {gauge.name}")
+                raise ValueError(f"the gauge {gauge.name} exists already")
             self._gauges[gauge.name] = gauge
 
     def describe(self) -> list[core.Metric]:
-        """Return nothing, so that registering does not read gauges that are not there yet."""
+        """Return no metrics, so that registering the collector does not read gauges."""
         return []
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        """Read all gauges; leave out those that cannot be read."""
+        """Read all gauges, except those whose read fails."""
         for gauge in self._gauges.values():
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
@@ -76,6 +76,6 @@ class ScrapeGauges(registry.Collector):
                     family.add_metric(label_values, value)
             except Exception:  # noqa: BLE001 - one gauge must not hide the others
                 self._failures[gauge.name,] += 1
-                _log.exception("cannot read a gauge; the others are shown", gauge=gauge.name)
+                _log.exception("cannot read a gauge; other gauges are not affected", gauge=gauge.name)
             else:
                 yield family

@@ -1,6 +1,6 @@
-"""Logs: one line an event, JSON in a cluster and coloured text on a terminal, without what looks like a secret.
+"""Configure logs: a line per event, JSON in a cluster and coloured text on a terminal, without secrets.
 
-Kopf and other libraries log through the standard library; their records take the same path and the same form.
+Records of Kopf and other libraries, which use the standard library's logging, have the same format.
 """
 
 import logging
@@ -17,7 +17,9 @@ REDACTED = "[redacted]"
 _SECRET_KEY = re.compile(
     r"secret|token|password|passwd|credential|authorization|api_?key|access_?key|private_?key", re.IGNORECASE
 )
-_NAMES_A_SECRET = re.compile(r"(name|ref)$", re.IGNORECASE)  # secretName and secretRef name an object; they are not one
+_NAMES_A_SECRET = re.compile(
+    r"(name|ref)$", re.IGNORECASE
+)  # secretName and secretRef are names of objects, not secrets
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 _DEPTH = 6
 
@@ -25,12 +27,12 @@ EventDict = MutableMapping[str, Any]
 
 
 def configure(*, log_format: LogFormat = "json", level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Send everything that is logged to one place in one form.
+    """Configure logging to one stream in one format.
 
     Args:
-        log_format: `json` for machines, `console` for people.
-        level: The lowest level shown, by its standard name.
-        stream: Where to; standard error by default.
+        log_format: `json` or `console`.
+        level: Lowest level, by its standard name.
+        stream: The stream; standard error by default.
     """
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -70,7 +72,7 @@ def _final_processors(log_format: LogFormat) -> list[structlog.types.Processor]:
 
 
 def redact(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Replace the values of keys that look like secrets, and bearer tokens anywhere in text."""
+    """Replace the values of keys that look like secrets, and bearer tokens in any text."""
     return {key: _cleaned(key, value, _DEPTH) for key, value in event.items()}
 
 

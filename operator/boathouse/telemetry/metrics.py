@@ -1,7 +1,7 @@
-"""The operator's metrics: one registry, the scheduler's counters and histograms, and the process's own figures.
+"""Metrics of the operator: one registry, the scheduler's counters and histograms, and process metrics.
 
-Names follow kube-scheduler's where it has the thing. Units are base units. No label holds a job's or a pod's name:
-their number is not bounded.
+Names follow kube-scheduler's where it has the same metric. Units are base units. No label contains a name of a job or
+pod, because their number is unlimited.
 """
 
 import importlib.metadata
@@ -28,12 +28,12 @@ _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
 
 
 class Metrics:
-    """All that the operator counts.
+    """All metrics of the operator.
 
     Attributes:
-        registry: What `/metrics` shows; other parts add their counters to it.
-        gauges: Values read at scrape; other parts add theirs.
-        scheduler: The scheduler's counters.
+        registry: Registry of `/metrics`, to which parts add their counters.
+        gauges: Gauges that are read when scraped, to which parts add theirs.
+        scheduler: Counters of the scheduler.
     """
 
     def __init__(self, *, profile: str = "fair") -> None:
@@ -47,7 +47,7 @@ class Metrics:
 
 
 class SchedulerMetrics:
-    """Counters and histograms of scheduling, all labels present from the start, so that rates are right."""
+    """Counters and histograms of scheduling. All labels are initialized, so that rates are correct."""
 
     def __init__(self, target: registry.CollectorRegistry, *, profile: str) -> None:
         self._registry = target
@@ -56,29 +56,29 @@ class SchedulerMetrics:
         )
         self._attempt_s = self._histogram(
             "scheduling_attempt_duration_seconds",
-            "From a decision's start to the API server's answer to its write",
+            "Time from a decision's start to the API server's response to its write",
             _LATENCY_S,
             {"result": ATTEMPT_RESULTS, "profile": (profile,)},
         )
         self.cycle_s = self._plain_histogram(
-            "scheduling_cycle_duration_seconds", "One decision cycle over all that waits", _LATENCY_S
+            "scheduling_cycle_duration_seconds", "Duration of a scheduling cycle over all pending tasks", _LATENCY_S
         )
         self.pod_sli_s = self._plain_histogram(
             "pod_scheduling_sli_duration_seconds",
-            "From a task's or pod's arrival in the scheduling queue to its place on a node",
+            "Time from a task's or pod's arrival in the scheduling queue to its placement on a node",
             _WAIT_S,
         )
         self.pod_attempts = self._plain_histogram(
-            "pod_scheduling_attempts", "Writes that a task or pod took until it was placed", (1, 2, 3, 5, 10, 20)
+            "pod_scheduling_attempts", "Writes per placement of a task or pod", (1, 2, 3, 5, 10, 20)
         )
         self.profile = profile
         self._binds = self._counter("binds", "Pods bound to a node by pods/binding", {"result": WRITE_RESULTS})
         self._creates = self._counter(
-            "creates", "Pods created, with their node or pending ahead", {"result": WRITE_RESULTS}
+            "creates", "Pods created, with their node or pending without a node", {"result": WRITE_RESULTS}
         )
         self._write_errors = self._counter(
             "api_write_errors",
-            "Writes that the API server refused or did not answer",
+            "Writes that the API server rejected or did not answer",
             {"operation": WRITES, "code": ERROR_CODES},
         )
         self._events = self._counter(
@@ -95,7 +95,7 @@ class SchedulerMetrics:
             registry=target,
         )
         self._rejections = self._counter(
-            "kubelet_rejections", "Pods that a kubelet refused after they were placed", {"reason": REJECTIONS}
+            "kubelet_rejections", "Pods that a kubelet rejected after their placement", {"reason": REJECTIONS}
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
@@ -104,7 +104,7 @@ class SchedulerMetrics:
         self._attempt_s[result, self.profile].observe(duration_s)
 
     def unschedulable(self, count: int) -> None:
-        """Count tasks that a cycle left waiting for the first time, or for another reason than before."""
+        """Count tasks that a cycle left pending for the first time, or with a new reason."""
         self._attempts["unschedulable", self.profile].inc(count)
 
     def bind(self, result: str) -> None:
@@ -120,7 +120,7 @@ class SchedulerMetrics:
         self._write_errors[operation, code if code in ERROR_CODES else "other"].inc()
 
     def event(self, reason: str, result: str) -> None:
-        """Count one event by its fate."""
+        """Count one event by its result."""
         self._events[reason, result].inc()
 
     def comparison(self, result: str) -> None:
@@ -134,7 +134,7 @@ class SchedulerMetrics:
     def _counter(
         self, name: str, documentation: str, labels: Mapping[str, Sequence[str]]
     ) -> dict[tuple[str, ...], prometheus.Counter]:
-        """Make a counter and look its children up once: by far the dearest part of counting."""
+        """Return a counter whose children are looked up once, because the look-up is the main cost of counting."""
         parent = prometheus.Counter(f"{PREFIX}_{name}", documentation, list(labels), registry=self._registry)
         return {values: parent.labels(*values) for values in itertools.product(*labels.values())}
 

@@ -1,4 +1,4 @@
-"""The page that lists every metric, made from the registry itself."""
+"""Write the page that lists all metrics of a registry."""
 
 from prometheus_client import core, registry
 
@@ -17,7 +17,7 @@ task gives, and that is in no set, is `other` or `TaskFailed`.
 
 
 def page(source: registry.CollectorRegistry) -> str:
-    """Return the Markdown page for all metrics of a registry that begin with our prefix."""
+    """Return the Markdown page of all metrics of a registry with Boathouse's prefix."""
     families = {family.name: family for family in source.collect() if family.name.startswith(f"{metrics.PREFIX}_")}
     return HEADER + "".join(_row(families[name], source) for name in sorted(families))
 
@@ -29,7 +29,7 @@ def _row(family: core.Metric, source: registry.CollectorRegistry) -> str:
 
 
 def _labels(family: core.Metric, source: registry.CollectorRegistry) -> list[str]:
-    """Return label names, also of what has no sample yet: only the library's own attributes tell those."""
+    """Return label names, also of metrics without samples, from the library's private attributes."""
     maker = source._names_to_collectors.get(family.name)  # noqa: SLF001
     declared = {*getattr(family, "_labelnames", ()), *getattr(maker, "_labelnames", ())}
     seen = {label for sample in family.samples for label in sample.labels}

@@ -1,4 +1,4 @@
-"""Two small HTTP servers: metrics on one port, health on another, so that each can be opened to those who need it."""
+"""Serve metrics and health probes over HTTP on separate ports, which network policies can open separately."""
 
 import contextlib
 import math
@@ -13,26 +13,26 @@ from boathouse.listening import http_server
 from boathouse.telemetry import health
 
 CONNECTIONS: Final = 128
-"""Open at a time, for each of the two: scrapers and kubelets need a few."""
+"""Maximum open connections of each server; scrapers and kubelets need a few."""
 PAGE_S: Final = 0.5
 _OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 
 
 @contextlib.asynccontextmanager
 async def serve(application: web.Application, *, port: int, host: str | None = None) -> AsyncIterator[int]:
-    """Serve an application and give the port, which is chosen by the system when `port` is 0.
+    """Serve an application during the block; yields the port, a free one if `port` is 0.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     async with http_server.serve(application, port=port, most=CONNECTIONS, host=host or "") as listener:
         yield listener.port
 
 
 def metrics_application(source: registry.CollectorRegistry) -> web.Application:
-    """Return the application that answers `/metrics` in the format that the scraper asks for.
+    """Return the application for `/metrics`, which responds in the format that the scraper requests.
 
-    A page is made at most once in `PAGE_S`, however often it is asked for: it takes milliseconds of the event loop.
+    It builds the page at most once in `PAGE_S`, because this takes milliseconds of event-loop time.
     """
     pages: dict[str, tuple[float, bytes]] = {}
 
@@ -52,7 +52,7 @@ def metrics_application(source: registry.CollectorRegistry) -> web.Application:
 
 
 def health_application(state: health.Health) -> web.Application:
-    """Return the application that answers `/healthz` and `/readyz`: 200, or 503 and what is wrong, a line each."""
+    """Return the application for `/healthz` and `/readyz`: 200, or 503 with a line for each problem."""
 
     async def healthz(_request: web.Request) -> web.Response:
         return _answer(state.liveness_problems())

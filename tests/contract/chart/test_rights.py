@@ -158,9 +158,9 @@ def test_a_priority_class_that_is_set_later_is_checked(author, suspended):
 
 def test_a_queue_that_does_not_exist_is_refused(alice):
     refusal = alice.creates(job(queue="none"))
-    assert "spec.queue: there is no queue none; there are default, elsewhere, nightly" in refusal
+    assert "spec.queue: the queue none does not exist; there are default, elsewhere, nightly" in refusal
     labelled = pod(schedulerName="boathouse", meta={"labels": {"boathouse.dev/queue": "none"}})
-    assert "metadata.labels[boathouse.dev/queue]: there is no queue none" in alice.creates(labelled)
+    assert "metadata.labels[boathouse.dev/queue]: the queue none does not exist" in alice.creates(labelled)
 
 
 def test_a_queue_that_does_not_accept_the_namespace_is_refused(alice):
@@ -226,7 +226,7 @@ def test_a_job_of_a_queue_that_was_taken_away_can_still_be_changed(installed, ch
     without = [manifest for manifest in chart.render(rights=values["rights"]) if "Policy" in manifest["kind"]]
     try:
         installed.apply(*without)
-        alice.until(lambda: alice.creates(job(queue="nightly")), "there is no queue nightly")
+        alice.until(lambda: alice.creates(job(queue="nightly")), "the queue nightly does not exist")
         assert alice.patches("mrjob/left-behind", {"metadata": {"labels": {"a": "b"}}}) == "admitted"
     finally:
         installed.apply(*(manifest for manifest in chart.render(**values) if "Policy" in manifest["kind"]))

@@ -14,14 +14,14 @@ def headline(*conditions, pods=(), **status):
 
 def test_a_waiting_job_says_what_the_scheduler_said():
     why = build.condition("Scheduled", "False", "InsufficientCPU", "5 maps wait: cpu 4 of 4 is held by mrjob/other")
-    assert headline(why, phase="Map") == "mrjob/wordcount waits: 5 maps wait: cpu 4 of 4 is held by mrjob/other"
+    assert headline(why, phase="Map") == "mrjob/wordcount is pending: 5 maps wait: cpu 4 of 4 is held by mrjob/other"
 
 
 def test_a_job_that_runs_and_waits_says_both():
     why = build.condition("Scheduled", "False", "InsufficientCPU", "3 maps wait for cpu")
     line = headline(why, phase="Map", progress="maps 2/7, reduces 0/1", maps={"total": 7, "running": 2})
     assert line == (
-        "mrjob/wordcount is in phase Map (maps 2/7, reduces 0/1, 2 tasks running) and waits: 3 maps wait for cpu"
+        "mrjob/wordcount is in phase Map (maps 2/7, reduces 0/1, 2 tasks running) and is pending: 3 maps wait for cpu"
     )
 
 
@@ -32,7 +32,7 @@ def test_a_failed_job_says_why():
 
 def test_a_job_that_cannot_start_its_pods_names_the_reason():
     stuck = build.condition("Running", "False", "SecretNotFound", 'm-00000 on node a: secret "keys" not found')
-    assert "cannot go on: SecretNotFound" in headline(stuck, phase="Setup")
+    assert "is blocked: SecretNotFound" in headline(stuck, phase="Setup")
 
 
 def test_a_finished_job_says_how_long_it_took_and_where_the_output_is():
@@ -48,15 +48,15 @@ def test_a_job_that_nobody_looks_at_sends_the_user_to_the_operator():
 def test_failures_tell_whose_fault_they_were():
     failure = {"task": "m-00001", "attempt": 2, "reason": "PodLost", "message": "node gone", "userError": False}
     details = explain.explain_job(mrjobs.read(build.job(lastFailures=[failure])), [], None, now_s=NOW_S).details
-    assert ("failure", "m-00001 attempt 2: PodLost: node gone (the infrastructure's fault, tried again)") in details
+    assert ("failure", "m-00001 attempt 2: PodLost: node gone (infrastructure error, retried)") in details
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(build.pod(node=None), "waits for a node; no scheduler has said why yet", id="unseen"),
+        pytest.param(build.pod(node=None), "is pending; no scheduler has reported a reason yet", id="unseen"),
         pytest.param(build.pod(), "is starting on node-0", id="starting"),
-        pytest.param(build.running(build.pod(), since_s=60), "runs on node-0 since 30s", id="running"),
+        pytest.param(build.running(build.pod(), since_s=60), "has run on node-0 for 30s", id="running"),
         pytest.param(build.ended(build.pod(), ("read", 1, 4)), "succeeded after 4s", id="succeeded"),
         pytest.param(
             build.ended(build.pod(), ("read", 1, 4), reason="OutOfDisk"), "failed: OutOfDisk: it broke", id="failed"

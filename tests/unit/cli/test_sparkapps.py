@@ -28,7 +28,7 @@ def headline(*conditions, **status):
 def test_an_application_without_room_says_what_the_scheduler_said():
     waits = condition("Scheduled", "False", "InsufficientCPU", "the driver and 3 executors have no room: cpu")
     starting = condition("Running", "False", "DriverStarting", "attempt 1 has no node yet")
-    expected = "sparkapp/pi waits: the driver and 3 executors have no room: cpu"
+    expected = "sparkapp/pi is pending: the driver and 3 executors have no room: cpu"
     assert headline(waits, starting, phase="Pending") == expected
 
 
@@ -40,7 +40,7 @@ def test_a_running_application_says_how_far_it_is():
 def test_a_driver_without_its_executors_says_what_it_waits_for():
     missing = condition("ExecutorsReady", "False", "WaitingForExecutors", "1 of 3 run")
     line = headline(RUNNING, missing, phase="Running", executors={"running": 1})
-    assert line == "sparkapp/pi is in phase Running (1 executors running) and waits: 1 of 3 run"
+    assert line == "sparkapp/pi is in phase Running (1 executors running) and is pending: 1 of 3 run"
 
 
 def test_an_application_that_is_not_admitted_says_what_to_do():
@@ -57,7 +57,7 @@ def test_a_suspended_application_says_how_it_goes_on():
 
 def test_a_driver_that_cannot_start_names_the_reason():
     stuck = condition("Running", "False", "ImagePullFailed", "spark:9 is not found")
-    assert headline(stuck, phase="Starting") == "sparkapp/pi cannot go on: ImagePullFailed: spark:9 is not found"
+    assert headline(stuck, phase="Starting") == "sparkapp/pi is blocked: ImagePullFailed: spark:9 is not found"
 
 
 def test_an_application_that_succeeded_says_how_long_it_took():

@@ -11,7 +11,7 @@ from boathouse.cluster import election, errors, written
 
 
 class LeaseServer:
-    """Optimistic concurrency over one Lease; ``away`` holds the errors that calls meet instead."""
+    """Optimistic concurrency over one Lease; `away` holds the errors that calls meet instead."""
 
     def __init__(self) -> None:
         self.lease: written.Lease | None = None
@@ -73,7 +73,7 @@ class LeaseServer:
 
 
 class Candidate:
-    """A process that wants to lead. ``pause_s`` moves its clock on as if it had stood still."""
+    """A process that wants to lead. `pause_s` moves its clock on as if it had stood still."""
 
     def __init__(self, server: LeaseServer, identity: str, **timing: float) -> None:
         self.lost: list[str] = []

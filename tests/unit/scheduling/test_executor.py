@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import boundary, storage, wire
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
@@ -255,6 +255,20 @@ async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(
         await desk.answers("create", "t n1", made(task, node="n1", revision=3))
         assert desk.scheduler.state.jobs.entry(model.JobId("j")).is_aside
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
+
+
+async def test_a_pod_without_a_job_is_set_aside_when_the_answer_to_its_write_cannot_be_taken_in(monkeypatch):
+    def fails(*_):
+        raise ValueError("a fault of ours")
+
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        task = desk.submit()
+        monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
+        await desk.decides()
+        desk.scheduler.withdraw(model.JobId("j"))
+        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
+        assert desk.scheduler.state.aside.counts["Pod", boundary.Reason.WRITING] == 1
 
 
 @pytest.mark.parametrize("kind", [model.Resize, model.Resume])

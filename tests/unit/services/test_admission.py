@@ -28,7 +28,7 @@ async def test_a_job_beyond_the_limit_is_not_admitted_and_says_what_to_do(desk):
     await desk.look()
     status, reason, message = admitted(desk)
     assert (status, reason) == ("False", "TooManyJobs")
-    assert "only the first 1 by creation" in message
+    assert "exceed 1 objects" in message
     assert "tenantLimits.maxUnfinishedJobs" in message
     assert "earlier" not in message
     assert desk.submitted == []

@@ -60,7 +60,7 @@ def test_cleaning_is_given_up_after_some_attempts(build):
     last = build.look(job, *pods, state=failed.state, now_s=build.CREATED_S + 9100)
     assert (last.cleaning, cleaned(last)) == (False, ("False", "CleanUpFailed"))
     message = last.state.condition(ConditionType.CLEANED_UP).message
-    assert message.endswith(f"; remove s3://b/out/_temporary/boathouse-{build.UID} yourself")
+    assert message.endswith(f"; remove s3://b/out/_temporary/boathouse-{build.UID} manually")
 
 
 def test_cleaning_is_given_up_after_ten_minutes(build):

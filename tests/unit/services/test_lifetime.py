@@ -172,7 +172,7 @@ def test_a_task_that_is_lost_again_and_again_fails_the_job_in_the_end(build, job
     limits = settle.Limits(start_timeout_s=600, image_pull_timeout_s=300, max_infrastructure=3)
     desired = build.look(job, *lost, build.pod("m-1"), state=build.mapping(job), limits=limits)
     assert told(desired, ConditionType.FAILED) == ("True", "OutOfcpu")
-    assert "3 times for infrastructure reasons" in desired.state.condition(ConditionType.FAILED).message
+    assert "3 times with infrastructure errors" in desired.state.condition(ConditionType.FAILED).message
 
 
 def test_a_pod_that_waits_unplaced_goes_when_its_job_is_suspended(build, paused):

@@ -312,7 +312,7 @@ def test_a_missing_config_map_is_named_and_the_job_waits_for_it(build):
 def test_a_config_map_that_never_comes_fails_the_job(build):
     desired = build.look(
         build.job(),
-        missing=["there is no ConfigMap wc"],
+        missing=["ConfigMap wc does not exist"],
         limits=settle.Limits(start_timeout_s=600, image_pull_timeout_s=300),
     )
     assert status(desired, ConditionType.FAILED) == ("True", "ConfigMapNotFound")
@@ -336,7 +336,7 @@ def test_a_pod_that_does_not_start_without_saying_why_is_replaced(build):
 
 
 def test_a_refused_resource_waits_with_the_reason():
-    refusal = Refusal(reason="QueueNotFound", message="there is no queue x")
+    refusal = Refusal(reason="QueueNotFound", message="the queue x does not exist")
     refused = planner.refuse(job_state.JobState(), refusal, 1, 0.0)
     assert (refused.phase, refused.reason) == ("Pending", "QueueNotFound")
 

@@ -83,7 +83,7 @@ def test_two_gauges_of_one_name_are_a_mistake():
     subject = gauges.ScrapeGauges()
     gauge = gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: {(): 1.0})
     subject.add(gauge)
-    with pytest.raises(ValueError, match="already a gauge boathouse_x"):
+    with pytest.raises(ValueError, match="the gauge boathouse_x exists already"):
         subject.add(gauge)
 
 

@@ -7,7 +7,7 @@
         async with api.client() as client: ...
         assert api.get("pods", "demo/p")["spec"]["nodeName"] == "n1"
 
-Calls are named as RBAC does: ``VERB PLURAL[/SUBRESOURCE]``; verbs are get, list, watch, create, update, patch, delete.
+Calls are named as RBAC does: `VERB PLURAL[/SUBRESOURCE]`; verbs are get, list, watch, create, update, patch, delete.
 """
 
 from tests.wire.fake_api.builders import config_map, lease, node, pod, token_user

@@ -24,7 +24,7 @@ def pod(
     owner: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """Return a pod with one container ``task``; further keywords go into its spec."""
+    """Return a pod with one container `task`; further keywords go into its spec."""
     metadata: dict[str, Any] = {"name": name, "namespace": namespace}
     metadata |= {k: v for k, v in {"labels": labels, "annotations": annotations}.items() if v}
     if owner:
@@ -51,7 +51,7 @@ def node(
     unschedulable: bool = False,
     **extended: str,
 ) -> dict[str, Any]:
-    """Return a node; further keywords are more resources (``**{"example.com/gpu": "1"}``)."""
+    """Return a node; further keywords are more resources (`**{"example.com/gpu": "1"}`)."""
     room = {"cpu": cpu, "memory": memory, "pods": pods, "ephemeral-storage": "100Gi", **extended}
     spec: dict[str, Any] = {}
     if taints:

@@ -15,8 +15,8 @@ class Fault:
     """How a call goes wrong.
 
     Attributes:
-        status: The HTTP status of the answer; ignored with ``reset``.
-        reason: ``Status.reason``.
+        status: The HTTP status of the answer; ignored with `reset`.
+        reason: `Status.reason`.
         after_commit: Whether the call was done all the same.
         retry_after_s: The Retry-After header.
         reset: Whether the connection is broken off instead of an answer.
@@ -40,7 +40,7 @@ class Faults:
         self._waiting: list[tuple[str, Fault]] = []
 
     def add(self, call: str, fault: Fault, times: int) -> None:
-        """Let the next ``times`` calls of that name (a pattern as ``* pods``) go wrong."""
+        """Let the next `times` calls of that name (a pattern as `* pods`) go wrong."""
         self._waiting += [(call, fault)] * times
 
     def take(self, call: str) -> Fault | None:

@@ -53,13 +53,13 @@ def _merge_list(target: list[Any], patch: list[Any], key: str) -> list[Any]:
 
 
 def matches_labels(manifest: dict[str, Any], selector: str) -> bool:
-    """Say whether the labels satisfy ``a=b,c!=d,e,!f``."""
+    """Say whether the labels satisfy `a=b,c!=d,e,!f`."""
     labels = manifest["metadata"].get("labels") or {}
     return all(_matches(term, labels.get, term.lstrip("!") in labels) for term in _terms(selector))
 
 
 def matches_fields(manifest: dict[str, Any], selector: str) -> bool:
-    """Say whether the fields satisfy ``status.phase!=Failed,spec.nodeName=``."""
+    """Say whether the fields satisfy `status.phase!=Failed,spec.nodeName=`."""
     return all(_matches(term, lambda path: _field(manifest, path), present=True) for term in _terms(selector))
 
 

@@ -1,4 +1,4 @@
-"""What the API server does for pods only: bind, resize, graceful deletion (``pkg/registry/core/pod`` of 1.36.3)."""
+"""What the API server does for pods only: bind, resize, graceful deletion (`pkg/registry/core/pod` of 1.36.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def bind(world: World, key: str, binding: Manifest) -> None:
-    """Set ``spec.nodeName`` once. Neither the node's existence nor its room is checked, as in the real one."""
+    """Set `spec.nodeName` once. Neither the node's existence nor its room is checked, as in the real one."""
     old = world.find("pods", key)
     wanted = binding.get("metadata") or {}
     for name in ("uid", "resourceVersion"):

@@ -42,7 +42,7 @@ class Call:
 
     @property
     def key(self) -> str:
-        """``namespace/name`` of the object."""
+        """`namespace/name` of the object."""
         return f"{self.namespace}/{self.object_name}" if self.namespace else str(self.object_name)
 
 
@@ -54,7 +54,7 @@ class FakeApi:
         watches: The watches that are open, and what may go wrong with them.
         calls: Every request that arrived, in order.
         chaos: Asked for each call whether it goes wrong; for random runs.
-        refuse: Admission: called with the call and the object it would create; raises ``Refused``.
+        refuse: Admission: called with the call and the object it would create; raises `Refused`.
         tokens: What TokenReview knows: token to (user, audiences).
     """
 
@@ -98,7 +98,7 @@ class FakeApi:
         return self.world.create(_plural_of(manifest), manifest)
 
     def get(self, plural: str, key: str) -> Manifest | None:
-        """Return an object by ``namespace/name``, None when there is none."""
+        """Return an object by `namespace/name`, None when there is none."""
         return self.world.objects(plural).get(key)
 
     def objects(self, plural: str) -> dict[str, Manifest]:
@@ -114,7 +114,7 @@ class FakeApi:
         return self.change("pods", key, {"status": {"phase": phase, **status}})
 
     def end_pod(self, key: str, *, exit_code: int = 0, message: str = "", reason: str = "") -> Manifest:
-        """Let the container ``task`` end with that exit code and termination message."""
+        """Let the container `task` end with that exit code and termination message."""
         terminated = {
             "exitCode": exit_code,
             "message": message,
@@ -134,7 +134,7 @@ class FakeApi:
         self.world.delete(plural, key)
 
     def restore(self, backup: tuple[int, dict[str, dict[str, Manifest]]]) -> None:
-        """Restore etcd from a backup (``world.backup()``), and start anew: every watch breaks off."""
+        """Restore etcd from a backup (`world.backup()`), and start anew: every watch breaks off."""
         self.world.restore(backup)
         self._pages.clear()
         self.watches.end()
@@ -153,7 +153,7 @@ class FakeApi:
     # Faults
 
     def fail_next(self, call: str, *, times: int = 1, **fault: Any) -> None:
-        """Let the next calls of that name (or pattern) go wrong; keywords are ``Fault``'s."""
+        """Let the next calls of that name (or pattern) go wrong; keywords are `Fault`'s."""
         self._faults.add(call, faults.Fault(**fault), times)
 
     def hold_next(self, call: str) -> asyncio.Event:

@@ -50,7 +50,7 @@ class Watches:
             one.queue.put_nowait(None)
 
     def cut(self, plural: str, *, mid_line: bool = True, abort: bool = True) -> None:
-        """Break watches off, in the middle of a line or between two; without ``abort`` with a tidy end of the body."""
+        """Break watches off, in the middle of a line or between two; without `abort` with a tidy end of the body."""
         for one in self._of(plural):
             if mid_line:
                 one.queue.put_nowait(b'{"type":"MODIFIED","object":{"metadata":{"na')

@@ -74,7 +74,7 @@ def event_line(kind: str, manifest: Manifest) -> bytes:
 
 
 def key_of(manifest: Manifest) -> str:
-    """Return ``namespace/name``."""
+    """Return `namespace/name`."""
     metadata = manifest["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]
 
@@ -91,7 +91,7 @@ class World:
         self._uids = 0
 
     def objects(self, plural: str) -> dict[str, Manifest]:
-        """Return the objects of a kind, by ``namespace/name``."""
+        """Return the objects of a kind, by `namespace/name`."""
         return self._objects[plural]
 
     def find(self, plural: str, key: str) -> Manifest:

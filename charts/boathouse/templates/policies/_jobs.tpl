@@ -6,7 +6,7 @@ resourceRules:
     resources: [mrjobs, sparkapps]
 {{- end }}
 
-{{- /* Accounts of `rights.exempt` are not asked for their rights: controllers that handle the jobs of others. */ -}}
+{{- /* Accounts of `rights.exempt` are exempt from the check: controllers that handle the jobs of others. */ -}}
 {{- define "boathouse.exempt" -}}
 {{- with .Values.rights.exempt -}}
 matchConditions:
@@ -34,7 +34,7 @@ expression: authorizer.group("").resource("pods").namespace(request.namespace).c
   expression: request.operation == "CREATE" || variables.driver != dyn(oldObject.spec).?driver.?serviceAccountName.orValue({{ .Values.spark.serviceAccount | quote }})
 {{- end }}
 
-{{- /* The spec of either kind before an update, or an empty one. */ -}}
+{{- /* The spec of either kind before the update; empty on create. */ -}}
 {{- define "boathouse.oldSpec" -}}
 request.operation == "CREATE" ? dyn({}) : dyn(oldObject.spec)
 {{- end }}
@@ -94,7 +94,7 @@ spec:
 {{ . | toJson | replace "\"" "'" }}
 {{- end }}
 
-{{- /* Whether Boathouse runs nothing in the request's namespace, whoever asks. */ -}}
+{{- /* Whether Boathouse runs nothing in the request's namespace, for any user. */ -}}
 {{- define "boathouse.closedNamespace" -}}
 request.namespace in ['kube-system', '{{ .Release.Namespace }}'] || namespaceObject.metadata.?labels['boathouse.dev/enabled'].orValue('') == 'false'
 {{- end }}
@@ -122,9 +122,9 @@ Argument: (dict "root" . "when" CONDITION "field" FIELD "classField" FIELD)
 {{- range .root.Values.queues }}{{ $names = append $names .name }}{{ end -}}
 - expression: "!{{ .when }} || variables.queue in {{ include "boathouse.celList" $names }}"
   messageExpression: >-
-    "{{ .field }}: there is no queue " + variables.queue + "; there are {{ join ", " $names }}" +
+    "{{ .field }}: the queue " + variables.queue + " does not exist; there are {{ join ", " $names }}" +
     (variables.named == "" ? ": ask the administrator to correct the namespace's label boathouse.dev/queue, or name a queue" : "")
-  message: "{{ .field }}: there is no such queue; there are {{ join ", " $names }}"
+  message: "{{ .field }}: the queue does not exist; there are {{ join ", " $names }}"
   reason: Forbidden
 {{- range $queue := .root.Values.queues }}
 {{- with $queue.namespaces }}

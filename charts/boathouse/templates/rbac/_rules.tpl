@@ -1,25 +1,26 @@
-{{- /* What Boathouse may do where it runs jobs. Policies narrow each further: see templates/policies. */ -}}
+{{- /* Rules in namespaces where Boathouse runs jobs. Admission policies restrict each further: see templates/policies. */ -}}
 {{- define "boathouse.tenantRules" -}}
-# One pod an attempt; a job that is cancelled takes its pods with it.
+# Creates a pod for each attempt; deletes the pods of a deleted job.
 - apiGroups: [""]
   resources: [pods]
   verbs: [create, delete]
-# Placing pods of others that name this scheduler, and those kept pending ahead.
+# Binds pods of other users that name this scheduler, and task pods that were created without a node.
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# The node for which a claim's volume is to be made: only that, see the policy boathouse-account-volumes.
+# Writes only the annotation with the node for a claim's volume: see the policy boathouse-account-volumes.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [patch]
-# Why a pod waits; and a smaller size for one that is not placed yet.
+# Writes why a pod is pending, and a smaller size for a pod without a node.
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
   verbs: [patch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create, patch]
-# A job's split plan, its files (whether they are there), the authorities that its tasks trust; a driver's properties.
+  # Split plans of jobs, files of jobs (whether they exist), the certificate authorities that tasks trust, and drivers'
+  # properties.
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, create, patch, delete]
@@ -33,7 +34,7 @@
   verbs: [get, create]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs, sparkapps]
-  # delete: of jobs whose ttlSecondsAfterFinished is over. patch: of one finalizer, see the policy boathouse-account-jobs.
+  # delete: jobs whose ttlSecondsAfterFinished has passed. patch: one finalizer, see the policy boathouse-account-jobs.
   verbs: [get, list, watch, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrjobs/status, sparkapps/status]

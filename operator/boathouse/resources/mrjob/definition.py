@@ -9,10 +9,12 @@ MRJOB = CustomResource(
     short_names=("mrj",),
     model=status.MRJob,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Where the job is."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="The queue the job is in."),
-        PrinterColumn(name="%", type="integer", json_path=".status.progressPercent", description="How far the job is."),
-        PrinterColumn(name="Progress", json_path=".status.progress", description="Tasks done, of all."),
+        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the job."),
+        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the job."),
+        PrinterColumn(
+            name="%", type="integer", json_path=".status.progressPercent", description="Progress of the job in percent."
+        ),
+        PrinterColumn(name="Progress", json_path=".status.progress", description="Succeeded tasks, of all tasks."),
         PrinterColumn(
             name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
         ),
@@ -20,7 +22,7 @@ MRJOB = CustomResource(
             name="Failures",
             type="integer",
             json_path=".status.failures.user",
-            description="Attempts that failed.",
+            description="Failed attempts (user errors).",
             priority=1,
         ),
         AGE,

@@ -10,7 +10,7 @@ LABEL_TASK_TYPE = f"{GROUP}/task-type"
 LABEL_TASK_INDEX = f"{GROUP}/task-index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 POD_LABELS = frozenset({LABEL_STEP, LABEL_TASK_TYPE, LABEL_TASK_INDEX, LABEL_ATTEMPT})
-"""What is read of pods, beside the labels of all kinds."""
+"""Annotations of pods that the operator reads for MRJobs; it reads the labels of all kinds too."""
 
 ANNOTATION_SPLIT = f"{GROUP}/split"
 ANNOTATION_PLAN_DIGEST = f"{GROUP}/plan-digest"

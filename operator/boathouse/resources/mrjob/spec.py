@@ -1,6 +1,6 @@
-"""The MRJob resource: a MapReduce job with Hadoop Streaming's contract, one pod a task attempt.
+"""Spec of an MRJob: a MapReduce job with Hadoop Streaming's contract and a pod for each task attempt.
 
-The spec's rules are CEL, checked by the API server; their messages say what to do.
+The API server checks the spec's CEL rules.
 """
 
 from typing import Literal
@@ -26,11 +26,11 @@ from boathouse.resources.pods.storage import Storage
 from boathouse.resources.pods.template import NodeLabels, TemplateFields, Tolerations
 
 MAX_MAPS = 40_000
-"""Bitmaps and attempts of so many tasks fit into the 32 KiB that a status may have."""
+"""With this many tasks, bitmaps and attempts fit into the 32 KiB of a status."""
 
 
 class File(Model):
-    """A file in the task's working folder, as Hadoop's -files; executable."""
+    """An executable file in the task's working folder, like Hadoop's -files."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -41,13 +41,13 @@ class File(Model):
             rule("self.name != '.' && self.name != '..'", "a file's name cannot be . or .."),
         )
     )
-    name: Key = Field(description="The name in the working folder; no slashes.")
+    name: Key = Field(description="Name in the working folder, without slashes.")
     config_map_key_ref: KeyRef | None = None
     url: Url | None = None
 
 
 class MRJobSpec(Life, TemplateFields, StepFields):
-    """What the user wants. Most of it is immutable after creation; the API server names the field."""
+    """Desired state of the job. Most fields are immutable after creation."""
 
     model_config = ConfigDict(
         json_schema_extra=with_immutability(
@@ -72,43 +72,45 @@ class MRJobSpec(Life, TemplateFields, StepFields):
         )
     )
     queue: DnsLabel | None = Field(
-        default=None, description="Absent: the namespace's default queue of the chart, or the chart's default queue."
+        default=None, description="Queue of the job. Absent: the namespace's default queue, or that of the chart."
     )
     image: str | None = Field(
         default=None,
         min_length=1,
         max_length=512,
-        description="Holds boathouse-task and the job's commands. Absent: the operator's task image.",
+        description="Image with boathouse-task and the job's commands. Absent: the operator's task image.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
     input: list[Url] = Field(
         min_length=1,
         max_length=64,
-        description="Files, folders (recursively, without _* and .* names) or globs.",
+        description="URLs of files, folders (recursive, without names _* and .*) or globs.",
         json_schema_extra=ATOMIC,
     )
     output: Url = Field(
-        description="A folder that does not exist yet; results are part-00000 and so on, _SUCCESS last."
+        description="URL of a new folder. Output files are part-00000 and so on; _SUCCESS is written last."
     )
     steps: list[Step] | None = Field(
         default=None,
         min_length=1,
         max_length=MAX_STEPS,
-        description="More than one map and reduce: each step reads the output of the one before. mapper, combiner and "
-        "reducer in spec are shorthand for one step.",
+        description="Several map and reduce steps; each reads the output of the previous step. mapper, combiner and "
+        "reducer in spec define a single step.",
         json_schema_extra=ATOMIC,
     )
     input_format: Literal["TextInputFormat", "CombineTextInputFormat"] = Field(
-        default="TextInputFormat", description="CombineTextInputFormat: small files share a map, up to splitMaxSize."
+        default="TextInputFormat",
+        description="CombineTextInputFormat: a map reads several small files, up to splitMaxSize.",
     )
     output_compression: Literal["gzip", "bzip2", "zstd"] | None = Field(
-        default=None, description="Of the parts, which are then named part-00000.gz, .bz2 or .zst. Absent: none."
+        default=None, description="Compression of output files, named part-00000.gz, .bz2 or .zst. Absent: none."
     )
     max_record_bytes: RecordSize = Field(
-        default="16Mi", description="A longer line fails the job; a task holds one in memory a few times over."
+        default="16Mi",
+        description="Maximum length of a line; a longer line fails the job. A task needs a few times this memory.",
     )
-    uber: Uber | None = Field(default=None, description="Present, even empty: small steps run in one pod.")
-    split_max_size: SplitSize = Field(default="64Mi", description="As mapreduce.input.fileinputformat.split.maxsize.")
+    uber: Uber | None = Field(default=None, description="If present, even empty, small steps run in one pod.")
+    split_max_size: SplitSize = Field(default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize.")
     files: list[File] | None = Field(
         default=None,
         max_length=64,

@@ -1,4 +1,4 @@
-"""The status of an MRJob, and the resource as a whole."""
+"""Status of an MRJob, and the resource of spec and status."""
 
 from typing import Annotated, Literal
 
@@ -15,29 +15,30 @@ class TaskCounts(Model):
     """Tasks of one stage by state."""
 
     total: int = 0
-    pending: int = Field(default=0, description="Not yet running: waiting in the queue, or their pod is starting.")
+    pending: int = Field(default=0, description="Tasks that are queued or whose pod is starting.")
     running: int = 0
     succeeded: int = 0
     failed_attempts: int = 0
     killed_attempts: int = Field(
-        default=0, description="Ended by Boathouse (the job was suspended, a reduce made way for a map): not failures."
+        default=0,
+        description="Attempts that Boathouse ended (job suspended, reduce preempted for a map). Not failures.",
     )
 
 
 class FailureCounts(Model):
-    """Failed attempts of the whole job by who is to blame."""
+    """Failed attempts of the whole job by cause."""
 
-    user: int = Field(default=0, description="The command's or the input's fault; counted against maxAttempts.")
+    user: int = Field(default=0, description="Errors of the command or the input, which count against maxAttempts.")
     infrastructure: int = Field(
-        default=0, description="Lost nodes, evictions, restarts; retried without limit, with backoff."
+        default=0, description="Lost nodes, evictions, restarts, which are retried with backoff."
     )
 
 
 class TaskFailure(Model):
     """One failed attempt."""
 
-    task: str = Field(max_length=32, description="Such as m-00042.")
-    step: int | None = Field(default=None, description="Of a job of several steps: the task's, from 0.")
+    task: str = Field(max_length=32, description="Task, such as m-00042.")
+    step: int | None = Field(default=None, description="Step of the task, from 0, if the job has several.")
     attempt: int
     node: str | None = Field(default=None, max_length=253)
     reason: str = Field(max_length=64)
@@ -48,7 +49,7 @@ class TaskFailure(Model):
 
 
 class PlanStatus(Model):
-    """The accepted split plan, kept in ConfigMaps that the job owns."""
+    """The accepted split plan, stored in ConfigMaps that the job owns."""
 
     splits: int
     digest: str = Field(max_length=128)
@@ -57,7 +58,7 @@ class PlanStatus(Model):
 
 
 class StageResources(Model):
-    """What a pod of this stage really gets: Burstable for life, because a pod's QoS class cannot change in a resize."""
+    """Resources of this stage's pods. They are Burstable, because a resize cannot change a pod's QoS class."""
 
     cpu_request: str = Field(max_length=32)
     cpu_limit: str = Field(max_length=32)
@@ -73,27 +74,27 @@ class DecidedResources(Model):
 
 
 class AttemptArrays(Model):
-    """One number a task of a stage, as base64(zlib(little-endian uint16)); absent when every task has the default."""
+    """A number per task of a stage, as base64(zlib(little-endian uint16)). Absent: all tasks have the default."""
 
-    last: str | None = Field(default=None, max_length=65536, description="The highest attempt number used; default 0.")
+    last: str | None = Field(default=None, max_length=65536, description="Highest attempt number; default 0.")
     user_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts that failed by the user's fault; default 0."
+        default=None, max_length=65536, description="Attempts with user errors; default 0."
     )
     infrastructure_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts that failed by the infrastructure's fault; default 0."
+        default=None, max_length=65536, description="Attempts with infrastructure errors; default 0."
     )
     killed: str | None = Field(
         default=None,
         max_length=65536,
-        description="Attempts that Boathouse ended for another task's or the job's sake.",
+        description="Attempts that Boathouse ended for another task or for the job; default 0.",
     )
     winners: str | None = Field(
-        default=None, max_length=65536, description="The attempt whose commit won, where it is not 1; default 0."
+        default=None, max_length=65536, description="Attempt whose commit won, if not attempt 1; default 0."
     )
 
 
 class Attempts(Model):
-    """Attempts of the step at hand by stage, so that numbers are never used twice and failures are counted once."""
+    """Attempts of the current step by stage, so that no attempt number is reused and each failure counts once."""
 
     setup: AttemptArrays | None = None
     map: AttemptArrays | None = None
@@ -104,9 +105,9 @@ class Attempts(Model):
 
 
 class RunningSums(Model):
-    """What the tasks that run now have reported, summed; those of finished tasks are in the counters."""
+    """Sums of the running tasks' reports. Finished tasks are in the counters."""
 
-    tasks: int = Field(description="How many of them have reported.")
+    tasks: int = Field(description="Running tasks that have reported.")
     records_in: int = 0
     records_out: int = 0
     bytes_in: int = 0
@@ -115,7 +116,7 @@ class RunningSums(Model):
 
 
 class MRJobStatus(Model):
-    """What the operator observed."""
+    """Observed state of the job."""
 
     observed_generation: int | None = None
     phase: Phase | None = None
@@ -124,38 +125,41 @@ class MRJobStatus(Model):
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
-    queue: str | None = Field(default=None, max_length=63, description="The queue the job is in.")
+    queue: str | None = Field(default=None, max_length=63, description="Queue of the job.")
     reason: str | None = Field(
         default=None,
         max_length=64,
-        description="Why the job is pending or failed, in one token; the conditions say more.",
+        description="Why the job is pending or failed; details are in the conditions.",
     )
     start_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
     completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
-    progress: str | None = Field(default=None, max_length=128, description='Such as "maps 12/40, reduces 0/2".')
-    current_step: int | None = Field(
-        default=None, description="Current step of a multi-step job, from 0; plan, maps and reduces belong to it."
+    progress: str | None = Field(
+        default=None, max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".'
     )
-    steps: int | None = Field(default=None, description="How many steps a job of several has.")
+    current_step: int | None = Field(
+        default=None,
+        description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this step.",
+    )
+    steps: int | None = Field(default=None, description="Number of steps, if more than one.")
     progress_percent: int | None = Field(
         default=None,
         ge=0,
         le=100,
-        description="By tasks done and what running ones report; 100: the output is complete.",
+        description="Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
     )
     running: RunningSums | None = None
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None
     succeeded_maps: str | None = Field(
-        default=None, max_length=65536, description="A bit a map, base64; the least significant bit first."
+        default=None, max_length=65536, description="A bit per map, base64, least significant bit first."
     )
     succeeded_reduces: str | None = Field(
-        default=None, max_length=65536, description="A bit a reduce, base64; the least significant bit first."
+        default=None, max_length=65536, description="A bit per reduce, base64, least significant bit first."
     )
     attempts: Attempts | None = None
     counters: dict[str, Annotated[dict[str, int], Field(max_length=256)]] | None = Field(
-        default=None, max_length=256, description="Group, name, sum over the attempts that won."
+        default=None, max_length=256, description="Sums over the attempts that won, by group and name."
     )
     last_failures: list[TaskFailure] | None = Field(
         default=None, max_length=5, json_schema_extra={"x-kubernetes-list-type": "atomic"}

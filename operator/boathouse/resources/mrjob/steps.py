@@ -1,4 +1,4 @@
-"""The steps of an MRJob: mapper, combiner, reducer, and how keys are told apart, partitioned and ordered."""
+"""Steps of an MRJob: mapper, combiner, reducer, and how keys are extracted, partitioned and ordered."""
 
 from typing import Annotated, Literal
 
@@ -12,7 +12,7 @@ from boathouse.resources.quantity_rules import limits_rules, requests_rules
 MAX_STEPS = 32
 MAX_REDUCES = 10_000
 MAX_COMMAND_CHARACTERS = 64 * 1024
-"""Of all commands of a job. Counting bytes would cost the API server too much."""
+"""Limit of a job's commands. It counts characters, because counting bytes exceeds the API server's CEL budget."""
 
 Argument = Annotated[str, Field(max_length=4096)]
 Command = Annotated[list[Argument], Field(min_length=1, max_length=64)]
@@ -20,7 +20,7 @@ ATOMIC: JsonDict = {"x-kubernetes-list-type": "atomic"}
 
 
 class ResourceRequirements(Model):
-    """What each task of a stage asks for."""
+    """Resources of each task of a stage."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -38,7 +38,7 @@ class ResourceRequirements(Model):
         "extended resources.",
     )
     limits: Annotated[dict[str, Quantity], Field(max_length=16, json_schema_extra=rules(*limits_rules))] | None = Field(
-        default=None, description="cpu only: a task may use more CPU than it asked for, up to this."
+        default=None, description="cpu only: a task may use more CPU than it requests, up to this limit."
     )
 
 
@@ -51,14 +51,14 @@ _DEFAULT_RESOURCES: JsonDict = {"default": {"requests": {"cpu": "1", "memory": "
 
 
 class ElasticMemory(Model):
-    """How much less memory than it asks for a task may be started with."""
+    """Reduced memory that a task may start with."""
 
-    min: MemorySize = Field(description="The least memory. The command must run in half of it; the rest sorts.")
+    min: MemorySize = Field(description="Minimum memory. The command must run in half of it; sorting uses the rest.")
     slowdown_percent: int = Field(
         default=50,
         ge=0,
         le=1000,
-        description="How much longer a task takes with less memory, until tasks of this program have shown it.",
+        description="Extra run time of a task with less memory, until Boathouse has measured it for this program.",
     )
 
 
@@ -81,17 +81,17 @@ class TaskTemplate(Model):
         default=4,
         ge=1,
         le=20,
-        description="The job fails when a task failed so often by its own fault (as mapreduce.map.maxattempts).",
+        description="The job fails when a task failed this often with a user error (like mapreduce.map.maxattempts).",
     )
     elastic_memory: ElasticMemory | None = Field(
         default=None,
-        description="Let a task be started with less memory where memory is scarce and its job ends no later for it "
+        description="Lets a task start with less memory if memory is scarce and this does not delay its job "
         "(chart value profile: yarn-me). Absent: never.",
     )
 
 
 class Combiner(Model):
-    """Runs over each sorted run of a map's output, inside the map task."""
+    """Command that runs inside the map task on each sorted run of its output."""
 
     command: Command = Field(description="The command and its arguments; no shell.", json_schema_extra=ATOMIC)
 
@@ -101,14 +101,14 @@ _END = "[0-9]{1,4}([.][0-9]{1,4})?"
 
 
 def _key_options(flags: str, example: str) -> JsonDict:
-    """The rule for -k options; `flags` may follow a position."""
+    """Return the rule for -k options, where the regular expression `flags` may follow a position."""
     key = f"-k *{_POSITION}{flags}(,{_END}{flags})?"
     one = f"({key}|-[nr]{{1,2}})" if flags else key
     return rules(rule(f"self.matches('^{one}( +{one})*$')", f"fields and characters count from 1: write {example}"))
 
 
 class Partitioner(Model):
-    """Which reduce gets a key."""
+    """Assigns keys to reduces."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -122,18 +122,18 @@ class Partitioner(Model):
     options: str | None = Field(
         default=None,
         max_length=64,
-        description='The key fields that choose the reduce, as mapreduce.partition.keypartitioner.options: "-k1,2".',
+        description='Key fields that determine the reduce, like mapreduce.partition.keypartitioner.options: "-k1,2".',
         json_schema_extra=_key_options("", "-k1,2 or -k1.3,2.5"),
     )
 
 
 class Comparator(Model):
-    """In which order a reduce gets its keys."""
+    """Orders the keys of a reduce."""
 
     type: Literal["KeyFieldBasedComparator"] = "KeyFieldBasedComparator"
     options: str = Field(
         max_length=128,
-        description="The key fields that are compared, numerically (n) or in reverse (r), as "
+        description="Key fields to compare, numerically (n) or in reverse (r), like "
         'mapreduce.partition.keycomparator.options: "-k2,2nr -k1,1". Keys that compare equal are ordered by bytes.',
         json_schema_extra=_key_options("[nr]{0,2}", "-k2,2nr -k1,1"),
     )
@@ -150,13 +150,13 @@ Separator = Annotated[
 
 
 class StepFields(Model):
-    """Map, shuffle and reduce; a job's spec has these fields for its only step."""
+    """Map, shuffle and reduce of one step. The spec of a job with a single step has these fields too."""
 
     mapper: TaskTemplate | None = Field(
-        default=None, description="Absent: lines pass to the reducer as they are, in tasks with its resources."
+        default=None, description="Absent: lines pass unchanged to the reducer, through map tasks with its resources."
     )
     combiner: Combiner | None = None
-    reducer: TaskTemplate | None = Field(default=None, description="Absent: no shuffle, the maps write the output.")
+    reducer: TaskTemplate | None = Field(default=None, description="Absent: no shuffle; maps write the output.")
     num_reduce_tasks: int | None = Field(
         default=None, ge=0, le=MAX_REDUCES, description="Absent: 1 with a reducer. 0: map-only."
     )
@@ -164,18 +164,18 @@ class StepFields(Model):
     comparator: Comparator | None = Field(default=None, description="Absent: keys are ordered by their bytes.")
     map_output_field_separator: Separator | None = Field(
         default=None,
-        description="Between the fields of the mapper's lines, and between key and value, as "
+        description="Separates the fields of the mapper's lines, and key and value, like "
         "stream.map.output.field.separator. Absent: TAB.",
     )
     num_map_output_key_fields: int | None = Field(
         default=None,
         ge=1,
         le=64,
-        description="How many fields of a line are its key, as stream.num.map.output.key.fields. Absent: 1.",
+        description="Number of fields that form the key, like stream.num.map.output.key.fields. Absent: 1.",
     )
     map_output_key_field_separator: Separator | None = Field(
         default=None,
-        description="Between the key's fields that partitioner and comparator name, as "
+        description="Separates the key fields that partitioner and comparator name, like "
         "mapreduce.map.output.key.field.separator. Absent: TAB.",
     )
 
@@ -191,7 +191,7 @@ def _step_rules(where: str) -> list[dict[str, str]]:
     return [
         rule(
             "has(self.reducer) || !has(self.numReduceTasks) || self.numReduceTasks == 0",
-            f"numReduceTasks asks for reduces, but there is no reducer: add {where}.reducer, or remove numReduceTasks",
+            f"numReduceTasks requests reduces, but there is no reducer: add {where}.reducer, or remove numReduceTasks",
         ),
         *(
             rule(
@@ -202,13 +202,13 @@ def _step_rules(where: str) -> list[dict[str, str]]:
         ),
         rule(
             "has(self.mapper) || !has(self.numReduceTasks) || self.numReduceTasks > 0",
-            "without a mapper and without reduces nothing is done: add a mapper, or raise numReduceTasks",
+            "a step without a mapper and without reduces does nothing: add a mapper, or raise numReduceTasks",
         ),
     ]
 
 
 class Step(StepFields):
-    """One step of a job; it reads what the step before wrote."""
+    """One step of a job, which reads the output of the previous step."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -228,7 +228,7 @@ def _command_characters(step: str) -> str:
 _short_commands = for_new_objects(
     f"{_command_characters('self')} + "
     f"(has(self.steps) ? self.steps.map(step, {_command_characters('step')}).sum() : 0) <= {MAX_COMMAND_CHARACTERS}",
-    f"the commands of all steps may have {MAX_COMMAND_CHARACTERS} characters in all: put scripts into spec.files",
+    f"the commands of all steps may have {MAX_COMMAND_CHARACTERS} characters in total: put scripts into spec.files",
 )
 
 spec_step_rules = (
@@ -243,10 +243,10 @@ spec_step_rules = (
 
 
 class Uber(Model):
-    """Small steps run in one pod, within these limits (as mapreduce.job.ubertask.*)."""
+    """Runs steps within these limits in one pod (like mapreduce.job.ubertask.*)."""
 
-    max_maps: int = Field(default=9, ge=1, le=64, description="As mapreduce.job.ubertask.maxmaps.")
-    max_reduces: int = Field(default=1, ge=0, le=64, description="As mapreduce.job.ubertask.maxreduces.")
+    max_maps: int = Field(default=9, ge=1, le=64, description="Like mapreduce.job.ubertask.maxmaps.")
+    max_reduces: int = Field(default=1, ge=0, le=64, description="Like mapreduce.job.ubertask.maxreduces.")
     max_bytes: Quantity | None = Field(
-        default=None, description="Of input, as mapreduce.job.ubertask.maxbytes. Absent: splitMaxSize."
+        default=None, description="Maximum input, like mapreduce.job.ubertask.maxbytes. Absent: splitMaxSize."
     )

@@ -17,7 +17,7 @@ class KeyRef(Model):
 
 
 class EnvVarSource(Model):
-    """Where the value of an environment variable comes from."""
+    """Source of an environment variable's value."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(

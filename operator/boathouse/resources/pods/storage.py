@@ -12,13 +12,13 @@ class SecretRef(Model):
 
 
 class S3(Model):
-    """An S3 endpoint; conditional writes (If-None-Match: *) are required of it."""
+    """An S3 endpoint, which must support conditional writes (If-None-Match: *)."""
 
     endpoint_url: str | None = Field(
         default=None,
         alias="endpointURL",
         max_length=1024,
-        description="Absent: AWS's own endpoint of the region.",
+        description="Absent: the endpoint of AWS for the region.",
         json_schema_extra=rules(
             rule(
                 "self.startsWith('http://') || self.startsWith('https://')",
@@ -29,7 +29,7 @@ class S3(Model):
     region: str = Field(default="us-east-1", min_length=1, max_length=64)
     secret_ref: SecretRef | None = Field(
         default=None,
-        description="Keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; only the kubelet reads it. Absent: unsigned.",
+        description="Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Absent: requests are unsigned.",
     )
 
 
@@ -43,7 +43,7 @@ class StorageVolume(Model):
         default="/data",
         max_length=256,
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
-        description="Where tasks see it: file:///data/books is the folder books of the volume.",
+        description="Mount path in tasks: file:///data/books is the folder books of the volume.",
         json_schema_extra=rules(
             rule(
                 "!['work', 'tmp', 'files', 'var', 'dev', 'proc', 'sys', 'etc', 'usr', 'bin', 'lib', 'lib64', 'opt']"
@@ -56,7 +56,7 @@ class StorageVolume(Model):
 
 
 class Storage(Model):
-    """How tasks reach the URLs."""
+    """Storage of the job's URLs."""
 
     s3: S3 | None = None
     volume: StorageVolume | None = None

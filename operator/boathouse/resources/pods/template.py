@@ -1,4 +1,4 @@
-"""What task pods may have beside what their job needs: fields that keep a pod within Pod Security `restricted`."""
+"""Fields of an MRJob for its task pods, limited to what Pod Security `restricted` permits."""
 
 from typing import Annotated, Final, Literal
 
@@ -11,7 +11,7 @@ _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 _NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
-_OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ are Boathouse's own: choose other names"
+_OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ belong to Boathouse: choose other names"
 _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
 MAX_ANNOTATION_BYTES = 64 * 1024
 MAX_AFFINITY_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
     return rules(
         *more,
         rule(_NOT_OURS, _OURS.format(what=what)),
-        rule(f"self.all(key, key.matches('{_KEY}'))", f"{what} must be [PREFIX/]NAME, as Kubernetes has them"),
+        rule(f"self.all(key, key.matches('{_KEY}'))", f"{what} must be [PREFIX/]NAME as in Kubernetes"),
     )
 
 
@@ -36,7 +36,7 @@ class LocalObject(Model):
 
 
 class Source(Model):
-    """A ConfigMap or a Secret as a whole."""
+    """All keys of a ConfigMap or a Secret."""
 
     name: ObjectName
     optional: bool | None = None
@@ -102,7 +102,7 @@ class NodeRequirement(Model):
 
 
 class NodeSelectorTerm(Model):
-    """Requirements that must all hold."""
+    """Requirements that a node must all meet."""
 
     match_expressions: list[NodeRequirement] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
 
@@ -111,12 +111,12 @@ _AFFINITY = rule(
     "self.map(term, term.matchExpressions.map(one, bytes(one.key).size() + "
     "(has(one.values) ? one.values.map(value, bytes(value).size() + 1).sum() : 0)).sum()).sum() "
     f"<= {MAX_AFFINITY_BYTES}",
-    f"keys and values may have {MAX_AFFINITY_BYTES} bytes in all: label the nodes for what they have in common",
+    f"keys and values may have {MAX_AFFINITY_BYTES} bytes in total: give the nodes a common label",
 )
 
 
 class NodeSelector(Model):
-    """Terms of which one must hold."""
+    """Terms of which a node must match one."""
 
     node_selector_terms: list[NodeSelectorTerm] = Field(
         min_length=1, max_length=16, json_schema_extra={**_ATOMIC, **rules(_AFFINITY)}
@@ -124,19 +124,19 @@ class NodeSelector(Model):
 
 
 class NodeAffinity(Model):
-    """What nodes' labels must be."""
+    """Required labels of nodes."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector
 
 
 class Affinity(Model):
-    """Node affinity; affinity to other pods is not supported by the scheduler."""
+    """Node affinity. The scheduler does not support affinity to other pods."""
 
     node_affinity: NodeAffinity
 
 
 class SecurityContext(Model):
-    """Whom the commands run as; what `restricted` demands beside is set and cannot be changed."""
+    """User and groups of the commands. The other settings that `restricted` requires are fixed."""
 
     run_as_user: _UserId | None = None
     run_as_group: _UserId | None = None
@@ -145,30 +145,30 @@ class SecurityContext(Model):
 
 
 class PodTemplate(Model):
-    """Fields of task pods; can be changed while the job is suspended."""
+    """Fields of task pods, mutable while the job is suspended."""
 
     metadata: Metadata | None = None
     affinity: Affinity | None = None
     priority_class_name: ObjectName | None = Field(
         default=None,
-        description="Of the pods; jobs of higher priority go first within their namespace's share of the queue.",
+        description="PriorityClass of the pods. Jobs of higher priority run first within their namespace's share.",
     )
     security_context: SecurityContext | None = None
 
 
 class TemplateFields(Model):
-    """The fields of a spec for its task pods."""
+    """Fields of a spec for its task pods."""
 
     image_pull_secrets: list[LocalObject] | None = Field(
         default=None,
         max_length=16,
-        description="Secrets for pulling the image, beside those of the chart.",
+        description="Secrets for pulling the image, in addition to those of the chart.",
         json_schema_extra=_NAMED,
     )
     service_account_name: DnsLabel | None = Field(
         default=None,
-        description="For workload identity; its API token is not mounted. Who creates the job must be allowed to "
-        "create pods. Absent: default.",
+        description="Service account, for workload identity. Its API token is not mounted. The job's author must have "
+        "the right to create pods. Absent: default.",
     )
     env_from: list[EnvFrom] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
     pod_template: PodTemplate | None = None

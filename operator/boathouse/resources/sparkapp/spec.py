@@ -71,7 +71,7 @@ _rules = (
 
 
 class SparkAppSpec(Life, TemplateFields, Program):
-    """What the user wants. Most of it is immutable after creation; the API server names the field."""
+    """Desired state of the job. Most fields are immutable after creation."""
 
     model_config = ConfigDict(
         json_schema_extra=with_immutability(
@@ -82,7 +82,7 @@ class SparkAppSpec(Life, TemplateFields, Program):
         )
     )
     queue: DnsLabel | None = Field(
-        default=None, description="Absent: the namespace's default queue of the chart, or the chart's default queue."
+        default=None, description="Queue of the job. Absent: the namespace's default queue, or that of the chart."
     )
     image: str | None = Field(
         default=None,

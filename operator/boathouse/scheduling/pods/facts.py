@@ -1,6 +1,7 @@
 """What the scheduler and the kinds know of a pod: one value per version, computed once when an event is decoded."""
 
 from boathouse.cluster import wire
+from boathouse.scheduling.pods.states import Trigger
 from boathouse_policies import model
 
 
@@ -24,6 +25,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         is_gated: Whether a scheduling gate keeps it from being bound.
         is_bindable: Whether the API server would take a binding of it.
         memory_limit: Memory limit of a task's container; empty for none.
+        is_resizing: Whether its node has not given it the size that its spec requests, and can.
+        is_suspended: Whether it is a task with the CPU of one that is suspended.
         problem: Why the pod cannot be represented; empty if it can. Its resources and constraints are not known then.
         is_too_complex: Whether the problem is only too much of what could be represented.
     """
@@ -43,6 +46,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     is_gated: bool = False
     is_bindable: bool = False
     memory_limit: str = ""
+    is_resizing: bool = False
+    is_suspended: bool = False
     problem: str = ""
     is_too_complex: bool = False
 
@@ -62,10 +67,24 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         return tuple(sorted({claim for _, claim in self.claims_by_field})) if self.claims_by_field else ()
 
     @property
+    def trigger(self) -> Trigger:
+        """Return what this version shows, if the pod has not ended."""
+        if not self.node_name:
+            return Trigger.SHOWN_PENDING
+        if self.metadata.deletion_timestamp is not None:
+            return Trigger.SHOWN_ENDING
+        if self.is_resizing:
+            return Trigger.SHOWN_RESIZING
+        return Trigger.SHOWN_SUSPENDED if self.is_suspended else Trigger.SHOWN_PLACED
+
+    @property
     def charge(self) -> tuple[object, ...]:
-        """Return what the ledger counts of it: versions with equal charges on one node need one observation."""
+        """Return what its state and the ledger say of it: versions with equal charges need one observation."""
         return (
             self.node_name,
+            self.metadata.deletion_timestamp,
+            self.is_resizing,
+            self.is_suspended,
             self.resources,
             self.host_ports,
             self.claims_by_field,

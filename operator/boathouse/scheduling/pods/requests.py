@@ -21,7 +21,10 @@ MOST_RESOURCES = 64
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
-_POD_LEVEL = ("cpu", "memory")
+SUSPENDED_CPU = ("1m", "10m")
+"""CPU request and limit of a suspended task, as the API server writes them: a request of 0 would be no request at all,
+and a limit below 10m acts as 10m. A task that requests 1m from its start has a limit of 2m, unless its job says 10m."""
+_RESIZABLE = ("cpu", "memory")
 _HUGEPAGES = "hugepages-"
 
 
@@ -52,6 +55,39 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     _override_by_pod_level(total, pod, infeasible=infeasible)
     _add(total, _nano(pod.spec.overhead))
     return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
+
+
+def is_resizing(pod: wire.PodView) -> bool:
+    """Say whether the node has not given a pod the size that its spec requests, and can give it.
+
+    Raises:
+        ValueError: An amount is no quantity.
+    """
+    spec, status = pod.spec, pod.status
+    desired = {one.name: one.resources for one in (*spec.containers, *spec.init_containers)}
+    sizes = [
+        (desired.get(one.name), one.resources, one.allocated_resources)
+        for one in (*status.container_statuses, *status.init_container_statuses)
+    ]
+    sizes.append((spec.resources, status.resources, status.allocated_resources))
+    return any(_differ(*three) for three in sizes) and not _resize_is_infeasible(pod)
+
+
+def _differ(
+    desired: wire.ResourceRequirements | None, actuated: wire.ResourceRequirements | None, allocated: Mapping[str, str]
+) -> bool:
+    """Compare what can be resized. A node that cannot resize shows no actuated resources."""
+    if desired is None or actuated is None or desired.requests == actuated.requests == allocated:
+        return False
+    wanted = [(name, desired.requests[name]) for name in _RESIZABLE if name in desired.requests]
+    pairs = [(text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
+    return any(one != other and quantities.nano(one) != quantities.nano(other) for one, other in pairs)
+
+
+def is_suspended(container: wire.Container) -> bool:
+    """Say whether a task's container was shrunk to the CPU of a suspended task."""
+    resources = container.resources
+    return (resources.requests.get("cpu"), resources.limits.get("cpu")) == SUSPENDED_CPU
 
 
 def check_variety(amounts: Amounts) -> None:
@@ -103,7 +139,7 @@ def _override_by_pod_level(total: Amounts, pod: wire.PodView, *, infeasible: boo
             infeasible=infeasible,
         )
     for name in asked:
-        if name in _POD_LEVEL or name.startswith(_HUGEPAGES):
+        if name in _RESIZABLE or name.startswith(_HUGEPAGES):
             total[name] = effective.get(name, 0)
 
 

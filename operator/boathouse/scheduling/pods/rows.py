@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse.scheduling.pods.states import UNDECIDED, PodState
+from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PodState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +113,11 @@ class PodRow:
     def is_undecided(self) -> bool:
         """Whether it has no node, and none was decided."""
         return self.state in UNDECIDED or (self.operation is not None and self.operation.placement is None)
+
+    @property
+    def is_on_node(self) -> bool:
+        """Whether a watch shows it on its node."""
+        return self.state in ON_NODE
 
     @property
     def may_be_placed(self) -> bool:

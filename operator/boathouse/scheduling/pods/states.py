@@ -10,14 +10,23 @@
                          v                 |
                        BOUND <-------------+ accepted
                          |
-                         v shown on its node
-                     CONFIRMED
+    - - - - - - - - - - -|- - - - - - - - - - - - - - on its node, as the watch shows it
+                         v        resized
+                     CONFIRMED <---------> RESIZING
+                         ^  |                 ^
+                 resumed |  | suspended       | shrunk, grown
+                         |  v                 v
+                         +----------------> SUSPENDED
+    any of the three --> ENDING (its deletion has begun)
+    - - - - - - - - - - - - - - - - - - - - - - - - -
+    any state ---------> GONE (it ended or was deleted)
 
-A watch event may skip states: it leads from any state to PENDING, CONFIRMED or GONE. GONE follows any state: the pod
-ended or was deleted. A GONE row is the tombstone of a task's name.
+A watch event may skip states: it leads from any state to PENDING, to a state on a node, or to GONE. A GONE row is the
+tombstone of a task's name.
 
 The ledger counts a pod as assumed in CREATING (unless it is created without a node), BINDING and BOUND, and as
-confirmed in CONFIRMED.
+confirmed in the four states on a node. A pod that is RESIZING counts with the larger of both sizes, and one that is
+ENDING counts until it has ended.
 """
 
 import enum
@@ -35,6 +44,9 @@ class PodState(enum.StrEnum):
     BINDING = "binding"  # a bind request is queued, in flight, or awaits volumes
     BOUND = "bound"  # the API server accepted the placement; no watch shows it yet
     CONFIRMED = "confirmed"  # it is on its node
+    RESIZING = "resizing"  # on its node, which has not given it the size that its spec requests
+    SUSPENDED = "suspended"  # on its node, a task shrunk to the CPU of one that is suspended
+    ENDING = "ending"  # on its node, and its deletion has begun
     GONE = "gone"  # it ended or was deleted: it holds nothing
 
 
@@ -50,6 +62,9 @@ class Trigger(enum.StrEnum):
     RETURNED = "returned"  # there is a pod without a node: nothing was written, or the node is gone
     SHOWN_PENDING = "shown pending"
     SHOWN_PLACED = "shown placed"
+    SHOWN_RESIZING = "shown resizing"
+    SHOWN_SUSPENDED = "shown suspended"
+    SHOWN_ENDING = "shown ending"
     ENDED = "ended"  # it is terminal, deleted, or a read finds no pod
 
 
@@ -91,6 +106,7 @@ UNDECIDED = frozenset({PodState.PLANNED, PodState.PENDING})
 WITHOUT_POD = frozenset({PodState.PLANNED, PodState.GONE})
 WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
 ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
+ON_NODE = frozenset({PodState.CONFIRMED, PodState.RESIZING, PodState.SUSPENDED, PodState.ENDING})
 _UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)
 
 _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
@@ -105,8 +121,11 @@ _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
     (Trigger.RETURNED, ASSUMED, PodState.PENDING, LedgerAction.FREE),
     (Trigger.SHOWN_PENDING, _UNWRITTEN, PodState.PENDING, LedgerAction.KEEP),
     (Trigger.SHOWN_PENDING, ASSUMED, None, LedgerAction.KEEP),  # the watch is behind
-    (Trigger.SHOWN_PENDING, (PodState.CONFIRMED,), PodState.PENDING, LedgerAction.FREE),  # etcd was restored
+    (Trigger.SHOWN_PENDING, tuple(ON_NODE), PodState.PENDING, LedgerAction.FREE),  # etcd was restored
     (Trigger.SHOWN_PLACED, (None, *PodState), PodState.CONFIRMED, LedgerAction.OBSERVE),
+    (Trigger.SHOWN_RESIZING, (None, *PodState), PodState.RESIZING, LedgerAction.OBSERVE),
+    (Trigger.SHOWN_SUSPENDED, (None, *PodState), PodState.SUSPENDED, LedgerAction.OBSERVE),
+    (Trigger.SHOWN_ENDING, (None, *PodState), PodState.ENDING, LedgerAction.OBSERVE),
     (Trigger.ENDED, tuple(PodState), PodState.GONE, LedgerAction.FREE),
 )
 

@@ -6,14 +6,14 @@ over rows: holders, mounts, promises of volumes.
 """
 
 import dataclasses
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.scheduling.pods import children, facts, holders, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodRow
 from boathouse.scheduling.pods.states import (
     ASSUMED,
+    ON_NODE,
     WITH_OPERATION,
     WITHOUT_POD,
     LedgerAction,
@@ -171,7 +171,7 @@ class PodTable:
         self.node_changes += is_news
 
     def _count_holders(self, node: model.NodeName, sign: int) -> None:
-        for row in self._by_state[PodState.CONFIRMED].values():
+        for row in self._in(ON_NODE):
             if row.facts is not None and row.facts.node_name == node:
                 self._hold(row, sign)
 
@@ -188,7 +188,7 @@ class PodTable:
         is_restored = former is not None and revision < former.revision  # etcd was restored
         self._newest = revision if is_restored else max(self._newest, revision)
         if former is not None and pod.node_name and not pod.is_terminal and former.charge == pod.charge:
-            if row is not None and row.uid == pod.metadata.uid and row.state is PodState.CONFIRMED:
+            if row is not None and row.uid == pod.metadata.uid and row.is_on_node:
                 row.facts = pod  # most changes are of this kind: a kubelet tells how its pod fares
             return []
         return self.show(row, pod)
@@ -222,8 +222,7 @@ class PodTable:
             return changes  # somebody else's pod that has a task's name
         if row is None:
             row = PodRow(pod.id, pod.metadata.namespace)
-        trigger = Trigger.SHOWN_PLACED if pod.node_name else Trigger.SHOWN_PENDING
-        return [*changes, self._apply(row, trigger, pod)]
+        return [*changes, self._apply(row, pod.trigger, pod)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Note that a pod ended or was deleted. The end of an earlier pod of the name changes nothing."""
@@ -371,8 +370,8 @@ class PodTable:
 
     def waiting(self) -> Iterator[PodRow]:
         """Yield the pods of this scheduler without a node."""
-        rows = itertools.chain(self._by_state[PodState.PENDING].values(), self._by_state[PodState.BINDING].values())
-        return (row for row in list(rows) if row.facts is not None and self.is_ours(row.facts))
+        rows = self._in((PodState.PENDING, PodState.BINDING))
+        return (row for row in rows if row.facts is not None and self.is_ours(row.facts))
 
     def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
@@ -395,9 +394,16 @@ class PodTable:
                 sums[name] = sums.get(name, 0) + amount
         return held
 
-    def assumed(self) -> Iterator[PodRow]:
-        """Yield the pods that are being written, or that were written and are not confirmed."""
-        return itertools.chain.from_iterable(list(self._by_state[state].values()) for state in ASSUMED)
+    def assumed(self) -> Sequence[PodRow]:
+        """Return the pods that are being written, or that were written and are not confirmed."""
+        return self._in(ASSUMED)
+
+    def counts(self) -> Mapping[PodState, int]:
+        """Return the number of rows in each state."""
+        return {state: len(rows) for state, rows in self._by_state.items()}
+
+    def _in(self, states: Iterable[PodState]) -> Sequence[PodRow]:
+        return [row for state in states for row in self._by_state[state].values()]
 
     def job_of(self, row: PodRow) -> model.JobId | None:
         """Return the job of an assumed pod, also if that was withdrawn since."""
@@ -421,7 +427,7 @@ class PodTable:
     def _apply(self, row: PodRow, trigger: Trigger, pod: facts.PodFacts | None = None) -> Change:
         before, operation, job, was_mounted = row.state, row.operation, row.job, row.mounted is not None
         to, action = after(before, trigger)
-        if before is PodState.CONFIRMED:
+        if before in ON_NODE:
             self._hold(row, -1)
         if pod is not None:
             row.facts, row.uid = pod, model.PodUid(pod.metadata.uid)
@@ -432,7 +438,7 @@ class PodTable:
         self.room_changes += bool(freed)
         if to not in WITH_OPERATION:
             row.operation = None
-        if to is PodState.CONFIRMED:
+        if to in ON_NODE:
             self._hold(row, +1)
         elif to is PodState.GONE:
             self._bury(row)

@@ -112,7 +112,7 @@ class Refusals:
     # What happens
 
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
-        """A pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
+        """Return a pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
         if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False

@@ -73,7 +73,7 @@ class Mounts:
         return {claim for pod, claims in self._nodes.get(node, {}).items() if pod != but for claim in claims}
 
     def used_by_others(self, claims: Iterable[str], pod: model.TaskId | None = None) -> bool:
-        """Whether a pod other than that one mounts any of the claims."""
+        """Return whether a pod other than that one mounts any of the claims."""
         return any(self._users.get(claim, {}).keys() - {pod} for claim in claims)
 
 
@@ -171,7 +171,7 @@ class VolumeBook(framework.Filter):
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Whether the class has claims."""
+        """Return whether the class has claims."""
         return bool(pending.task_class.constraints.claims)
 
     @override

@@ -278,7 +278,7 @@ class Judge:
         return {name: count for name, count in limits.items() if count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
-        """Whether a pod with these claims would exceed a limit of a node on which those claims are mounted."""
+        """Return whether a pod with these claims would exceed a limit of a node on which those claims are mounted."""
         limits = self.limits(node)
         if not limits:
             return False
@@ -316,7 +316,7 @@ def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:
 
 
 def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
-    """Whether a node is in a volume's zone and region; a node that names neither is in every."""
+    """Return whether a node is in a volume's zone and region; a node that names neither is in every."""
     if not _TOPOLOGY.keys() & node.labels:
         return True
     return all(
@@ -370,7 +370,7 @@ def _size_bytes(text: str, *, otherwise: int) -> int:
 
 
 def _selects(selector: storage.LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Whether a label selector selects; an absent one selects nothing, an empty one everything."""
+    """Return whether a label selector selects; an absent one selects nothing, an empty one everything."""
     if selector is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""Writes what binds a pod's claims, before the pod itself is bound, and sees what became of it.
+"""Write what binds a pod's claims, before the pod itself is bound, and sees what became of it.
 
 A volume at hand is given its claim (`spec.claimRef`), a claim to be provisioned its node (annotation selected-node);
 both under the resourceVersion that was judged by, so that whoever was quicker wins. The volume controller and the
@@ -87,7 +87,7 @@ class VolumeWriter:
     # What became of it
 
     def is_bound(self, promise: volume_book.Promise) -> bool:
-        """Whether all claims are bound."""
+        """Return whether all claims are bound."""
         claims = (self._book.known.claims.get(key) for key in promise.claims)
         return all(claim is not None and claim.is_bound for claim in claims)
 

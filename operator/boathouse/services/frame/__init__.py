@@ -1,1 +1,1 @@
-"""Parts of a reconciler that know no kind."""
+"""Parts of a reconciler that are independent of the kind."""

@@ -19,7 +19,7 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Weight:
-    """What an object counts: 1 or 0 (suspended), and the bytes of its spec."""
+    """Weight of an object: its number, 1 or 0 (suspended), and the bytes of its spec."""
 
     number: int
     size_bytes: int
@@ -45,8 +45,8 @@ class Admission:
     """The unfinished objects of each namespace, in the order of their creation.
 
     Args:
-        limit: How many of a namespace are admitted.
-        limit_bytes: How much JSON their specs may have together.
+        limit: Maximum number of admitted objects of a namespace.
+        limit_bytes: Maximum total JSON of their specs.
     """
 
     def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
@@ -95,7 +95,7 @@ class Admission:
         return queue is not None and bisect.bisect_left(queue.places, _place(body)) < queue.cut
 
     def _extend(self, queue: _Queue) -> list[str]:
-        """Admit the next objects while there is room for them."""
+        """Admit the next objects within the limits."""
         admitted = []
         while queue.cut < len(queue.places):
             key, weight = self._known[queue.places[queue.cut]]

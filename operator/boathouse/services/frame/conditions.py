@@ -51,7 +51,7 @@ class ConditionTable:
 
 
 def printable(text: str, limit: int) -> str:
-    """Return at most `limit` characters of the text; what would act on a terminal is replaced by spaces."""
+    """Return at most `limit` characters of the text, with control characters replaced by spaces."""
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
     if cut.isprintable():
         return cut

@@ -29,12 +29,12 @@ class Work(Protocol):
 
 
 class Controllers:
-    """Reconciles the objects of the kinds that were added, when its queue and its loops run.
+    """Reconciles the objects of the added kinds while its queue and its loops run.
 
     Args:
-        context: What the reconcilers work with.
+        context: Services of the reconcilers.
         settings: The limits of a namespace, and the namespaces to watch.
-        target: Where to count.
+        target: Registry of the metrics.
 
     Attributes:
         stores: The objects of each kind, by its name.
@@ -51,7 +51,7 @@ class Controllers:
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 
     def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> resync.Resync:
-        """Reconcile the objects of a kind too; returns what compares them with lists."""
+        """Add a kind. Returns the resync that compares its objects with lists."""
         context, definition, limits = self.context, kind.definition, self._settings.tenant_limits
         name = definition.resource.kind
         self.stores[name] = objects = object_store.ObjectStore(
@@ -78,16 +78,16 @@ class Controllers:
         try:
             return await self._reconcilers[name].reconcile(key)
         except writes.NotLeading:
-            return NOT_LEADING_REQUEUE_S  # this process is about to end; what is due is its successor's
+            return NOT_LEADING_REQUEUE_S  # this process is about to exit; its successor reconciles the due objects
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderServices:
-    """What the leader has for its kinds; each adds itself.
+    """Services of the leader for its kinds. Each kind adds itself.
 
     Attributes:
-        saved: What outlives the process, by names that stay the same over versions.
-        limited: Return how often an operation was delayed because a namespace used up its limit.
+        saved: Parts whose state is saved across restarts, by names that never change.
+        limited: Functions that return how often an operation was delayed by a namespace's limit.
     """
 
     settings: OperatorConfig
@@ -107,7 +107,7 @@ class KindEntry:
     """A kind that the operator reconciles.
 
     Attributes:
-        pod_labels: The labels that it reads of pods, beside those of all pods.
+        pod_labels: The labels of pods that it reads, in addition to those that the operator always reads.
         pod_containers: The containers of its pods that it reads the statuses of.
         add: Adds the kind to a leader.
     """

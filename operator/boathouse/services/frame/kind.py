@@ -1,4 +1,4 @@
-"""Define what a kind of custom resource tells the frame about itself."""
+"""Define the constants of a kind of custom resource for the frame."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ class KindDefinition:
     """The constants of a kind.
 
     Attributes:
-        resource: Where its objects are under the API server.
-        noun: What a message to people calls one of its objects.
+        resource: The API resource of its objects.
+        noun: Its name in messages, such as "job".
         phases: All phases of `status.phase`.
         terminal_phases: The phases of `status.phase` that an object does not leave.
-        urgent_fields: Fields of the status whose changes are written at once, beside the phase and the conditions.
-        phase_events: The reasons of the events about phases whose event is not named as the phase.
+        urgent_fields: Fields of the status that are written at once, in addition to the phase and the conditions.
+        phase_events: Event reasons of phases for which the reason is not the name of the phase.
     """
 
     resource: catalogue.Resource[wire.Manifest]
@@ -32,11 +32,11 @@ class KindDefinition:
     phase_events: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def has_ended(self, body: Body) -> bool:
-        """Return whether only the clean-up of an object is left: it is in a terminal phase or deleted."""
+        """Return whether the object is in a terminal phase or deleted, so that only its clean-up remains."""
         return (body.get("status") or {}).get("phase") in self.terminal_phases or is_deleted(body)
 
     def has_finalizer(self, body: Body) -> bool:
-        """Return whether the object has the finalizer that holds it until its reconciler has cleaned up."""
+        """Return whether the object has the finalizer of the clean-up."""
         return names.FINALIZER in (body["metadata"].get("finalizers") or ())
 
 

@@ -1,4 +1,4 @@
-"""Count the objects of a kind: by phase, those that ended, and how long they took. No label holds an object's name."""
+"""Count the objects of a kind by phase, and measure their duration. No label contains an object's name."""
 
 import collections
 

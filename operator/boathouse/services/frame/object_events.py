@@ -1,4 +1,4 @@
-"""Publish the events of an object that are the same for all kinds."""
+"""Publish the events that objects of all kinds have."""
 
 from typing import Final
 
@@ -33,12 +33,12 @@ class ObjectEvents:
         )
 
     def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
-        """Report that what an object left behind stays there."""
+        """Publish that the clean-up of an object failed."""
         _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
         self.publish(key, uid, str(Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
 
     def refused_status(self, key: str, uid: ObjectUid, error: errors.Invalid) -> None:
-        """Report that the API server refused a status, which is written without its free parts."""
+        """Publish that the API server refused a status, which is then written without its free parts."""
         _log.warning("a status was refused and is written without its counters", object=key, error=error.message)
         note = f"the status is written without counters and last failures: {error.message}"
         self.publish(key, uid, "StatusRefused", note)

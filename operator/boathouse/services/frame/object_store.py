@@ -29,7 +29,7 @@ dropped."""
 
 
 def kept(body: Body) -> Body:
-    """Return the parts of an object that are kept."""
+    """Return the parts of an object that the store keeps."""
     metadata = body["metadata"]
     parts = {name: body[name] for name in ("spec", "status") if name in body}
     return {"metadata": {name: metadata[name] for name in KEPT_METADATA if name in metadata}, **parts}
@@ -46,13 +46,13 @@ class _Entry:
 class ObjectStore:
     """Keeps the newest version of each object of a kind.
 
-    Versions are numbers that grow, as long as etcd is not restored from a backup. A read of the API server that began
-    after a version was known (`begin`) cannot return an older one for any other reason, and is believed.
+    Versions are increasing numbers, unless etcd is restored from a backup. If a read that began after a version was
+    known (`begin`) returns an older version, etcd was restored, and the store accepts the older version.
 
     Args:
         on_change: Called with the key of an object that was created, changed, deleted or admitted.
-        admission: Decides which objects are admitted; without limits when absent.
-        aside: Where objects go that cannot be kept.
+        admission: Decides which objects are admitted; None: without limits.
+        aside: Receives objects that cannot be stored.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ObjectStore:
         return self._tick
 
     def gone(self, body: Body) -> None:
-        """Remove a deleted object. A late event about the predecessor of an object of the same name has no effect."""
+        """Remove a deleted object. A late event about a previous object of the same name has no effect."""
         key, uid = key_of(body), body["metadata"]["uid"]
         self._gone[uid] = self._next()
         if len(self._gone) > _REMEMBERED:
@@ -97,11 +97,11 @@ class ObjectStore:
         self._on_change(key)
 
     def put(self, body: Body, began: int | None = None) -> bool:
-        """Keep the body if it is newer than the known version; returns whether it is. Answers may arrive late.
+        """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
 
         Args:
             body: The object.
-            began: The tick at which the GET or LIST began: every version that was known then is older.
+            began: The tick at which the GET or LIST began. Versions that were stored before are older.
         """
         key, uid, body = key_of(body), body["metadata"]["uid"], kept(body)
         known = self._entries.get(key)
@@ -127,7 +127,7 @@ class ObjectStore:
         return True
 
     def get(self, key: str) -> Body | None:
-        """Return the newest version of an object, reduced to the parts that are kept.
+        """Return the newest version of an object, reduced to the stored parts.
 
         The spec is absent if the object is not admitted, or has ended and its spec is large: the next reconcile reads
         it from the API server.
@@ -144,7 +144,7 @@ class ObjectStore:
         return list(self._entries)
 
     def admits(self, key: str) -> bool:
-        """Return whether an object is among those of its namespace that may run."""
+        """Return whether an object is admitted."""
         entry = self._entries.get(key)
         return entry is None or self.kind.has_ended(entry.body) or self._admission.admits(key, entry.body)
 

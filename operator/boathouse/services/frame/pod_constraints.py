@@ -15,7 +15,7 @@ def toleration(field: pod_fields.Toleration) -> model.Toleration:
 
 
 def node_affinity(affinity: pod_fields.Affinity | None) -> tuple[model.AffinityTerm, ...] | None:
-    """Return the terms of which a node must meet one; None for every node."""
+    """Return the terms of which a node must match one; None if all nodes match."""
     if affinity is None:
         return None
     required = affinity.node_affinity.required_during_scheduling_ignored_during_execution

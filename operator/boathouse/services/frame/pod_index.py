@@ -1,8 +1,8 @@
-"""Pods of a kind by object, put together from two watches: of pods that hold resources, and of our pods that ended.
+"""Index the pods of a kind by object, from two watches: pods that use resources, and Boathouse's pods that ended.
 
-A pod that ends leaves the first watch and comes into the second, and nothing orders the two streams. So of each pod
-the newer version of the two streams' last ones counts. That a pod left the first watch may mean that it ended or that
-it was deleted: it is kept for a moment, in which the second watch may show its end.
+A pod that ends leaves the first watch and enters the second, and the two streams are not ordered. The index uses the
+newer of the last versions of both streams. A pod that leaves the first watch has ended or was deleted: the index keeps
+it for `LIMBO_S`, in which the second watch may deliver its end.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
 
 LIMBO_S: Final = 2.0
-"""How long the end of a pod that left the first watch may take to be shown by the second."""
+"""How long the index waits for the end of a pod that left the first watch."""
 
 Later = Callable[[float, Callable[[], None]], object]
 
@@ -36,12 +36,12 @@ P = TypeVar("P", bound=KnownPod)
 
 @dataclasses.dataclass(slots=True)
 class _Entry(Generic[P]):
-    """A pod, and what the two watches know of it.
+    """A pod, with its last versions in both watches.
 
     Attributes:
-        running: By the first watch, with its revision.
-        ended: By the second, with its revision.
-        left: The version that left the first watch, whose end may still be shown by the second.
+        running: Revision and pod of the first watch.
+        ended: Revision and pod of the second watch.
+        left: The version that left the first watch, while its end may still arrive from the second.
     """
 
     running: tuple[int, P] | None = None
@@ -50,17 +50,17 @@ class _Entry(Generic[P]):
 
     @property
     def pod(self) -> P:
-        """The pod in its newest version; of two equal ones, that of the second watch."""
+        """Newest version of the pod; that of the second watch if both are equal."""
         return max(filter(None, (self.ended, self.running)), key=lambda version: version[0])[1]
 
 
 class PodIndex(Generic[P]):
-    """All pods of a kind's objects that exist, running or ended.
+    """All existing pods of a kind's objects, running or ended.
 
     Args:
         read: Returns a pod as the kind sees it; None for a pod of another kind.
         on_change: Called with the object whose pods changed.
-        later: Calls back after so many seconds: the loop's `call_later`.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PodIndex(Generic[P]):
         self._objects: dict[str, ObjectUid] = {}
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
-        """Take in a change of the pods that hold resources."""
+        """Handle a watch event of a pod that uses resources."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=False)
@@ -81,7 +81,7 @@ class PodIndex(Generic[P]):
                     self._later(LIMBO_S, lambda: self._end_limbo(entry, pod))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
-        """Take in a change of our pods that ended."""
+        """Handle a watch event of one of Boathouse's pods that ended."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
                 self._put(pod, ended=True)
@@ -93,11 +93,11 @@ class PodIndex(Generic[P]):
         return ((uid, entry.pod) for uid, entries in self._by_object.items() for entry in entries.values())
 
     def of(self, uid: ObjectUid) -> Sequence[P]:
-        """The pods of an object."""
+        """Return the pods of an object."""
         return tuple(entry.pod for entry in self._by_object.get(uid, {}).values())
 
     def find(self, uid: ObjectUid, pod_name: str) -> P | None:
-        """One pod of an object."""
+        """Return one pod of an object."""
         entry = self._by_object.get(uid, {}).get(pod_name)
         return entry.pod if entry else None
 
@@ -106,7 +106,7 @@ class PodIndex(Generic[P]):
         return self._objects.get(pod_uid)
 
     def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
-        """Take in what one watch shows; each tells in order, so of one watch the last word counts."""
+        """Store the version of a watch. Each watch is ordered, so its last version replaces the previous one."""
         seen = None if pod.task_of is None else self._read(pod)
         if pod.task_of is None or seen is None:
             return
@@ -122,7 +122,7 @@ class PodIndex(Generic[P]):
             self._on_change(uid)
 
     def _begin(self, uid: ObjectUid, pod: P) -> _Entry[P]:
-        """Begin with a pod that is not known; another one of its name is forgotten."""
+        """Add a pod that is not known, in place of another pod of its name."""
         entries = self._by_object.setdefault(uid, {})
         if (former := entries.get(pod.name)) is not None:
             self._objects.pop(former.pod.uid, None)
@@ -131,7 +131,7 @@ class PodIndex(Generic[P]):
         return entry
 
     def _end_limbo(self, entry: _Entry[P], pod: facts.PodFacts) -> None:
-        """Drop a pod that left the first watch and whose end the second has not shown, unless it came again."""
+        """Drop a pod that left the first watch and did not enter the second, unless it has returned to the first."""
         if entry.left is not pod or self._entry(pod) is not entry:
             return
         entry.running = None
@@ -139,7 +139,7 @@ class PodIndex(Generic[P]):
             self._drop(pod)
 
     def _end_left(self, pod: facts.PodFacts) -> None:
-        """The second watch does not show the pod any more: it is gone, or (etcd was restored) it runs."""
+        """Handle a pod that left the second watch: it was deleted or, after etcd was restored, runs again."""
         entry = self._entry(pod)
         if entry is None:
             return
@@ -150,7 +150,7 @@ class PodIndex(Generic[P]):
             self._on_change(ObjectUid(pod.task_of or ""))
 
     def _entry(self, pod: facts.PodFacts) -> _Entry[P] | None:
-        """What is known of this very pod; another one of its name is forgotten."""
+        """Return the entry of the pod with this UID; None for another pod of the same name."""
         entry = self._by_object.get(ObjectUid(pod.task_of or ""), {}).get(pod.metadata.name)
         return entry if entry is not None and entry.pod.uid == pod.metadata.uid else None
 

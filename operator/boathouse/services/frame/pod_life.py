@@ -26,7 +26,7 @@ class PodLife(enum.Enum):
     """The life of a pod, as far as a planner cares."""
 
     UNPLACED = "unplaced"
-    """It exists, so that people and autoscalers see what is missing, but has no node yet."""
+    """The pod exists without a node, so that users and autoscalers see the unmet request."""
     STARTING = "starting"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -40,7 +40,7 @@ class PodLife(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a pod does not start, in words for people."""
+    """Reason and message why a pod does not start."""
 
     reason: str
     message: str
@@ -104,14 +104,14 @@ def problem(status: wire.ContainerStatus | None) -> Problem | None:
         return None
     message = printable(waiting.message or waiting.reason, MAX_MESSAGE)
     if waiting.reason in _IMAGE_PROBLEMS:
-        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (is spec.image right, and may we pull it?)")
+        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (check spec.image and the pull secrets)")
     if waiting.reason in _CONFIG_PROBLEMS:
         return Problem(reason=_config_reason(waiting.message), message=message)
     return None
 
 
 def _config_reason(message: str) -> Reason:
-    """The kubelet says: secret "x" not found; couldn't find key k in Secret ns/x; the same of configmaps."""
+    """Return the reason of a kubelet's message such as `secret "x" not found`, `couldn't find key k in Secret ns/x`."""
     lowered = message.lower()
     for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
         if word in lowered and ("not found" in lowered or "couldn't find key" in lowered):
@@ -137,7 +137,7 @@ def disruption(pod: facts.PodFacts) -> Problem | None:
 
 
 def _closed(reason: str, message: str) -> Problem:
-    """A reason of the closed set; the message names one that is not in it."""
+    """Return a reason of the closed set, and the message, which names a reason that is not in the set."""
     closed = pod_reasons.known(reason, Reason.POD_LOST)
     return Problem(reason=closed, message=message if closed == reason or not reason else f"{reason}: {message}")
 

@@ -13,7 +13,7 @@ Effect = Callable[[Writes], Awaitable[float | None]]
 
 
 class ObjectState(Protocol):
-    """The state of an object, as far as the frame reads it. It is a value that compares by its parts."""
+    """Fields of an object's state that the frame reads. States compare by value."""
 
     @property
     def phase(self) -> str:
@@ -36,11 +36,11 @@ M = TypeVar("M", bound=Memory[Any])
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """When an object was created, and what happens after its end.
+    """Creation time, time to live and finalizer of an object.
 
     Attributes:
-        ttl_s: How long it stays after it finished; None for ever.
-        wants_finalizer: Whether it may not be deleted before it is cleaned up.
+        ttl_s: Time to live after its end; None: unlimited.
+        wants_finalizer: Whether it must be cleaned up before its deletion.
     """
 
     created_s: float
@@ -53,9 +53,9 @@ class Desired(Generic[S]):
     """The desired state of an object. The frame carries it out in the order of the attributes.
 
     Attributes:
-        delete: Names and UIDs of pods; deleted only after the status that counts them is written.
-        recheck_at_s: When the next reconcile is due even if nothing changes, in epoch seconds.
-        holds_deletion: Whether the object must stay although it finished or is deleted: its clean-up is in progress.
+        delete: Names and UIDs of pods to delete, after the status that counts them is written.
+        recheck_at_s: Time of the next reconcile without an event, in epoch seconds.
+        holds_deletion: Whether a clean-up is in progress, so that the object must not be deleted.
     """
 
     before_status: Sequence[Effect] = ()
@@ -83,22 +83,22 @@ class Kind(Protocol[O, S, V, M]):
         """Converts a state into a status."""
 
     def parse(self, body: Body) -> O | Refusal:
-        """Return the object, or why it cannot run."""
+        """Return the object, or why it is refused."""
 
     def life(self, obj: O) -> Life:
-        """Return when the object was created, and what happens after its end."""
+        """Return the object's creation time, time to live and finalizer."""
 
     def load(self, status: Mapping[str, Any], obj: O | None) -> S:
-        """Return the state that a status describes, of an invalid object if `obj` is None. Must tolerate any status."""
+        """Return the state in a status; `obj` is None for an invalid object. Must accept any status."""
 
     def remember(self, uid: ObjectUid, state: S, written: Mapping[str, Any]) -> M:
         """Return the memory of an object whose status was read."""
 
     def refuse(self, state: S, refusal: Refusal, generation: int, now_s: float) -> S:
-        """Return the state of an object that cannot run."""
+        """Return the state of a refused object."""
 
     async def observe(self, obj: O, memory: M) -> V:
-        """Collect everything that the plan depends on. May read the API and writes nothing."""
+        """Collect the input of the plan. May read the API and writes nothing."""
 
     def plan(self, seen: V, memory: M) -> Desired[S]:
         """Return the desired state."""
@@ -107,7 +107,7 @@ class Kind(Protocol[O, S, V, M]):
         """Return the text of the event about the phase."""
 
     def restored(self, uid: ObjectUid) -> None:
-        """Drop what was read for an object before etcd was restored from a backup."""
+        """Drop data that was read for an object before etcd was restored from a backup."""
 
     def forget(self, uid: ObjectUid, namespace: str) -> None:
-        """Drop everything about an object that is gone, and withdraw its pending tasks."""
+        """Drop all data about a deleted object, and withdraw its pending tasks."""

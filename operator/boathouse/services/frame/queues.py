@@ -19,7 +19,8 @@ def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, prio
     if queue not in known:
         return Refusal(
             reason=names.Reason.QUEUE_NOT_FOUND,
-            message=f'there is no queue "{queue}": set spec.queue to one of {", ".join(known)}, or add it to the chart',
+            message=f'the queue "{queue}" does not exist: set spec.queue to one of {", ".join(known)}, or add it to '
+            "the chart",
         )
     return _not_accepted(config.queue(queue), namespace, priority_class) or queue
 

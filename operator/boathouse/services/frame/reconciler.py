@@ -1,8 +1,8 @@
 """Reconcile the objects of one kind.
 
 The order of a reconcile is that of `Desired`: effects before the status, the status, effects after it, deletions of
-pods, other effects. A status that changed in figures only is written at most once a second; what must not happen before
-it is written (deletions, the end of an object) waits with it.
+pods, other effects. A status that changed only in numbers is written at most once a second. Deletions of pods and the
+end of an object follow the write.
 """
 
 import dataclasses
@@ -31,13 +31,13 @@ CONFLICTS_AT_ONCE: Final = 1
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the reconcilers of all kinds work with.
+    """Services of the reconcilers of all kinds.
 
     Attributes:
-        statuses: Limits the statuses of a namespace.
+        statuses: Limits the rate of a namespace's status writes.
         may_lead: Returns whether this process is still the leader; called before every write.
         now: Returns epoch seconds.
-        monotonic: Returns seconds that only grow.
+        monotonic: Returns monotonic seconds.
     """
 
     api: client.ApiClient
@@ -75,11 +75,11 @@ class Reconciler(Generic[O, S, V, M]):
         )
 
     async def reconcile(self, key: str) -> float | None:
-        """Reconcile an object; returns in how many seconds it is due again, or None.
+        """Reconcile an object; returns the delay until its next reconcile in seconds, or None.
 
         Raises:
-            errors.ClusterError: The API server could not be read or written; retry later.
-            NotLeading: Another process leads (`writes`).
+            errors.ClusterError: A request failed; retry later.
+            NotLeading: Another process is the leader (`writes`).
         """
         body = self._objects.get(key)
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
@@ -91,7 +91,7 @@ class Reconciler(Generic[O, S, V, M]):
             again_s = await self._reconcile_object(key, body)
         except (errors.Conflict, errors.NotFound) as error:
             return await self._retry(key, body, error)
-        except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy: what people can correct
+        except (errors.Forbidden, errors.Invalid) as error:  # a quota or a policy, which users can correct
             note = f"the API server refuses a write for this {self._kind.definition.noun}, which is retried: "
             self._events.publish(key, body["metadata"]["uid"], "WriteRefused", note + error.message)
             raise
@@ -106,7 +106,7 @@ class Reconciler(Generic[O, S, V, M]):
     async def _retry(self, key: str, body: Body, error: errors.ApiError) -> float | None:
         """Read an object again after a conflict, and drop the state that was derived from it.
 
-        Returns 0, or None if the object is gone. Raises the error to back off.
+        Returns 0, or None if the object was deleted. Raises the error to back off.
         """
         known = self._objects.get(key)
         try:
@@ -133,7 +133,7 @@ class Reconciler(Generic[O, S, V, M]):
         return body
 
     async def _set_aside(self, key: str, body: Body, error: Exception) -> None:
-        """Report in an event, a metric and a condition that an object cannot be processed; others go on."""
+        """Report in an event, a metric and a condition that an object cannot be processed. Others are not affected."""
         namespace, _, name = key.partition("/")
         subject = wire.ObjectMeta(name=name, namespace=namespace, uid=body["metadata"]["uid"])
         self._context.aside.set_aside(self._resource, subject, boundary.Reason.RECONCILING, error)
@@ -166,7 +166,7 @@ class Reconciler(Generic[O, S, V, M]):
     def _memory(self, key: str, body: Body, obj: O) -> M:
         memory = self._memories.get(key)
         if memory is not None and memory.revision > revision(body):
-            self._kind.restored(memory.uid)  # etcd was restored from a backup, which may not hold what was written
+            self._kind.restored(memory.uid)  # etcd was restored from a backup, which may lack recent writes
             memory = None
         if memory is None:
             status, uid = body.get("status") or {}, ObjectUid(body["metadata"]["uid"])
@@ -182,7 +182,7 @@ class Reconciler(Generic[O, S, V, M]):
             and not is_deleted(known)
             and wants_finalizer != self._kind.definition.has_finalizer(known)
         ):
-            await self._writes.finalizer(known, present=wants_finalizer)  # before a pod leaves anything behind
+            await self._writes.finalizer(known, present=wants_finalizer)  # before a pod writes anything
         desired = self._kind.plan(await self._kind.observe(obj, memory), memory)
         again = await self._run(desired.before_status)
         before, memory.state = memory.state, desired.state
@@ -228,7 +228,7 @@ class Reconciler(Generic[O, S, V, M]):
         self._events.publish(key, uid, reason, self._kind.note(obj, after), is_warning=after.phase == "Failed")
 
     async def _refuse(self, key: str, body: Body, refusal: Refusal, *, again_s: float = RESYNC_S) -> float:
-        """Write why an object cannot run. Its cause may be corrected elsewhere, so the object is due again."""
+        """Write why an object is refused. It is requeued, because the cause may be corrected in another object."""
         metadata, memory = body["metadata"], self._memories.get(key)
         known: S = memory.state if memory else self._kind.load(body.get("status") or {}, None)
         refused = self._kind.refuse(known, refusal, metadata.get("generation", 1), self._context.now())
@@ -242,7 +242,7 @@ class Reconciler(Generic[O, S, V, M]):
         return again_s
 
     async def _release(self, key: str, why: str = "") -> None:
-        """Remove the finalizer of a deleted object; `why` it is not cleaned up, if it is not."""
+        """Remove the finalizer of a deleted object; `why` is the cause if its clean-up failed."""
         body = self._objects.get(key)
         if body is not None:
             if why:
@@ -251,7 +251,7 @@ class Reconciler(Generic[O, S, V, M]):
         self._forget(key)
 
     async def _finish(self, key: str, body: Body, obj: O, desired: Desired[S]) -> float | None:
-        """Let a finished or deleted object go when its pods are deleted and its time to live is over."""
+        """Delete a finished object after its TTL, or remove a deleted object's finalizer, once its pods are deleted."""
         self._memories.pop(key, None)  # finished objects are many, and their status is all that is needed
         if desired.delete:
             return DELETING_REQUEUE_S
@@ -278,11 +278,10 @@ class Reconciler(Generic[O, S, V, M]):
 
 
 def _too_many(kind: KindDefinition, key: str, limit: int, limit_bytes: int) -> Refusal:
-    """Refuse an object; no number of the message changes while it is pending, as each change would be a write."""
+    """Return the refusal. Its message has no number that changes while the object is pending: each costs a write."""
     message = (
-        f"of the unfinished {kind.resource.kind}s of namespace {namespace_of(key)} only the first {limit} by creation "
-        f"are admitted, and only as many as have {limit_bytes >> 20} MiB together (chart values "
-        "tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one is admitted when enough of them have ended; "
-        "delete those that are not needed"
+        f"the unfinished {kind.resource.kind}s of namespace {namespace_of(key)} exceed {limit} objects or "
+        f"{limit_bytes >> 20} MiB (chart values tenantLimits.maxUnfinishedJobs and maxJobMebibytes): this one is "
+        "admitted, in the order of creation, when others end; delete those that are not needed"
     )
     return Refusal(reason=names.Reason.TOO_MANY_JOBS, message=message)

@@ -35,7 +35,7 @@ class RelatedObjects:
     """Reads the objects, and caches the values of PriorityClasses and which service accounts exist.
 
     Args:
-        monotonic: Seconds that only grow.
+        monotonic: Returns monotonic seconds.
     """
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
@@ -44,7 +44,7 @@ class RelatedObjects:
         self._accounts: _Cache[bool] = _Cache(monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
-        """Return whether the namespace is being deleted: no pod can be created in it any more."""
+        """Return whether the namespace is being deleted, so that no pod can be created in it."""
         try:
             return (await self._api.get(catalogue.NAMESPACES, namespace)).metadata.deletion_timestamp is not None
         except errors.NotFound:

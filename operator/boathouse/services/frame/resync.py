@@ -1,4 +1,4 @@
-"""Compare the object store with a LIST at intervals, so that an object that a watch missed is found."""
+"""Compare the object store with a LIST at intervals, to find objects that a watch missed."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
@@ -21,11 +21,11 @@ class Resync:
 
     Args:
         objects: The store to compare with.
-        namespaces: Where the operator acts; empty for everywhere.
+        namespaces: Namespaces where the operator runs jobs; empty for all.
 
     Attributes:
         objects: The store to compare with.
-        listed: Whether all objects were listed since the process began to lead.
+        listed: Whether all objects were listed since this process became the leader.
     """
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
@@ -35,7 +35,7 @@ class Resync:
         self.listed = False
 
     async def run_once(self) -> None:
-        """Take in newer objects and drop deleted ones; page by page, so that no second copy of all is in memory."""
+        """Store newer objects and drop deleted ones, page by page, so that memory holds no second copy of all."""
         before, began = set(self.objects.keys()), self.objects.begin()
         for namespace in self._namespaces or (None,):
             async for body in self._list(namespace):
@@ -57,7 +57,7 @@ class Resync:
 
     async def _check(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        known, began = self.objects.get(key), self.objects.begin()  # another object may get the name from here on
+        known, began = self.objects.get(key), self.objects.begin()  # another object may have this name from now on
         if known is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Write the statuses of objects: phase and conditions at once, figures at most once a second."""
+"""Write the statuses of objects: phase and conditions at once, other changes at most once a second."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -17,19 +17,19 @@ class StatusFormat(Protocol[S]):
     """Converts the state of an object into its status."""
 
     def to_status(self, state: S, /) -> dict[str, Any]:
-        """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
+        """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
 
     def without_free_parts(self, state: S, /) -> S:
-        """Return the state without the parts that only inform people, in case the API server refuses them."""
+        """Return the state without informational fields, in case the API server refuses them."""
 
 
 @dataclasses.dataclass(slots=True)
 class Memory(Generic[S]):
-    """The data about an object that this process keeps beyond its status. Losing it costs work and nothing else.
+    """Data about an object that this process remembers and its status does not store. It can be derived again.
 
     Attributes:
         written: The status that was last written, without null, as the API server keeps it.
-        written_s: When, by the clock of the writer.
+        written_s: Time of that write, by the writer's clock.
         revision: The resource version of the last reconcile.
     """
 
@@ -41,13 +41,13 @@ class Memory(Generic[S]):
 
 
 class StatusShare:
-    """The statuses that each namespace may write. Objects that exceed the limit take turns.
+    """Limits the rate of each namespace's status writes. Objects that exceed the limit take turns.
 
-    Half of a namespace's burst is reserved for urgent statuses: a phase must not be delayed by other objects' figures.
+    Half of a namespace's burst is reserved for urgent statuses, so that other objects' progress cannot delay a phase.
 
     Args:
-        rate_per_s: The statuses of a namespace in a second.
-        clock: Seconds that only grow.
+        rate_per_s: Status writes of a namespace per second.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, rate_per_s: float, clock: Callable[[], float]) -> None:
@@ -61,7 +61,7 @@ class StatusShare:
         return self._buckets.refused
 
     def take(self, key: str, *, is_urgent: bool) -> float:
-        """Take the tokens for one status of an object; returns 0, or in how many seconds it is the object's turn."""
+        """Take a token for a status write of an object; returns 0, or the delay in seconds."""
         namespace = namespace_of(key)
         leave = 0.0 if is_urgent else self._rate_per_s * buckets.BURST_S / 2
         if self._buckets.take(namespace, leave=leave):
@@ -85,7 +85,7 @@ class StatusWriter(Generic[S]):
 
     Args:
         on_refused: Called when the API server refuses a status as invalid, before it is written without its free parts.
-        clock: Seconds that only grow.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(

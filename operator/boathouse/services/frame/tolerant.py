@@ -1,4 +1,4 @@
-"""Read values that another version, or anybody, may have written: what cannot be read is left out. Pure."""
+"""Read untrusted values, or those of another version: invalid parts are left out. Pure."""
 
 import copy
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _BY_PART: Final = frozenset({"attempts", "counters"})
 
 
 def read(model: type[M], data: Mapping[str, Any] | None) -> M:
-    """Return the data as the model, without the fields and the elements of lists that it cannot take."""
+    """Return the data as the model, without invalid fields and list elements."""
     rest = dict(data or {})
     for attempt in range(_ROUNDS):
         try:
@@ -29,7 +29,7 @@ def read(model: type[M], data: Mapping[str, Any] | None) -> M:
 
 
 def value(call: Callable[[], T], otherwise: T) -> T:
-    """Return what the call returns, or `otherwise` where what it reads is malformed."""
+    """Return the result of the call, or `otherwise` if its input is malformed."""
     try:
         return call()
     except (ValueError, TypeError, LookupError, OverflowError):
@@ -44,12 +44,12 @@ def _place(data: Mapping[str, Any], loc: _Place) -> _Place:
 
 
 def _last_first(places: set[_Place]) -> list[_Place]:
-    """Elements of a list from its end on, so that the places of the others stay right."""
+    """Return the paths with list elements from the end, so that removing one does not move the others."""
     return sorted(places, key=lambda place: -place[-1] if isinstance(place[-1], int) else 0)
 
 
 def _remove(data: dict[str, Any], place: _Place) -> None:
-    """Remove what is at a place, or as much of the way to it as there is."""
+    """Remove the value at a path, or at its longest existing prefix."""
     here: Any = data
     for part in place[:-1]:
         below = here.get(part) if isinstance(here, dict) else None

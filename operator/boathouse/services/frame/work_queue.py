@@ -45,9 +45,9 @@ class WorkQueue:
 
     Args:
         reconcile: Reconciles one key.
-        workers: How many keys are reconciled concurrently.
-        metrics: Where to count.
-        clock: Seconds that only grow, with a fine resolution: measures the event-loop time of a reconcile.
+        workers: Number of concurrent reconciles.
+        metrics: Metrics of the queue.
+        clock: Returns monotonic seconds with a fine resolution, to measure the event-loop time of a reconcile.
     """
 
     def __init__(
@@ -186,7 +186,7 @@ class WorkQueue:
                 del self._due[key]
                 self._is_ready.add(key)
                 self._ready.put(namespace_of(key), key)
-            heapq.heappop(self._heap)  # else it was added again for an earlier time
+            heapq.heappop(self._heap)  # otherwise it was added again for an earlier time
 
 
 class _Timed:

@@ -1,6 +1,6 @@
 """Write an object of a kind: its status, its finalizer, the deletion of its pods and of itself.
 
-Every write checks first that this process still leads, and names the UID that it is meant for.
+Every write first checks that this process is the leader, and has the UID of its object as a precondition.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _GONE = (errors.NotFound, errors.Conflict)
 
 
 class NotLeading(Exception):  # noqa: N818 - a state, after which the process ends
-    """This process may not write any more."""
+    """This process is no longer the leader and must not write."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Writes:
     """Writes to the API server, each between two failpoints.
 
     Attributes:
-        objects: Takes in the answers.
+        objects: Stores the responses.
         may_lead: Returns whether this process is still the leader.
     """
 
@@ -39,16 +39,16 @@ class Writes:
     may_lead: Callable[[], bool]
 
     def check_lead(self) -> None:
-        """Raise an error unless this process leads.
+        """Raise an error unless this process is the leader.
 
         Raises:
-            NotLeading: Another process leads.
+            NotLeading: Another process is the leader.
         """
         if not self.may_lead():
             raise NotLeading
 
     async def status(self, body: Body, status: Mapping[str, Any]) -> None:
-        """Patch the status of an object, as long as it is at the version of `body`.
+        """Patch the status of an object, if it still has the version of `body`.
 
         Raises:
             errors.Conflict: The object was changed since.
@@ -66,7 +66,7 @@ class Writes:
         self.objects.put(answer)
 
     async def delete(self, namespace: str, pods: Iterable[tuple[str, str]]) -> None:
-        """Delete pods of an object, given by name and UID."""
+        """Delete pods of an object by name and UID."""
         for name, uid in pods:
             with contextlib.suppress(*_GONE), self._write("delete-pod"):
                 await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
@@ -94,7 +94,7 @@ class Writes:
         return None
 
     async def finalizer(self, body: Body, *, present: bool) -> None:
-        """Add the finalizer to an object or remove it, as long as the object is at the version of `body`.
+        """Add or remove the finalizer of an object if it still has the version of `body`.
 
         Raises:
             errors.Conflict: The object was changed since.
@@ -119,7 +119,7 @@ class Writes:
 
     @contextlib.contextmanager
     def _write(self, name: str) -> Iterator[None]:
-        """Pass the failpoints around a write; the second only when it succeeded."""
+        """Run a write between two failpoints. The second applies only after success."""
         self.check_lead()
         failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
         yield

@@ -1,1 +1,1 @@
-"""MRJobs: the inner model, the pure planner, the pods' builder and the shell that carries plans out."""
+"""The kind MRJob: model, pure planner, pod builder, and the effects of a plan."""

@@ -1,4 +1,4 @@
-"""MRJob on the frame: observe a job, plan, and carry out what only MRJobs need."""
+"""Implement the kind MRJob: observe a job, plan, and carry out the effects that only MRJobs have."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Submitted:
     at_s: float
 
     def covers(self, now: "Submitted", placed: Sequence[AttemptPod]) -> bool:
-        """Whether there is no news: what waits no more is what was placed since, and that the scheduler knows."""
+        """Return whether a new submission changes nothing: attempts that are no longer pending were placed since."""
         if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
             return False
         age_s = now.at_s - self.at_s
@@ -93,11 +93,11 @@ class Submitted:
 
 @dataclasses.dataclass(slots=True)
 class JobMemory(status_writer.Memory[JobState]):
-    """The data about a job that this process keeps beyond its status.
+    """Data about a job that this process remembers and its status does not store.
 
     Attributes:
-        granted: Attempts that wait, and for which the namespace's share of retries was used.
-        failed_s: When tasks failed lately.
+        granted: Pending retries that took a token of the namespace's bucket.
+        failed_s: Times of recent failures, by task name.
     """
 
     submitted: Submitted | None = None
@@ -105,7 +105,7 @@ class JobMemory(status_writer.Memory[JobState]):
     failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
 
     def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
-        """Remember when tasks failed: a pod that is deleted takes the time of its end with it."""
+        """Remember when tasks failed, because the time of a pod's end is lost when the pod is deleted."""
         self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < settle.MAX_BACKOFF_S}
         self.failed_s |= {failure.task: now_s for failure in failures}
 
@@ -114,15 +114,15 @@ class MRJobKind:
     """Implements `protocols.Kind` for MRJobs.
 
     Args:
-        leader: What the leader has for its kinds.
-        later: Calls back after so many seconds: the loop's `call_later`.
+        leader: Services of the leader for its kinds.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
 
     Attributes:
         pods: The pods of all jobs.
         plans: The split plans.
         task_messages: Reports of tasks, and orders for them.
-        retries: Limits the attempts of a namespace that are started again.
-        learner: Estimates how long tasks take.
+        retries: Limits the rate of a namespace's retries.
+        learner: Estimates run times of tasks.
         policy_events: Informs the observers of the profile.
     """
 
@@ -149,11 +149,11 @@ class MRJobKind:
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
 
     def parse(self, body: Body) -> Job | Refusal:
-        """Return the job, or why it cannot run."""
+        """Return the job, or why it is refused."""
         return model.from_resource(body, self._settings)
 
     def life(self, job: Job) -> protocols.Life:
-        """Return when the job was created, and what happens after its end."""
+        """Return the job's creation time, TTL and finalizer."""
         wants_finalizer = job.spec.clean_up == "OnDelete"
         return protocols.Life(
             created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
@@ -186,13 +186,13 @@ class MRJobKind:
         self.plans.forget_stored(uid)
 
     def forget(self, uid: JobUid, namespace: str) -> None:
-        """Drop everything about a job that is gone, and withdraw its pending tasks."""
+        """Drop all data about a deleted job, and withdraw its pending tasks."""
         self._end(uid, succeeded=False)
         self.task_messages.forget(uid)
         self._bundles.forget(namespace)
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation:
-        """Collect everything that the plan depends on."""
+        """Collect the input of the planner."""
         known, now_s = memory.state, self._context.now
         pods_seen = steps.existing(self.pods.of(job.uid), known, job)
         over = known.finished or job.deleting_since_s is not None
@@ -232,12 +232,12 @@ class MRJobKind:
         return found
 
     async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> shards.StoredPlan | None:
-        """Return the plan in ConfigMaps that the status names, or before that the one that setup vouches for."""
+        """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
         digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
         return await self.plans.stored(job, known.step, digests, accepted=known.plan is not None)
 
     def plan(self, seen: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
-        """Return the desired state of a job, with the effects of the frame's order."""
+        """Return the desired state of a job, with effects in the frame's order."""
         job, desired = seen.job, planner.plan(seen)
         memory.note_failures(desired.failures, seen.now_s)
         state = progress.with_progress(desired.state, job, seen.pods, self.task_messages.reports(job.uid))
@@ -255,7 +255,7 @@ class MRJobKind:
         )
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
-        """Write a plan that was posted, count the attempts that were settled, report a clean-up that just failed."""
+        """Write a posted plan, count the settled attempts, and publish an event if the clean-up has just failed."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.results, desired.failures)
@@ -266,7 +266,7 @@ class MRJobKind:
         return 0.0 if desired.write_plan else None
 
     async def _send(self, seen: Observation, state: JobState, _writes: Writes) -> None:
-        """Update the orders for the tasks, and keep the reports of those that run."""
+        """Update the orders for the tasks, and drop the reports of tasks that ended."""
         live = {pod.name for pod in seen.pods if pod.state.is_live}
         self.task_messages.update(seen.job.uid, seen.job.namespace, state, live)
 
@@ -279,7 +279,7 @@ class MRJobKind:
         self.plans.forget(uid)
 
     async def _clean_up(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float:
-        """Submit the cleanup task; the next reconcile is due soon, as the clean-up is given up after a while."""
+        """Submit the cleanup task. Returns when to requeue, because the clean-up has a deadline."""
         uid = seen.job.uid
         self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
         self.plans.forget(uid)
@@ -287,7 +287,7 @@ class MRJobKind:
         return 0.0 if is_unseen else PENDING_REQUEUE_S
 
     async def _go_on(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float | None:
-        """Submit the attempts that are pending, as far as the namespace's share of retries goes."""
+        """Submit the pending attempts within the namespace's rate of retries. Returns when to requeue."""
         namespace = seen.job.namespace
         classes = self._classes(desired.state, seen)
         admitted, memory.granted = retries.admit(self.retries, namespace, desired.waiting, memory.granted)
@@ -303,7 +303,7 @@ class MRJobKind:
         return min(again, default=None)
 
     def _classes(self, state: JobState, seen: Observation) -> Sequence[policy.TaskClass]:
-        """Inform the profile's observers; returns the step's classes with the estimates of the learner."""
+        """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
         job = seen.job
         kept = self.plans.held(job.uid, state.step) if state.plan else None
         plan = kept.plan if kept else None
@@ -322,9 +322,11 @@ class MRJobKind:
         classes: Sequence[policy.TaskClass],
         writes: Writes,
     ) -> bool:
-        """Submit what is pending, if that is news; returns True if pods came and went unseen: reconcile at once."""
+        """Submit the pending attempts if they changed. Returns True to reconcile at once: pods ended unobserved."""
         job, waiting = seen.job, desired.waiting
-        if waiting or any(pod.state.is_live for pod in seen.pods):  # running tasks must trust a new leader too
+        if waiting or any(
+            pod.state.is_live for pod in seen.pods
+        ):  # running tasks must trust a new leader's certificate too
             await self._bundles.ensure(job.namespace)
         submitted = Submitted(
             job=job,
@@ -365,7 +367,7 @@ def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]
 
 def _without_plan(known: JobState, now_s: float) -> JobState:
     """Fail a job whose accepted plan's ConfigMaps were deleted."""
-    message = "the ConfigMaps with the job's split plan are gone, or they were changed: create the job again"
+    message = "the ConfigMaps with the job's split plan were deleted or changed: recreate the job"
     return conditions.finished(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
 
 

@@ -1,8 +1,8 @@
-"""What became of the job that an output's ownership mark names (`boathouse_task.ownership`).
+"""Determine the state of the job that an output's ownership mark names (`boathouse_task.ownership`).
 
-Another job may take the output over only after an answer from complete knowledge: all MRJobs were listed since this
-process leads, and no pod of the job runs, is being created, or waits to be created. Where the operator does not act it
-knows nothing, and says so.
+Another job may take over the output only if this job has certainly ended: this leader has listed all MRJobs, and no
+pod of the job runs or can still be created. For namespaces and clusters that the operator does not watch, the answer is
+`OUTSIDE`.
 """
 
 import dataclasses
@@ -21,13 +21,13 @@ from boathouse_task.contract import OwnerState
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Owners:
-    """Answers setup tasks.
+    """Looks up owners for setup tasks.
 
     Attributes:
-        pods: in sync with the API server before the first question.
-        cluster: this cluster's identity; empty when it is not known.
-        namespaces: where the operator acts; empty for everywhere.
-        listed: whether all MRJobs were listed since this process leads.
+        pods: task pods, in sync with the API server before the first request.
+        cluster: this cluster's identity; empty if unknown.
+        namespaces: namespaces where the operator runs jobs; empty for all.
+        listed: whether this leader has listed all MRJobs.
     """
 
     jobs: ObjectStore
@@ -38,12 +38,12 @@ class Owners:
     listed: Callable[[], bool]
 
     def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
-        """What is known of a job.
+        """Return the state of a job.
 
         Args:
-            uid: The job's.
-            namespace: Of the mark; anybody who can write to the output could have written it.
-            cluster: Of the mark.
+            uid: UID of the job.
+            namespace: Namespace in the mark, which is untrusted: any writer of the output may have written it.
+            cluster: Cluster in the mark.
         """
         key = self.jobs.key(uid)
         body = self.jobs.get(key) if key is not None else None
@@ -56,5 +56,5 @@ class Owners:
             return contract.Owner(state=OwnerState.ACTIVE)
         is_live = any(pod.state.is_live for pod in self.pods.of(uid))
         if is_live or self.scheduler.may_create(policy.JobId(uid)):
-            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, and some of its pods have not")
+            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not")
         return contract.Owner(state=OwnerState.ENDED)

@@ -1,7 +1,7 @@
-"""Tells the profile's observers what happens to jobs: from one look at a job's pods to the next, as events.
+"""Publish events about jobs to the profile's observers, from the changes of a job's pods between two reconciles.
 
-Derived from what is there, not from what was done: after a restart the first look tells of every pod that still
-exists, ended ones included, so that observers know what runs and learn the rest of a job that began before.
+Events are derived from observed pods, not from actions. After a restart the first reconcile publishes events for all
+existing pods, including ended ones, so that observers have the running tasks and learn from the rest of the job.
 """
 
 import dataclasses
@@ -18,16 +18,16 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 _WAITING_PHASES: Final = frozenset({"wait"})
-"""Of a reduce that waits for maps: no work of its own."""
+"""Phases in which a reduce waits for maps, which are not part of its run time."""
 _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
 
 
 @dataclasses.dataclass(slots=True)
 class _ReportedJob:
-    """What observers know of a job.
+    """State of a job in its last published events.
 
     Attributes:
-        pods: By name, as they were last reported, so that a task's report finds its pod however many there are.
+        pods: Last published pod by name.
     """
 
     job: Job
@@ -35,18 +35,18 @@ class _ReportedJob:
     pods: dict[str, AttemptPod] = dataclasses.field(default_factory=dict)
 
     def find(self, pod: AttemptPod) -> AttemptPod | None:
-        """Return a pod as it was last reported."""
+        """Return the last published version of a pod, or None."""
         known = self.pods.get(pod.name)
         return known if known is not None and known.uid == pod.uid else None
 
 
 class PolicyEvents:
-    """One for the process.
+    """Publishes events about all jobs of this process.
 
     Args:
-        observers: Of the profile.
-        learner: Learns how long tasks take.
-        now: The scheduler's seconds.
+        observers: Observers of the profile.
+        learner: Learns run times of tasks.
+        now: Returns the scheduler's time in seconds.
     """
 
     def __init__(
@@ -60,16 +60,16 @@ class PolicyEvents:
     def update(
         self, job: Job, state: JobState, pods: Sequence[AttemptPod], classes: Sequence[model.TaskClass]
     ) -> list[AttemptPod]:
-        """Tell what has changed since the last look at a job that is not over.
+        """Publish the changes of an unfinished job since the last call.
 
         Args:
             job: The job.
-            state: Its state, with what the pods brought.
+            state: Its state, with its pods settled.
             pods: All its pods.
-            classes: All classes of its current step that are known, with estimates.
+            classes: All known classes of its current step, with estimates.
 
         Returns:
-            Pods that are new and were started with less memory than they asked for.
+            New pods that were started with less memory than they requested.
         """
         reported = self._jobs.setdefault(job.uid, _ReportedJob(job))
         reported.job = job
@@ -89,12 +89,12 @@ class PolicyEvents:
         return less
 
     def ended(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
-        """The job is over or gone; nothing if nobody was told of it."""
+        """Publish the end of a finished or deleted job, if events about it were published."""
         reported = self._jobs.pop(uid, None)
         if reported is None:
             return
         for pod in pods:
-            if pod.node is not None:  # also those that came and ended since the last look
+            if pod.node is not None:  # includes pods that started and ended since the last reconcile
                 self._pod(reported, pod)
         for known in list(reported.pods.values()):
             self._vanished(reported, known)
@@ -102,7 +102,7 @@ class PolicyEvents:
         self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
 
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
-        """A running task reported."""
+        """Publish the report of a running task."""
         reported = self._jobs.get(uid)
         known = reported.pods.get(pod_name) if reported else None
         if reported is None or known is None or not known.state.is_live:
@@ -117,15 +117,15 @@ class PolicyEvents:
         )
 
     def node_changed(self, name: model.NodeName, node: model.Node | None) -> None:
-        """A node came, changed or went."""
+        """Publish a new, changed or deleted node."""
         self._publish(model.NodeChanged(now_s=self._now(), name=name, node=node))
 
     def tick(self) -> None:
-        """Time passed."""
+        """Publish a tick."""
         self._publish(model.Tick(now_s=self._now()))
 
     def _pod(self, reported: _ReportedJob, pod: AttemptPod) -> None:
-        """Report what changed of a pod that has a node."""
+        """Publish the changes of a pod that has a node."""
         before = reported.find(pod)
         if before is not None and (before is pod or not before.state.is_live):
             return
@@ -151,7 +151,7 @@ class PolicyEvents:
         }
 
     def _vanished(self, reported: _ReportedJob, known: AttemptPod) -> None:
-        """Drop a pod that does not exist any more; it has failed if nobody observed its end."""
+        """Drop a deleted pod, and publish its failure if its end was not observed."""
         del reported.pods[known.name]
         if known.state.is_live:
             self._end(reported.job, known)
@@ -175,7 +175,7 @@ class PolicyEvents:
 
 
 def _left(job: Job, state: JobState, one: model.TaskClass, reported: _ReportedJob, placed: Sequence[AttemptPod]) -> int:
-    """Tasks of a class that observers do not know to be placed: those whose pods they are about to be told of count."""
+    """Return the number of tasks of a class without a published placement, including pods to be published next."""
     task_type = TaskType(one.stage.value)
     stage = state.stages.get(task_type)
     if stage is None:
@@ -186,13 +186,13 @@ def _left(job: Job, state: JobState, one: model.TaskClass, reported: _ReportedJo
         for pod in placed
         if submission.class_id(job, pod.task_type, pod.step) == one.id and reported.find(pod) is None
     ]
-    failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # told as placed, then as failed
+    failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))
     return waiting + len(news) - failing
 
 
 def _worked_s(result: contract.TaskResult) -> float:
-    """How long a task worked, without its waits."""
+    """Return the run time of a task, without its waits."""
     spans = [timing for timing in result.timings if timing.phase not in _WAITING_PHASES]
     return sum(max(0, each.end_ms - each.start_ms) for each in spans) / 1000
 

@@ -1,4 +1,4 @@
-"""Count the tasks of MRJobs. No label holds a job's name."""
+"""Metrics of MRJobs' tasks. No label contains a job's name."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ class TaskMetrics:
         )
         self._phase_s = prometheus.Histogram(
             "boathouse_mrjob_task_phase_duration_seconds",
-            "Phases of tasks that succeeded, as they timed them",
+            "Duration of the phases of successful tasks, measured by the task",
             ["type", "phase"],
             buckets=_PHASE_S,
             registry=target,
@@ -37,7 +37,7 @@ class TaskMetrics:
         )
         self._elastic = prometheus.Counter(
             "boathouse_mrjob_elastic_tasks",
-            "Task attempts that were started with less memory than they asked for",
+            "Task attempts that were started with less memory than they requested",
             ["type"],
             registry=target,
         )
@@ -51,7 +51,7 @@ class TaskMetrics:
         results: Iterable[tuple[TaskType, contract.TaskResult]],
         failures: Iterable[mrjob_status.TaskFailure],
     ) -> None:
-        """Attempts that were settled just now."""
+        """Count newly settled attempts."""
         for task_type, result in results:
             self._tasks.labels(task_type, "succeeded", "").inc()
             self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
@@ -66,7 +66,7 @@ class TaskMetrics:
             self._tasks.labels(kind, "failed", _known_reason(failure.reason)).inc()
 
     def elastic(self, started: Iterable[TaskType]) -> None:
-        """Attempts that were started with less memory."""
+        """Count attempts that were started with less memory."""
         for task_type in started:
             self._elastic.labels(task_type).inc()
 
@@ -94,7 +94,7 @@ _REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *pod_
 
 
 def _known_phase(phase: str) -> str:
-    """Results come from images of the users': a label takes no value that is not known."""
+    """Return the phase as a label value; `other` if unknown, because results come from users' images."""
     return phase if phase in _TASK_PHASES else _OTHER
 
 

@@ -1,4 +1,4 @@
-"""Let a leader reconcile MRJobs."""
+"""Register the kind MRJob with a leader."""
 
 import asyncio
 from typing import Final
@@ -13,7 +13,7 @@ from boathouse.telemetry import gauges
 from boathouse_policies import model
 
 TICK_S: Final = 1.0
-"""How often observers receive a tick."""
+"""Interval of ticks to observers."""
 
 
 def add(leader: LeaderServices) -> None:

@@ -1,1 +1,1 @@
-"""The leader's progress endpoint: tasks report there, get their orders, and setup posts the split plan."""
+"""The leader's progress endpoint, where tasks report progress, fetch orders and post split plans."""

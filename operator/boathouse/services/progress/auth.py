@@ -1,4 +1,4 @@
-"""Who is asking: the pod that a projected service account token belongs to, by TokenReview, within a budget."""
+"""Authenticate the pod of a projected service account token by TokenReview, within a budget."""
 
 import asyncio
 import collections
@@ -13,39 +13,39 @@ from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason
 
 CACHE_S: Final = 900.0
-"""How long a good verdict is remembered. Whether the pod is still there is known from the watch of pods."""
+"""How long an accepted token is cached. The watch of pods shows whether the pod still exists."""
 BAD_CACHE_S: Final = 60.0
 CACHE_SIZE: Final = 20_000
-"""Verdicts that are remembered, of good tokens and again of bad ones, so that bad ones cannot drive out good ones."""
+"""Maximum entries in each of two caches, for accepted and denied tokens, so that the latter cannot evict the former."""
 NAMESPACE_RATE, NAMESPACE_BURST = 25.0, 250.0
-"""Reviews a second of tokens that claim to be of one namespace: 10,000 tasks, each once in 15 minutes, need 11."""
+"""Reviews per second of tokens that claim a namespace: 10,000 tasks, each once in 15 minutes, need 11."""
 RATE, BURST = 100.0, 500.0
-"""Reviews a second in all."""
+"""Reviews per second in total."""
 IN_FLIGHT, IN_FLIGHT_OF_NAMESPACE = 16, 12
 TIMEOUT_S: Final = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
-"""Of reviews."""
+"""Results of reviews, for the metric."""
 _ACCOUNT: Final = "system:serviceaccount:"
 
 Verdict = Caller | Reason
 
 
 class Reviewer(Protocol):
-    """Asks the API server: `ApiClient` is one."""
+    """Sends a TokenReview to the API server; `ApiClient` implements it."""
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
-        """Whose token it is."""
+        """Return the status of a token's review."""
         ...
 
 
 class Authenticator:
-    """Reviews tokens; a token's hash, never the token, is kept.
+    """Reviews tokens, and caches the results by a token's hash.
 
     Args:
-        reviewer: Whom to ask.
-        audience: Whom tokens must be meant for.
+        reviewer: Sends reviews.
+        audience: Required audience of tokens.
         reviewed: Called with the result of each review, one of `RESULTS`.
-        clock: Seconds that only grow.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Authenticator:
         self._budgets = Buckets(rate_per_s=NAMESPACE_RATE, burst=NAMESPACE_BURST, clock=clock)
 
     async def caller(self, token: str, claimed: Caller) -> Verdict:
-        """Return the pod whose token this is, or why it is refused.
+        """Return the pod of a token, or why the token is refused.
 
         Args:
-            token: As it was sent.
-            claimed: The pod that it claims, which is live; the verified pod must be this one.
+            token: The token.
+            claimed: The live pod that the token names; the verified pod must be the same.
         """
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)
@@ -83,7 +83,7 @@ class Authenticator:
         return verdict
 
     def _start(self, digest: bytes, token: str, claimed: Caller) -> asyncio.Task[Verdict] | Reason:
-        """Begin a review, if there is budget for it. The namespace pays first: it must not empty what all share."""
+        """Begin a review within the budgets: first the namespace's, which then cannot exhaust the common one."""
         namespace = claimed.namespace
         at_once = len(self._in_flight) < IN_FLIGHT and self._reviewing[namespace] < IN_FLIGHT_OF_NAMESPACE
         if not (at_once and self._budgets.take(namespace) and self._budget.take(ALL)):
@@ -120,7 +120,7 @@ T = TypeVar("T")
 
 
 class _Memory(Generic[T]):
-    """Values by a token's hash, each for some time; the oldest goes when there are too many."""
+    """Cache by a token's hash, with a time to live; a full cache evicts its oldest entry."""
 
     def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
         self._keep_s = keep_s
@@ -128,12 +128,12 @@ class _Memory(Generic[T]):
         self._values: collections.OrderedDict[bytes, tuple[float, T]] = collections.OrderedDict()
 
     def get(self, digest: bytes) -> T | None:
-        """Return the value, unless it is too old."""
+        """Return the value, or None if it has expired."""
         until_s, value = self._values.get(digest, (0.0, None))
         return value if self._clock() < until_s else None
 
     def put(self, digest: bytes, value: T) -> None:
-        """Remember a value."""
+        """Store a value."""
         self._values[digest] = (self._clock() + self._keep_s, value)
         self._values.move_to_end(digest)
         while len(self._values) > CACHE_SIZE:

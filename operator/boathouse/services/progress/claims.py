@@ -1,7 +1,7 @@
-"""What a projected service account token says of itself, read without verifying it. Pure.
+"""Read the claims of a projected service account token without verifying it. Pure.
 
-Anybody can write such a token. So it decides only whether a TokenReview is worth its price: a token that names no live
-pod of the job is refused without one, and the verified answer must name the same pod.
+Anybody can forge such a token. The claims only decide whether to send a TokenReview: a token that names no live pod of
+the job is refused without one, and the verified result must name the same pod.
 """
 
 import base64
@@ -50,12 +50,12 @@ def read(token: str, audience: str, now_s: float) -> Caller | None:
     """Return the pod that a token claims to be projected into.
 
     Args:
-        token: A JSON Web Token, as it was sent.
-        audience: Whom it must be meant for.
+        token: A JSON Web Token.
+        audience: Required audience.
         now_s: Seconds since the epoch.
 
     Returns:
-        None for a token that no TokenReview would accept: of another form or audience, expired, or no pod's.
+        None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
     """
     parts = token.split(".", _PARTS)
     if len(token) > MAX_CHARS or len(parts) != _PARTS or not token.isascii():

@@ -1,4 +1,4 @@
-"""How often a pod may report to the progress endpoint, and how many requests a namespace and a pod may hold there."""
+"""Limit the rate of a pod's progress reports, and the concurrent requests of a namespace and a pod."""
 
 import asyncio
 import collections
@@ -11,16 +11,16 @@ from boathouse.listening.budget import Places
 from boathouse.services.progress.rejections import Reason, Rejected
 
 REPORT_DISTANCE_S: Final = 2.0
-"""Tasks report every 5 s; a pod that reports much more often is told to wait."""
+"""Minimum time between reports of a pod. Tasks report every 5 s."""
 REPORT_READ_S: Final = 5.0
 REPORTERS_S: Final = 60.0
 """Pods that reported within this time count as reporting."""
 REPORTS_A_S: Final = 100.0
-"""Wanted reports per second: a tenth of a core. If more pods report, each is told to report less often."""
+"""Maximum reports per second, which use a tenth of a core. With more pods, each is asked to report less often."""
 REPORTS, REPORTS_OF_NAMESPACE = 256, 192
-"""Reports that are received at a time: one takes milliseconds, unless its sender is slow on purpose."""
+"""Concurrently received reports, in total and per namespace. One takes milliseconds unless its sender is malicious."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
-"""Polls that are held at a time. Reduces start when the maps are done, so few have anything to wait for."""
+"""Concurrent polls in total, per namespace and per pod. Few reduces poll, since most start when the maps are done."""
 
 
 class Stream(Protocol):
@@ -35,7 +35,7 @@ class Limits:
     """Limits of reports and polls.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -47,25 +47,25 @@ class Limits:
 
     @property
     def report_distance_s(self) -> float:
-        """When a pod that has just reported should report again, in seconds from now."""
+        """Seconds until a pod that has just reported should report again."""
         return min(REPORTERS_S, len(self._reported) / REPORTS_A_S)
 
     def check_report(self, pod_uid: str) -> None:
-        """Pass a pod that has not reported for `REPORT_DISTANCE_S`.
+        """Check that a pod has not reported for `REPORT_DISTANCE_S`.
 
         Raises:
-            Rejected: It has.
+            Rejected: The pod has reported within this time.
         """
         if self._clock() - self._reported.get(pod_uid, -REPORT_DISTANCE_S) < REPORT_DISTANCE_S:
             raise Rejected(Reason.TOO_OFTEN)
 
     async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
-        """Return the body of a report, and note when the pod reported.
+        """Return the body of a report, and store the time of the pod's report.
 
-        The oldest notes are dropped first, so a report costs the same however many pods report.
+        The oldest times are dropped first, so the cost of a report does not depend on the number of pods.
 
         Raises:
-            Rejected: The namespace sends too many reports at a time, or this one is too large or too slow.
+            Rejected: The namespace sends too many concurrent reports, or this one is too large or too slow.
         """
         now_s = self._clock()
         self._reported[pod_uid] = now_s
@@ -79,10 +79,10 @@ class Limits:
 
     @contextlib.contextmanager
     def poll(self, namespace: str, pod_uid: str) -> Iterator[None]:
-        """Hold a poll for the time of the block.
+        """Count a poll during the block.
 
         Raises:
-            Rejected: The namespace, the pod or all of them hold too many.
+            Rejected: The namespace, the pod or all pods have too many polls.
         """
         with self._polls.place(namespace) as free, self._polls_of_pod.place(pod_uid) as free_of_pod:
             if not (free and free_of_pod):
@@ -94,7 +94,7 @@ async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
     """Return the body of a request.
 
     Raises:
-        Rejected: It is larger, or takes longer.
+        Rejected: The body is too large or too slow.
     """
     content = bytearray()
     try:

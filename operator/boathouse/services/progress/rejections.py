@@ -1,4 +1,4 @@
-"""Why the progress endpoint refuses a request, as a closed set that can be counted, and what the task is answered."""
+"""Closed set of the reasons for which the progress endpoint refuses a request, with their responses."""
 
 import dataclasses
 import enum
@@ -9,7 +9,7 @@ from aiohttp import web
 
 
 class Reason(enum.StrEnum):
-    """Why a request or a connection was refused: values of the label `reason`."""
+    """Reason why a request or a connection was refused; the values of the metric's label `reason`."""
 
     NO_TOKEN = "NoToken"  # noqa: S105 - a reason, not a secret
     INVALID_TOKEN = "InvalidToken"  # noqa: S105
@@ -33,7 +33,7 @@ class Reason(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP status, a text for people, and when to retry (seconds; 0: no hint)."""
+    """An HTTP status, a message, and Retry-After in seconds (0: absent)."""
 
     status: int
     text: str
@@ -42,31 +42,35 @@ class Answer:
 
 ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.NO_TOKEN: Answer(401, "send the projected token: Authorization: Bearer TOKEN"),
-    Reason.INVALID_TOKEN: Answer(401, "the token is no pod's, expired, or meant for another audience"),
+    Reason.INVALID_TOKEN: Answer(
+        401, "the token is not a pod's, has expired, or has another audience: send the projected token"
+    ),
     Reason.ANOTHER_POD: Answer(403, "a token is valid for its own pod only"),
     Reason.UNKNOWN_POD: Answer(404, "the job has no such running pod, or this replica has not observed it yet", 2),
-    Reason.NOT_SETUP: Answer(403, "only the setup task posts the plan and asks for an output's owner"),
-    Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or is gone"),
-    Reason.MALFORMED: Answer(400, "the request cannot be read"),
+    Reason.NOT_SETUP: Answer(403, "only the setup task may post the plan and request an output's owner"),
+    Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or was deleted"),
+    Reason.MALFORMED: Answer(400, "the request is malformed"),
     Reason.TOO_LARGE: Answer(413, "the body is too large"),
     Reason.TOO_SLOW: Answer(408, "the body did not arrive in time"),
     Reason.TOO_OFTEN: Answer(429, "report every 5 s", 5),
-    Reason.TOO_MANY_POSTS: Answer(503, "too many plans are posted now: retry", 2),
-    Reason.TOO_MANY_PLANS: Answer(503, "the plans of the namespace's unfinished jobs take up all room: retry", 15),
-    Reason.TOO_MANY_POLLS: Answer(503, "too many polls are held now: retry", 45),
-    Reason.TOO_MANY_REVIEWS: Answer(503, "too many tokens are reviewed now: retry", 5),
-    Reason.REVIEW_FAILED: Answer(503, "tokens cannot be reviewed now: retry", 2),
-    Reason.UNKNOWN_PATH: Answer(404, "there is no such path"),
+    Reason.TOO_MANY_POSTS: Answer(503, "too many plans are being posted: retry", 2),
+    Reason.TOO_MANY_PLANS: Answer(
+        503, "the plans of the namespace's unfinished jobs have reached their limit: retry", 15
+    ),
+    Reason.TOO_MANY_POLLS: Answer(503, "too many polls are open: retry", 45),
+    Reason.TOO_MANY_REVIEWS: Answer(503, "too many tokens are being reviewed: retry", 5),
+    Reason.REVIEW_FAILED: Answer(503, "the API server cannot review tokens: retry", 2),
+    Reason.UNKNOWN_PATH: Answer(404, "the path does not exist"),
 }
-"""What a task is answered; a refused connection is closed without an answer."""
+"""Response by reason; a refused connection is closed without a response."""
 
 
-class Rejected(Exception):  # noqa: N818 - an answer, not an error of ours
-    """A handler refuses its request.
+class Rejected(Exception):  # noqa: N818 - a response, not an error of the operator
+    """Raised by a handler that refuses its request.
 
     Attributes:
-        reason: Why.
-        detail: What is wrong with this very request, in addition.
+        reason: The reason.
+        detail: What is wrong with this request, in addition to the reason's message.
     """
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
@@ -75,7 +79,7 @@ class Rejected(Exception):  # noqa: N818 - an answer, not an error of ours
         self.detail = detail
 
     def response(self) -> web.Response:
-        """Return the answer."""
+        """Return the HTTP response."""
         answer = ANSWERS[self.reason]
         headers = {"Retry-After": str(answer.retry_after_s)} if answer.retry_after_s else None
         text = f"{answer.text}: {self.detail}" if self.detail else answer.text

@@ -1,8 +1,8 @@
-"""The progress endpoint: HTTP over TLS, and the proof that a request comes from a pod of an object.
+"""Serve the progress endpoint: HTTP over TLS for requests of authenticated pods.
 
-Each kind adds its routes. The endpoint shares the event loop with leader election and the scheduler, so everything here
-is bounded. A token is compared with the pod that it claims before it is reviewed. A body is not read before its sender
-is verified. Each connection serves one request, so that the limits of connections are limits of requests too.
+Each kind adds its routes. The endpoint shares the event loop with leader election and the scheduler, so all its work is
+limited. It checks that the pod that a token claims is live before it reviews the token, and verifies the sender before
+it reads a body. Each connection serves one request, so that limits of connections also limit requests.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from boathouse.telemetry import gauges, metrics
 from boathouse_task import contract
 
 CONNECTIONS: Final = 1536
-"""Open at a time: 100 MiB. A connection lasts for one request, so the tasks of 3,000 nodes need a few hundred."""
+"""Maximum open connections, which use 100 MiB. Each serves one request, so the tasks of 3,000 nodes need some 100s."""
 _BASE: Final = "/v1/jobs/{namespace}/{uid}/"
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
@@ -36,7 +36,7 @@ class Pod(Protocol):
 
     @property
     def uid(self) -> str:
-        """The pod's UID."""
+        """UID of the pod."""
         ...
 
 
@@ -45,12 +45,12 @@ PodT = TypeVar("PodT", bound=Pod)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sender(Generic[PodT]):
-    """The live pod that a request claims to come from; a handler gets it when that is verified.
+    """The live pod that a request claims as its sender. Handlers get it after its verification.
 
     Attributes:
-        claimed: The pod as its token names it.
-        object_uid: Of the object that the pod belongs to.
-        pod: The pod as its kind knows it.
+        claimed: The pod that the token names.
+        object_uid: UID of the object that the pod belongs to.
+        pod: The pod in the model of its kind.
     """
 
     claimed: Caller
@@ -64,11 +64,11 @@ class Route(Generic[PodT]):
 
     Attributes:
         method: The HTTP method.
-        path: Below `/v1/jobs/{namespace}/{uid}/`. If it has a part `{pod}`, that is the sender's own name.
-        handle: Returns the answer, to be sent as JSON.
-        check: Raises `Rejected` for a request that needs no review. It must cost little: it is called before the
-            token is reviewed, and again afterwards.
-        most_bytes: Of the body.
+        path: Path below `/v1/jobs/{namespace}/{uid}/`. A part `{pod}` is the sender's name.
+        handle: Returns the response, which is sent as JSON.
+        check: Raises `Rejected` to refuse a request. It must be cheap: it runs before the token is reviewed, and
+            again afterwards.
+        most_bytes: Maximum size of the body.
     """
 
     method: str
@@ -91,7 +91,7 @@ class ProgressServer:
 
     Attributes:
         application: The routes, for a server that does not decompress bodies.
-        listener: Of the endpoint, once it is served.
+        listener: Listener of the endpoint while it is served.
     """
 
     listener: Listener | None = None
@@ -119,16 +119,16 @@ class ProgressServer:
         )
 
     def add(self, find: Find[PodT], routes: Iterable[Route[PodT]]) -> None:
-        """Serve the routes of a kind, which are for the pods that `find` returns."""
+        """Add the routes of a kind, for the pods that `find` returns."""
         for route in routes:
             self.application.router.add_route(route.method, _BASE + route.path, self._handler(find, route))
 
     @contextlib.asynccontextmanager
     async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
-        """Serve the endpoint for the time of the block; gives the port.
+        """Serve the endpoint during the block; yields the port.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         async with http_server.serve(
             self.application,
@@ -151,8 +151,8 @@ class ProgressServer:
             verdict = await self._authenticator.caller(token, claimed)
             if isinstance(verdict, Reason):
                 raise Rejected(verdict)
-            _live(find(uid, claimed), claimed)  # the object may be deleted meanwhile
-            route.check(sender)  # and other requests of the pod may be accepted
+            _live(find(uid, claimed), claimed)  # the object may have been deleted since
+            route.check(sender)  # and other requests of the pod may have been accepted
             if self.listener is not None:
                 self.listener.verified(request.protocol)
             answer = await route.handle(request, sender)
@@ -164,7 +164,7 @@ class ProgressServer:
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Answer a request. Count a refusal; a request that cannot be read is refused."""
+        """Handle a request. Counts refusals and refuses malformed requests."""
         try:
             return await handler(request)
         except Rejected as error:
@@ -178,7 +178,7 @@ class ProgressServer:
 
 
 def _claim(request: web.Request) -> tuple[str, Caller]:
-    """Return the token of a request, and the pod that it claims to be of, which is what the path names."""
+    """Return the token of a request and the pod that the token claims, which must match the path."""
     header = request.headers.get("Authorization", "")
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
@@ -202,7 +202,7 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
 
 
 def _counter(figures: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
-    """Return a counter with one label, whose values are all present from the start."""
+    """Return a counter with one label, all of whose values are initialized."""
     ((key, values),) = label.items()
     counter = prometheus.Counter(name, documentation, [key], registry=figures.registry)
     for value in values:

@@ -1,7 +1,7 @@
-"""The progress endpoint's certificate: an authority of this replica's own, and a certificate that it signed.
+"""Create the progress endpoint's certificate, signed by a certificate authority of this replica.
 
-The authority lives as long as the pod: its key is kept in a folder in the pod's memory, so that tasks go on trusting a
-container that was restarted. Nothing is stored in the cluster but the authority's certificate.
+The authority exists as long as the pod: its key is in a folder in the pod's memory, so that tasks trust a restarted
+container. The cluster stores only the authority's certificate.
 """
 
 import contextlib
@@ -22,25 +22,25 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 LIFETIME = dt.timedelta(days=365)
 RENEWAL = dt.timedelta(days=30)
 _SKEW = dt.timedelta(minutes=10)
-"""Nodes' clocks may be behind ours."""
+"""Tolerance for nodes whose clocks are behind."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Authority:
-    """A certificate authority of one replica."""
+    """Certificate authority of one replica."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
     @property
     def pem(self) -> str:
-        """The certificate that tasks trust."""
+        """Certificate that tasks trust."""
         return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def authority(folder: pathlib.Path | None, replica: str, now: dt.datetime) -> Authority:
-    """The authority kept in `folder`, or a new one, kept there when the folder exists and can be written."""
+    """Return the authority in `folder`, or a new one, which is saved there if the folder is writable."""
     if folder is not None:
         with contextlib.suppress(OSError, ValueError):
             kept = _load(folder)
@@ -53,17 +53,21 @@ def authority(folder: pathlib.Path | None, replica: str, now: dt.datetime) -> Au
 
 
 def expiry_probe(signer: Authority) -> Callable[[], str | None]:
-    """A liveness probe: the process makes a new authority when it starts again, well before this one ends."""
+    """Return a liveness probe that fails before the authority expires; the restarted process creates a new one."""
     until = signer.certificate.not_valid_after_utc - RENEWAL
 
     def probe() -> str | None:
-        return None if dt.datetime.now(dt.UTC) < until else f"the authority ends in less than {RENEWAL.days} days"
+        return (
+            None
+            if dt.datetime.now(dt.UTC) < until
+            else f"the certificate authority expires in less than {RENEWAL.days} days"
+        )
 
     return probe
 
 
 def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) -> ssl.SSLContext:
-    """A server's TLS context with a fresh certificate for the host names and IP addresses."""
+    """Return a server's TLS context with a fresh certificate for the host names and IP addresses."""
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = (
         _builder("boathouse-progress", signer.certificate.subject, key, now)
@@ -75,7 +79,7 @@ def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) ->
     )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads keys from files only
+    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads keys only from files
         file.write(_pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
         file.flush()
         context.load_cert_chain(file.name)
@@ -136,10 +140,10 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _load(folder: pathlib.Path) -> Authority:
     key = serialization.load_pem_private_key((folder / _KEY).read_bytes(), password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("the kept key is of another kind")  # noqa: TRY004 - a file's content, not an argument's type
+        raise ValueError("the saved key has another type")  # noqa: TRY004 - a file's content, not an argument's type
     certificate = x509.load_pem_x509_certificate((folder / _CERTIFICATE).read_bytes())
     if certificate.public_key() != key.public_key():
-        raise ValueError("the kept key and certificate do not belong together")
+        raise ValueError("the saved key does not match the certificate")
     return Authority(key, certificate)
 
 

@@ -1,6 +1,7 @@
-"""The authorities that tasks trust: each replica adds its own to one ConfigMap, the leader copies all where jobs run.
+"""Publish the certificate authorities that tasks trust.
 
-So a task trusts the standby before it becomes the leader.
+Each replica adds its own to one ConfigMap. The leader copies all of them to the namespaces with jobs, so that tasks
+trust the standby before it becomes the leader.
 """
 
 import asyncio
@@ -17,18 +18,18 @@ from boathouse.telemetry import logs
 _log = logs.get(__name__)
 MAX_AUTHORITIES = 8
 KEEP_S = 20.0
-"""How often each replica looks whether its authority is still published."""
+"""Interval at which each replica checks that its authority is published."""
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
 
 class Bundles:
-    """Keeps `boathouse-progress-ca`, in the operator's namespace and in those with jobs.
+    """Maintains `boathouse-progress-ca` in the operator's namespace and in those with jobs.
 
     Args:
         api: The API server.
-        namespace: The operator's.
-        replica: This pod's name, the key of its authority.
-        now: The wall clock.
+        namespace: The operator's namespace.
+        replica: Name of this pod, the key of its authority.
+        now: Returns the wall-clock time.
     """
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
@@ -39,35 +40,35 @@ class Bundles:
         self._pem = ""
         self._bundle = ""
         self._published: dict[str, str] = {}
-        self._publishing = asyncio.Lock()  # of two bundles on their way to a namespace the older might come last
+        self._publishing = asyncio.Lock()  # of two concurrent writes to a namespace, the older bundle might arrive last
 
     async def add(self, pem: str) -> None:
-        """Publish this replica's authority, and drop those that have expired or are too many."""
+        """Publish this replica's authority, and drop expired and surplus ones."""
         self._pem = pem
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
     async def keep(self) -> None:
-        """Publish this replica's authority again if it is missing. The standby does so, too, for tasks must trust it.
+        """Publish this replica's authority again if it is missing. The standby does so too, so that tasks trust it.
 
         Raises:
-            errors.ClusterError: It could not be checked.
+            errors.ClusterError: A request failed.
         """
         await self._add(self._pem)
 
     async def refresh(self) -> None:
-        """Read what the replicas published, and bring the namespaces with jobs up to date.
+        """Read the replicas' authorities, and update the namespaces with jobs.
 
-        What a namespace does not take (somebody deleted it, or filled its quota) is logged, and is its own trouble.
+        Errors of a namespace (it was deleted, or its quota is exhausted) are logged and do not affect others.
         """
         await self._read()
         for namespace in list(self._published):
             try:
                 await self._restore(namespace)
-            except Exception as error:  # noqa: BLE001 - one namespace must not keep the others from their authorities
+            except Exception as error:  # noqa: BLE001 - an error of one namespace must not affect the others
                 _log.warning("the authorities could not be published", namespace=namespace, error=str(error))
 
     async def ensure(self, namespace: str) -> None:
-        """Have the bundle in a namespace, before a task there looks for it."""
+        """Publish the bundle in a namespace unless it is there, before tasks start."""
         if not self._bundle:
             await self._read()
         if self._published.get(namespace) == self._bundle:
@@ -79,14 +80,14 @@ class Bundles:
     async def _read(self) -> None:
         try:
             found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
-        except errors.NotFound:  # somebody deleted it; each replica publishes its own again
+        except errors.NotFound:  # the ConfigMap was deleted; each replica publishes its own authority again
             await self._add(self._pem)
             found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
         data = found.get("data") or {}
         self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
 
     async def _restore(self, namespace: str) -> None:
-        """Publish the bundle where it is missing or another one: whoever may edit the namespace may edit it."""
+        """Publish the bundle if it is missing or was edited, as users who may edit the namespace can do."""
         async with self._publishing:
             try:
                 found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
@@ -101,10 +102,10 @@ class Bundles:
         failpoints.hit("before-progress.ca")
         try:
             await self._apply(namespace, bundle)
-        except errors.NotFound:  # the namespace is gone
+        except errors.NotFound:  # the namespace was deleted
             self._published.pop(namespace, None)
             return
-        except errors.Invalid:  # somebody made it immutable
+        except errors.Invalid:  # the ConfigMap was made immutable
             await self._api.delete(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
             await self._apply(namespace, bundle)
         failpoints.hit("after-progress.ca")
@@ -121,7 +122,7 @@ class Bundles:
         )
 
     def forget(self, namespace: str) -> None:
-        """Publish the bundle again when it is next needed: the namespace may have been deleted and created again."""
+        """Publish the bundle again when it is needed next, because the namespace may have been recreated."""
         self._published.pop(namespace, None)
 
     async def _add(self, pem: str) -> None:
@@ -137,10 +138,10 @@ class Bundles:
 
 
 def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
-    """Those that are valid, the youngest first, ours always."""
+    """Return the valid authorities, the newest first, always including this replica's."""
     dated: list[tuple[bool, dt.datetime, str]] = []
     for key, pem in authorities.items():
-        if key == names.PROGRESS_CA_KEY:  # the bundle for jobs in this namespace
+        if key == names.PROGRESS_CA_KEY:  # the bundle for jobs in the operator's namespace
             continue
         try:
             certificate = x509.load_pem_x509_certificate(pem.encode())

@@ -1,6 +1,6 @@
 """A SparkApp as the services see it, with every default decided.
 
-`from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
+`from_resource` creates a job, or returns a `Refusal` with a message for the user.
 """
 
 import dataclasses
@@ -77,7 +77,7 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except (ValueError, ArithmeticError) as error:  # the latter: quantities with exponents of a dozen digits
+    except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 

@@ -76,7 +76,7 @@ class SparkAppKind:
 
     Args:
         leader: What the leader has for its kinds.
-        later: Calls back after so many seconds: the loop's `call_later`.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
 
     Attributes:
         drivers: The drivers of all applications.

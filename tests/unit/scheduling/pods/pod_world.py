@@ -5,7 +5,7 @@ from typing import Any
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, rows, table
-from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState
+from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState, after
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model
 from tests.unit.scheduling import builders
@@ -99,10 +99,11 @@ class PodWorld:
 def _check_row(row: rows.PodRow, account: framework.Account | None, counted: framework.State | None) -> None:
     is_ahead = row.operation is not None and row.operation.placement is None
     assert (row.state in ASSUMED and not is_ahead) == (counted is framework.State.ASSUMED), row
-    assert (row.state is PodState.CONFIRMED) == (counted is framework.State.CONFIRMED), row
+    assert row.is_on_node == (counted is framework.State.CONFIRMED), row
     assert (row.operation is not None) == (row.state in WITH_OPERATION), row
     assert row.task is not None or row.state not in {PodState.PLANNED, PodState.GONE}, row
-    if row.state is PodState.CONFIRMED:
+    if row.is_on_node:
         assert account is not None
         assert row.facts is not None
+        assert row.state is after(None, row.facts.trigger)[0]
         assert (account.node, account.uid) == (row.facts.node_name, row.uid)

@@ -1,6 +1,7 @@
 """The pod table beside an API server whose watches are behind and whose answers come late."""
 
 import collections
+import datetime as dt
 
 import hypothesis
 import msgspec
@@ -12,6 +13,7 @@ from boathouse.scheduling.pods.states import PodState
 from boathouse_policies import framework
 from tests.unit.scheduling.pods.pod_world import JOB, NODES, PodWorld, shown, task_id
 
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 numbers = st.integers(0, 2)
 node_names = st.sampled_from([node.name for node in NODES])
 
@@ -32,9 +34,11 @@ class Cluster:
         self._store(None, pod)
         return pod
 
-    def change(self, pod, **fields):
+    def change(self, pod, deletion=None, **fields):
         self.revision += 1
-        metadata = msgspec.structs.replace(pod.metadata, resource_version=str(self.revision))
+        deletion = deletion or pod.metadata.deletion_timestamp
+        version = {"resource_version": str(self.revision), "deletion_timestamp": deletion}
+        metadata = msgspec.structs.replace(pod.metadata, **version)
         changed = msgspec.structs.replace(pod, metadata=metadata, **fields)
         self._store(pod, changed)
         return changed
@@ -135,10 +139,19 @@ class TableMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data(), is_deleted=st.booleans())
     def a_pod_ends(self, data, is_deleted):
         pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
-        if is_deleted:
+        if is_deleted and pod.node_name and pod.metadata.deletion_timestamp is None:
+            self.cluster.change(pod, NOON)
+        elif is_deleted:
             self.cluster.delete(pod)
         elif not pod.is_terminal:
             self.cluster.end(pod)
+
+    @stateful.precondition(lambda self: self.cluster.pods)
+    @stateful.rule(data=st.data(), is_resizing=st.booleans(), is_suspended=st.booleans())
+    def a_pod_is_resized(self, data, is_resizing, is_suspended):
+        pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
+        if pod.node_name and not pod.is_terminal:
+            self.cluster.change(pod, is_resizing=is_resizing, is_suspended=is_suspended)
 
     @stateful.rule(count=st.integers(1, 3))
     def the_watch_of_live_pods_delivers(self, count):

@@ -1,1 +1,1 @@
-"""Task attempts: their pods, their results, and what each outcome changes."""
+"""Task attempts: their pods, their results, and how an outcome changes the job's state."""

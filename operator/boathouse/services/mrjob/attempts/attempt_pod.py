@@ -1,4 +1,4 @@
-"""A task pod as the planner sees it: which attempt of which task it is, and how it does."""
+"""Model of a task pod for the planner: its attempt, its state, its result or failure."""
 
 import dataclasses
 
@@ -24,14 +24,14 @@ class AttemptPod:
 
     Attributes:
         step: of the job, from 0.
-        placed_s: when it got its node, from which its start is timed.
-        deleting_since_s: when it was asked to go; such a pod may linger on a node that does not answer.
-        result: of a pod that succeeded.
-        ending: of a pod that failed.
-        problem: of a pod that cannot start.
+        placed_s: time of its binding, from which its start timeout counts.
+        deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
+        result: result of a pod that succeeded.
+        ending: failure of a pod that failed.
+        problem: problem of a pod that cannot start.
         memory_bytes: its memory limit.
-        ideal_memory_bytes: what it asked for, where it was started with less; else 0.
-        started_s: when its container started.
+        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
+        started_s: start time of its container.
     """
 
     name: str
@@ -53,10 +53,10 @@ class AttemptPod:
 
     @property
     def is_active(self) -> bool:
-        """Whether the pod has yet to end, and nobody has deleted it."""
+        """Whether the pod has neither ended nor been deleted."""
         return self.state.is_live and self.deleting_since_s is None
 
     @property
     def task_name(self) -> str:
-        """`m-00042`."""
+        """Name of the task, such as `m-00042`."""
         return contract.task_name(self.task_type, self.index)

@@ -1,4 +1,4 @@
-"""From a pod as the API shows it to a task pod: which attempt it is, how it does, whose fault it is when it failed."""
+"""Convert an API pod to a task pod: its attempt, its state, and the cause of its failure."""
 
 import re
 from typing import Final
@@ -21,11 +21,11 @@ from boathouse_task.contract import TaskType
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
 MAX_ATTEMPT: Final = 0xFFFF
-"""The status keeps the numbers of attempts in 16 bits."""
+"""The status stores attempt numbers in 16 bits."""
 
 
 def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
-    """The attempt that the pod is; None for a pod that is not one of ours, or whose numbers no task of ours has."""
+    """Return the attempt of a pod; None if its labels name no task type or numbers out of range."""
     labels = pod.metadata.labels
     try:
         task_type = TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
@@ -66,13 +66,13 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
 
 
 def _number(text: str, most: int) -> int | None:
-    """The number from 0 to `most` that a label or an annotation holds in ASCII digits."""
+    """Return the number from 0 to `most` that a label or annotation contains in ASCII digits, or None."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return number if number is not None and number <= most else None
 
 
 def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
-    """What the pod's end says, the strongest first: its eviction, a disruption, want of memory, its own account."""
+    """Return why the pod failed: the first of eviction or disruption, lack of memory, its result, its exit code."""
     ended = status.state.terminated if status else None
     said = result if result is not None and result.outcome != contract.UNFINISHED else None
     cause = (
@@ -101,9 +101,9 @@ _Cause = tuple[str, str, bool]
 
 
 def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
-    """The kubelet refused or removed it, or somebody disrupted it.
+    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted; else None.
 
-    A pod that used more scratch space than it may is evicted by its own fault; that the node ran out would not be.
+    Eviction is a user error if the pod exceeded its own scratch space, but not if the node ran out of disk.
     """
     if pod_life.is_over_its_limit(pod):
         return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
@@ -114,7 +114,7 @@ def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
 def _out_of_memory(
     pod: facts.PodFacts, ended: wire.StateTerminated | None, said: contract.TaskResult | None
 ) -> _Cause | None:
-    """The kernel killed the container, or the command in it. With less than it asked for, it is not the job's fault."""
+    """Return the cause if the container or its command ran out of memory; no user error if its memory was reduced."""
     if (ended is None or ended.reason != pod_life.OOM_KILLED) and (
         said is None or said.reason != contract.Reason.OUT_OF_MEMORY
     ):
@@ -138,12 +138,12 @@ def _out_of_memory(
 
 
 def memory_limit_bytes(pod: facts.PodFacts) -> int:
-    """The task container's limit; 0 where there is none."""
+    """Return the task container's memory limit, or 0."""
     return quantity.units(pod.memory_limit) if pod.memory_limit else 0
 
 
 def ideal_memory_bytes(pod: facts.PodFacts) -> int:
-    """What the task asked for, where it was started with less; else 0."""
+    """Return the memory that the task requested if its pod started with less, else 0."""
     return _number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
 
 
@@ -151,7 +151,7 @@ def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:
     if ended is None:
         return Reason.POD_LOST, "the pod failed before its container ran", False
     if pod_life.has_not_started(ended):
-        message = f"{ended.message} (the image must hold boathouse-task: build it from the task image)"
+        message = f"{ended.message} (the image must contain boathouse-task: build it from the task image)"
         return Reason.RUNTIME_NOT_FOUND, message, True
     if pod_life.was_killed(ended):
         return Reason.POD_LOST, f"the container was killed (exit code {ended.exit_code})", False

@@ -1,7 +1,7 @@
-"""Read what a task says of its end: hostile input until it is checked here; sum up its counters. Pure.
+"""Parse and check the results of tasks, which are untrusted input, and sum up their counters. Pure.
 
-The termination message comes from the user's container. Whatever it holds, the values that this module returns fit into
-a status and a metric: reasons from a closed set, numbers of 64 bits, texts that are cut and printable.
+The termination message comes from the user's container. The values that this module returns always fit into a status
+and a metric: reasons of a closed set, numbers of 64 bits, truncated and printable texts.
 """
 
 import re
@@ -35,12 +35,12 @@ _decoder = msgspec.json.Decoder(contract.TaskResult)
 
 
 def read(text: str) -> contract.TaskResult | None:
-    """Return the result in a termination message, every field of it in its bounds; None if there is none."""
+    """Return the result in a termination message, each field within its bounds; None if the message has none."""
     if not text or len(text) > MAX_CHARS:
         return None
     try:
         found = _decoder.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):  # the latter: fields of thousands of nested arrays
+    except (msgspec.MsgspecError, ValueError, RecursionError):  # RecursionError: thousands of nested arrays
         return None
     if found.outcome not in _OUTCOMES:
         return None
@@ -60,7 +60,7 @@ def read(text: str) -> contract.TaskResult | None:
 
 
 def report(said: contract.TaskReport) -> contract.TaskReport:
-    """Return a running task's report with every number in its bounds."""
+    """Return a running task's report with each number within its bounds."""
     return msgspec.structs.replace(
         said,
         phase=printable(said.phase, MAX_NAME),
@@ -77,7 +77,7 @@ def report(said: contract.TaskReport) -> contract.TaskReport:
 
 
 def amount(number: int) -> int:
-    """Return the number if it is from 0 to the largest of 64 bits, else 0."""
+    """Return the number if it is a 64-bit number from 0, else 0."""
     return number if 0 <= number <= contract.MAX_AMOUNT else 0
 
 
@@ -96,12 +96,12 @@ def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
 
 
 def _reason(result: contract.TaskResult) -> str:
-    """A runtime of another version, or the user's program, may give any."""
+    """Return a reason of the closed set: other runtime versions and user programs may send any text."""
     return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
 
 
 def _counters(said: Mapping[str, Mapping[str, int]]) -> contract.Counters:
-    """Counters whose amounts have at most 64 bits; other amounts are dropped."""
+    """Return the counters whose amounts are 64-bit numbers."""
     return {
         printable(group, MAX_NAME): {
             printable(name, MAX_NAME): value for name, value in values.items() if value == contract.clamp(value)

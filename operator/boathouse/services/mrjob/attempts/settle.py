@@ -1,8 +1,8 @@
-"""Settle the attempts of one stage: count each result once, by index, and see which tasks need another attempt.
+"""Settle the attempts of one stage: count each result once and determine the tasks that need another attempt.
 
-An attempt ends by itself, by the user's fault, by the infrastructure's, or because we end it (`Stop`). For each task:
-attempts 1..settled have ended without success and are counted; at most one later attempt is live; `last` is the highest
-number ever seen, so that the next is never one that a lost pod may still be working under.
+An attempt succeeds, fails with a user or an infrastructure error, or is ended by the operator (`StageControl`). Of
+each task, attempts 1..settled have ended without success and are counted, and at most one later attempt is live.
+`last` is the highest number observed. The next attempt has a higher one, because a lost pod may still run.
 """
 
 import dataclasses
@@ -23,20 +23,20 @@ from boathouse_task.contract import TaskType
 FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
-"""A pod that should be gone for so long is on a node that does not answer; its task does not wait for it."""
+"""The node of a pod that still exists this long after its deletion is unreachable. The task is then retried."""
 
 NO_TIMES: Mapping[str, float] = MappingProxyType({})
 MAX_LOST_AT_ONCE = 100
-"""Attempts of one task beyond this number that went unseen are counted, but not told of one by one."""
+"""Lost attempts of one task beyond this number are counted without a failure entry for each."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How long an attempt may take to start, and how often a task may fail.
+    """Start timeouts of attempts, and maximum failures of a task.
 
     Attributes:
-        max_infrastructure: failures of one task that are not the user's fault, after which the job fails all the same.
-        missing_object_timeout_s: how long a Secret or ConfigMap that a pod needs may be missing.
+        max_infrastructure: infrastructure failures of one task after which the job fails.
+        missing_object_timeout_s: timeout for a missing Secret or ConfigMap of a pod.
     """
 
     start_timeout_s: float
@@ -46,7 +46,7 @@ class Limits:
     missing_object_timeout_s: float = 120.0
 
     def timeout_s(self, reason: str) -> float:
-        """How long a pod may not start for a reason, in seconds."""
+        """Return the start timeout of a pod with this problem, in seconds."""
         timeouts_s: dict[str, float] = {
             names.Reason.IMAGE_PULL_FAILED: self.image_pull_timeout_s,
             names.Reason.SECRET_NOT_FOUND: self.missing_object_timeout_s,
@@ -57,18 +57,18 @@ class Limits:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class StageControl:
-    """End what is not done: all of a stage's attempts, or those of some tasks. Nobody's failure, and no backoff.
+    """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
 
     Attributes:
-        indices: of the tasks; None for all.
-        restart: whether these tasks, and others that have no attempt, get another one now.
+        indices: indices of the tasks; None for all.
+        restart: whether these tasks, and others without an attempt, get a new attempt now.
     """
 
     indices: frozenset[int] | None = None
     restart: bool = False
 
     def concerns(self, index: int) -> bool:
-        """Whether attempts of this task end."""
+        """Return whether attempts of this task are ended."""
         return self.indices is None or index in self.indices
 
 
@@ -77,7 +77,7 @@ RUN = StageControl(indices=frozenset(), restart=True)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """An attempt that waits for a node; `pod_uid` when its pod exists already."""
+    """A pending attempt; `pod_uid` is set if its pod exists."""
 
     task_type: TaskType
     index: int
@@ -88,7 +88,7 @@ class Attempt:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The end of the job by one task's fault."""
+    """The job's failure, with the reason and message of a failed task."""
 
     reason: str
     message: str
@@ -96,7 +96,7 @@ class Verdict:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """What one look at a stage's pods brought."""
+    """Result of settling a stage's attempts."""
 
     stage: StageState
     counters: contract.Counters
@@ -111,7 +111,7 @@ class Settlement:
     running: int = 0
 
     def absorb(self, other: "Settlement") -> None:
-        """Take in what another stage that runs at the same time brought; each keeps its own state."""
+        """Add the settlement of a stage that runs concurrently, except its state."""
         self.failures += other.failures
         self.waiting += other.waiting
         self.obsolete += other.obsolete
@@ -133,15 +133,15 @@ def settle(
     stop: StageControl = RUN,
     failed_s: Mapping[str, float] = NO_TIMES,
 ) -> Settlement:
-    """Bring the stage up to date with its pods; neither `stage` nor `sums` is changed.
+    """Settle the attempts of a stage's pods; `stage` and `sums` are not modified.
 
-    Where a task's pods are gone, `failed_s` says by its name when it failed last.
+    `failed_s` has the time of the last failure by task name, for tasks whose pods were deleted.
     """
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
     by_index: dict[int, list[AttemptPod]] = {}
     for pod in pods:
         over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
-        if not over:  # most pods of a large job are those of tasks that are done and counted
+        if not over:  # most pods of a large job belong to tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
     settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s)
     for index, attempts in sorted(by_index.items()):
@@ -151,19 +151,19 @@ def settle(
             continue
         if last or not stop.restart:
             settler.task(index, ())
-        else:  # it never ran: most tasks of a large job that has just begun
+        else:  # it has no attempt yet, like most tasks of a large job that has just started
             outcome.waiting.append(Attempt(task_type=task_type, index=index, number=1))
     outcome.waiting.sort(key=lambda attempt: attempt.index)
     return outcome
 
 
 def backoff_s(failures: int) -> float:
-    """Exponential: 1, 2, 4 ... 60 seconds after the first, second, third ... failure."""
+    """Return the backoff after so many failures: 1, 2, 4 ... 60 seconds."""
     return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
 
 
 class _Settler:
-    """One pass over the tasks of a stage; writes into `outcome`."""
+    """Settles the tasks of a stage one by one; writes to `outcome`."""
 
     def __init__(
         self,
@@ -211,16 +211,18 @@ class _Settler:
         self._outcome.results.append(result)
 
     def _count(self, result: contract.TaskResult) -> None:
-        if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may have to run again for its plan's sake
+        if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may run again if its plan is lost
             return
-        if self._type is TaskType.COMMIT:  # sums over what the winners committed, told anew: not one more task
+        if (
+            self._type is TaskType.COMMIT
+        ):  # its counters are the sums over the winners, which replace those counted so far
             if not result.counters or results.DROPPED in result.counters.get(results.GROUP, {}):
                 return
             self._outcome.counters.clear()
         results.add_counters(self._outcome.counters, result.counters)
 
     def _settle_pod(self, index: int, pod: AttemptPod) -> AttemptPod | None:
-        """Settle the pod's attempt if it has ended; return the pod when the task may rely on it."""
+        """Settle the pod's attempt if it has ended; return the pod if its attempt is live."""
         if pod.attempt <= self._stage.settled(index):
             if pod.is_active:
                 self._outcome.obsolete.append(pod)
@@ -239,7 +241,7 @@ class _Settler:
         return None
 
     def _ending(self, pod: AttemptPod) -> Ending | None:
-        """How the attempt ended, also where its pod has not noticed."""
+        """Return how the attempt ended, including timeouts that the pod's status does not show."""
         if pod.ending is not None:
             return pod.ending
         if pod.deleting_since_s is not None:
@@ -273,12 +275,12 @@ class _Settler:
             self._outcome.problems.append(pod)
 
     def _settle_vanished(self, index: int, until: int) -> None:
-        """Attempts whose pods are gone without a trace ended by the infrastructure's fault, or we ended them."""
+        """Settle attempts whose pods were deleted: killed if the operator ends them, else infrastructure failures."""
         if self._stop.concerns(index):
             self._stage.killed[index] += max(0, until - self._stage.settled(index))
         gone = Ending(reason=names.Reason.POD_LOST, message="the pod was deleted", user_error=False, time_s=self._now_s)
         unseen = until - self._stage.settled(index) - MAX_LOST_AT_ONCE
-        if unseen > 0:  # a label that names a number far beyond the last one: its maker's doing, not worth an account
+        if unseen > 0:  # a tenant's pod with a label far beyond the last attempt: count them without entries
             self._stage.infrastructure_failures[index] += unseen
         while self._stage.settled(index) < until:
             self._settle(index, self._stage.settled(index) + 1, gone, None)
@@ -316,12 +318,12 @@ class _Settler:
             if failures < (self._limits.max_attempts if is_user_error else self._limits.max_infrastructure):
                 return None
             often = "once" if failures == 1 else f"{failures} times"
-            whose = "" if is_user_error else " for infrastructure reasons"
-            message = f"failed {often}{whose}; the last time: {message}"
+            kind = "" if is_user_error else " with infrastructure errors"
+            message = f"failed {often}{kind}; last error: {message}"
         return Verdict(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
-        """Another attempt, after a pause that grows with the failures."""
+        """Add the task's next attempt to the pending ones once its backoff has passed."""
         if not self._stop.restart:
             return
         ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
@@ -338,7 +340,7 @@ class _Settler:
         self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
 
 
-_NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="look for FailedMount in the pod's events")
+_NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")
 _FATAL_REASONS = frozenset(
     {
         contract.Reason.COMMAND_NOT_FOUND,

@@ -1,1 +1,1 @@
-"""An MRJob as the operator uses it."""
+"""Internal model of an MRJob."""

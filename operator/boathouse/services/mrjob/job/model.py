@@ -1,6 +1,6 @@
-"""An MRJob as the services see it: its spec, with values converted and steps instead of the shorthand for one step.
+"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step.
 
-`from_resource` is the only door: what it refuses is a value with a reason that a user can act on.
+`from_resource` creates a job, or returns a `Refusal` with a message for the user.
 """
 
 import dataclasses
@@ -32,14 +32,14 @@ MIB = 1024 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a pod of a stage gets.
+    """Resources of a stage's pods.
 
     Attributes:
         memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
             (a pod's QoS class cannot change in a resize).
         cpu_limit_milli: at least the request and 1m.
-        ephemeral_storage_limit_bytes: of all that the pod writes on its node; 0: none.
-        scratch_bytes: the bound of each folder that the pod may write to, as the job requests it; 0: the operator's.
+        ephemeral_storage_limit_bytes: limit of everything that the pod writes to its node; 0: none.
+        scratch_bytes: size limit of each folder that the pod writes to; 0: the operator's default.
     """
 
     cpu_milli: int
@@ -61,8 +61,8 @@ class Stage:
     """The mapper or the reducer of a step; setup and commit are stages without a command.
 
     Attributes:
-        min_memory_bytes: the least limit that a task may be started with where memory is scarce; 0: only all of it.
-        slowdown: how much longer a task takes with less, until it is known better.
+        min_memory_bytes: the smallest memory limit that a task may start with if memory is scarce; 0: never less.
+        slowdown: ratio of extra run time with less memory, until it has been measured.
     """
 
     resources: Resources
@@ -73,12 +73,12 @@ class Stage:
 
 
 HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
-"""Setup, commit and cleanup list, write, rename and delete objects; they need little."""
+"""Resources of setup, commit and cleanup, which list, write, rename and delete objects."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Maps, then (unless `reduces` is 0) reduces. A mapper without a command passes lines on."""
+    """Maps, then (unless `reduces` is 0) reduces. A mapper without a command passes lines unchanged."""
 
     mapper: Stage
     reducer: Stage | None
@@ -89,11 +89,11 @@ class Step:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A valid MRJob: its spec, and what depends on the operator's configuration or has to be converted.
+    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
 
     Attributes:
-        deleting_since_s: when it was deleted; it stays until its finalizers are gone.
-        uber_max_bytes: the largest input of a step that runs in one pod, if `spec.uber` is set.
+        deleting_since_s: time of its deletion; it exists until its finalizers are removed.
+        uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
     """
 
     uid: JobUid
@@ -124,11 +124,11 @@ class Job:
 
     @property
     def template(self) -> pod_fields.PodTemplate:
-        """What the job asks for its pods beside what they need."""
+        """Optional fields of the job for its pods."""
         return self.spec.pod_template or pod_fields.PodTemplate()
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
-        """The stage that tasks of this type belong to."""
+        """Return the stage that tasks of this type belong to."""
         match task_type:
             case contract.TaskType.MAP:
                 return self.steps[step].mapper
@@ -140,7 +140,7 @@ class Job:
                 return self.housekeeping
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
-        """Whether the step, with so many splits of so many bytes in all, runs in one pod."""
+        """Return whether the step, with this number of splits and this total of bytes, runs in one pod."""
         limits = self.spec.uber
         return (
             limits is not None
@@ -151,12 +151,12 @@ class Job:
 
     @property
     def work_url(self) -> str:
-        """The folder for everything that is not yet output."""
+        """URL of the work folder, for everything that is not yet output."""
         return f"{self.spec.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
 
 
 def _uber_stage(step: Step) -> Stage:
-    """One pod in which both the mapper and the reducer fit."""
+    """Return the stage of an uber task, with resources for both the mapper and the reducer."""
     one = step.mapper
     other = step.reducer or one
     a, b = one.resources, other.resources
@@ -177,14 +177,15 @@ def _uber_stage(step: Step) -> Stage:
 
 
 def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
-    """The job that a custom resource describes, with the operator's defaults."""
+    """Return the job of a custom resource, with the operator's defaults, or why it cannot run."""
     try:
-        spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+        # The status is left out: another version may have written it.
+        spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
         return _job(body["metadata"], spec, config)
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except (ValueError, ArithmeticError) as error:  # the latter: quantities with exponents of a dozen digits
+    except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 
@@ -276,7 +277,7 @@ def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorag
 
 
 def _with_storage(resources: Resources, scratch_bytes: int, default: EphemeralStorageConfig) -> Resources:
-    """The resources with what the job requests of ephemeral storage, or with the default."""
+    """Return the resources with the job's request of ephemeral storage, or the operator's default."""
     limit_bytes = default.limit_bytes
     return dataclasses.replace(
         resources,

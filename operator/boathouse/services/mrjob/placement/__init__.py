@@ -1,1 +1,1 @@
-"""An MRJob's tasks as the scheduler gets them, and their pods."""
+"""Conversion of an MRJob's tasks to the scheduler's model and to pods."""

@@ -1,4 +1,4 @@
-"""Build the manifest of a task pod: restricted, Burstable for life, and told everything by its environment. Pure."""
+"""Build the manifest of a task pod, which is Burstable and satisfies Pod Security `restricted`. Pure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ _FILES_MODE: Final = 0o555
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """What the operator adds to every pod.
+    """Settings of the operator for every pod.
 
     Attributes:
-        progress_url: the progress endpoint as pods reach it.
-        scratch_bytes: upper bound of the working folder where the job asks for no ephemeral storage.
-        cluster: identifies the cluster in ownership marks.
+        progress_url: URL of the progress endpoint for pods.
+        scratch_bytes: size limit of each folder if the job requests no ephemeral storage.
+        cluster: identity of the cluster, for ownership marks.
     """
 
     progress_url: str
@@ -40,14 +40,14 @@ class PodSettings:
 
 
 def pod_name(job: Job, attempt: Attempt) -> str:
-    """`JOB-UID8-s0-m-00042-a1`."""
+    """Return the name of an attempt's pod, `JOB-UID8-s0-m-00042-a1`."""
     return derived_name(
         job, f"s{attempt.step}-{contract.attempt_name(attempt.task_type, attempt.index, attempt.number)}"
     )
 
 
 def derived_name(job: Job, suffix: str) -> str:
-    """`JOB-UID8-SUFFIX`, as `frame.derived_name` says."""
+    """Return `JOB-UID8-SUFFIX` (see `frame.derived_name`)."""
     return names_of_pods.derived_name(job.name, job.uid, suffix)
 
 
@@ -56,7 +56,7 @@ class PodBuilder:
     """Builds the pods of one job.
 
     Attributes:
-        splits: those of the current step's accepted plan, by map index; empty before.
+        splits: splits of the current step's accepted plan, by map index; empty before its acceptance.
     """
 
     job: Job
@@ -65,9 +65,9 @@ class PodBuilder:
     _specs: dict[tuple[TaskType, int, Resources], dict[str, Any]] = dataclasses.field(default_factory=dict, init=False)
 
     def build(self, attempt: Attempt, resources: Resources, node: str | None) -> dict[str, Any]:
-        """Return the manifest; without `node`, of a pod that is pending.
+        """Return the manifest of an attempt's pod; without `node`, of a pending pod.
 
-        Pods of a stage share all parts of their specs that do not name the task or the node: do not change them.
+        Pods of a stage share the parts of their specs that do not depend on the task or the node: do not modify them.
         """
         key = attempt.task_type, attempt.step, resources
         shared = self._specs.get(key) or self._specs.setdefault(key, self._spec(attempt, resources))
@@ -78,7 +78,7 @@ class PodBuilder:
         return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
 
     def _spec(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
-        """Return the spec of the pods of a stage, without the task and the node."""
+        """Return the spec of a stage's pods, without the parts that depend on the task or the node."""
         job, template = self.job, self.job.template
         secrets = (*self.settings.image_pull_secrets, *(each.name for each in job.spec.image_pull_secrets or ()))
         spec = {
@@ -139,7 +139,7 @@ class PodBuilder:
         return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
 
     def _files(self, attempt: Attempt) -> Sequence[mrjob_spec.File]:
-        """A cleanup task runs no command, so it does not wait for ConfigMaps that may be gone by then."""
+        """Return the job's files; none for cleanup, which runs no command and must not depend on ConfigMaps."""
         return () if attempt.task_type is TaskType.CLEANUP else self.job.spec.files or ()
 
     def _container(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class PodBuilder:
         }
 
     def _env(self) -> list[dict[str, Any]]:
-        """The user's variables last but for ours, so that theirs may refer to nothing of ours and never replace it."""
+        """Return the user's variables, then Boathouse's, so that users can neither reference nor replace these."""
         env: list[dict[str, Any]] = [*map(_manifest, self.job.spec.env or ())]
         secret = self.job.s3.secret_ref if self.job.s3 else None
         if secret is not None:
@@ -190,7 +190,7 @@ class PodBuilder:
         return env
 
     def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
-        """What the task is told; only what its type needs."""
+        """Return the parameters that a task of this type needs."""
         job, step = self.job, self.job.steps[attempt.step]
         is_setup = attempt.task_type is TaskType.SETUP
         return contract.TaskSpec(
@@ -259,7 +259,7 @@ class PodBuilder:
         return volumes
 
     def _patience(self) -> list[dict[str, Any]]:
-        """Leave a node that stopped answering sooner than Kubernetes' 300 s: another attempt is cheap."""
+        """Return tolerations that evict the pod from an unreachable node earlier than after Kubernetes' 300 s."""
         return [
             {
                 "key": f"node.kubernetes.io/{taint}",
@@ -272,7 +272,7 @@ class PodBuilder:
 
 
 def owner(job: Job) -> dict[str, Any]:
-    """The ownerReference to the job: what is made for it goes when it goes."""
+    """Return the ownerReference to the job, so that Kubernetes deletes the object with the job."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": mrjob_names.KIND,
@@ -306,12 +306,12 @@ def _storage(size_bytes: int) -> dict[str, str]:
 
 
 def _escaped(text: str) -> str:
-    """Kubernetes expands $(NAME) in values; $$ is a dollar sign."""
+    """Return a value in which Kubernetes expands no $(NAME): $$ is a dollar sign."""
     return text.replace("$(", "$$(")
 
 
 def _manifest(part: pydantic.BaseModel | None) -> dict[str, Any]:
-    """Return a part of the spec as it is in a manifest; empty if there is none."""
+    """Return a part of the spec as JSON; empty if it is absent."""
     return part.model_dump(by_alias=True, exclude_none=True) if part is not None else {}
 
 
@@ -328,7 +328,7 @@ def _config_map(file: mrjob_spec.File) -> dict[str, Any]:
 
 
 def resized(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
-    """The stage's resources at the size that the scheduler decided."""
+    """Return the stage's resources with the size that the scheduler decided."""
     return dataclasses.replace(
         resources,
         cpu_milli=cpu_milli,

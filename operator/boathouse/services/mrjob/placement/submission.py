@@ -1,4 +1,4 @@
-"""From a job's waiting attempts to the scheduler's job, classes and tasks, and back to pods."""
+"""Convert a job's pending attempts to the scheduler's job, classes and tasks, and placed tasks to pods."""
 
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ from boathouse_task.contract import TaskType
 
 
 def scheduler_job(job: Job, priority: int = 0) -> model.Job:
-    """The job as the queues see it."""
+    """Return the job in the scheduler's model."""
     return model.Job(
         id=model.JobId(job.uid),
         queue=model.QueueName(job.queue),
@@ -33,7 +33,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
 
 
 def program(job: Job) -> str:
-    """Return the identity of a job's program, `NAMESPACE/HASH`: of its commands, files and image."""
+    """Return the identity of a job's program, `NAMESPACE/HASH` with a hash of its commands, files and image."""
     stages = [(step.mapper.command, step.reducer.command if step.reducer else (), step.combiner) for step in job.steps]
     files = sorted(file.model_dump_json() for file in job.spec.files or ())
     text = json.dumps([job.image, stages, files], default=str)
@@ -41,7 +41,7 @@ def program(job: Job) -> str:
 
 
 def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage:
-    """Return a stage of a job as the learner of run times identifies it."""
+    """Return a job's stage in the model of the run time learner."""
     asked = job.stage(task_type, step)
     return run_times.Stage(
         job=model.JobId(job.uid),
@@ -57,7 +57,7 @@ def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage
 def classes_in_use(
     job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()
 ) -> list[model.TaskClass]:
-    """One class for each stage that waits, as it is `known` or without estimates."""
+    """Return a class for each stage with pending attempts: the `known` one, or one without estimates."""
     stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
     by_id = {one.id: one for one in known}
     return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
@@ -74,7 +74,7 @@ def step_classes(
 
 
 def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
-    """The bytes that one task takes in, on average; 0 of a reduce: nobody knows before the shuffle."""
+    """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
     if plan is None or not plan.splits:
         return 0.0
     match task_type:
@@ -88,10 +88,10 @@ def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Factory:
-    """Builds the pods of the tasks that were submitted with it.
+    """Builds the pods of submitted tasks.
 
     Attributes:
-        attempts: What each of these tasks is.
+        attempts: Attempts by task.
     """
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
@@ -104,11 +104,11 @@ class Factory:
         return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts})
 
     def tasks(self, plan: contract.Plan | None) -> list[model.Task]:
-        """Return the attempts as tasks, maps with the nodes that hold their split."""
+        """Return the attempts as tasks; maps have the nodes that store their split."""
         return [_task(self.builder.job, task, attempt, plan) for task, attempt in self.attempts.items()]
 
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
-        """The pod's manifest, without the fence's epoch."""
+        """Return the pod's manifest, without the leader's epoch."""
         attempt = self.attempts[task]
         decided = pod_builder.resized(
             self.builder.job.stage(attempt.task_type, attempt.step).resources,
@@ -119,30 +119,30 @@ class Factory:
 
 
 def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
-    """Say in the pod that it got less memory than its task asked for, and why."""
+    """Add annotations to a pod with less memory than its task requested: the requested memory and the reason."""
     ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
     if decided.memory_bytes < ideal:
         less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
         manifest["metadata"]["annotations"] |= {
             names.ANNOTATION_IDEAL_MEMORY: str(ideal),
             names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
-            "memory, and its job ends no later for it",
+            "memory, and this does not delay the job",
         }
     return manifest
 
 
 def task_id(job: Job, attempt: Attempt) -> model.TaskId:
-    """`NAMESPACE/PODNAME`."""
+    """Return the ID of an attempt's task, `NAMESPACE/PODNAME`."""
     return model.TaskId(f"{job.namespace}/{pod_builder.pod_name(job, attempt)}")
 
 
 def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
-    """`UID/0/map`."""
+    """Return the ID of a stage's class, such as `UID/0/map`."""
     return model.ClassId(f"{job.uid}/{step}/{task_type}")
 
 
 def placed_resources(job: Job, pod: AttemptPod) -> model.Resources:
-    """What a pod holds of its node."""
+    """Return the resources that a pod uses of its node."""
     asked = job.stage(pod.task_type, pod.step).resources
     limit = pod.memory_bytes if 0 < pod.memory_bytes < asked.memory_bytes else asked.memory_bytes
     return _resources(dataclasses.replace(asked, memory_bytes=limit))
@@ -180,7 +180,7 @@ def _task(job: Job, task: model.TaskId, attempt: Attempt, plan: contract.Plan | 
 
 
 def _resources(resources: Resources) -> model.Resources:
-    """What the pod's requests are: that is what a node has less of."""
+    """Return the pod's requests, which count against its node."""
     return model.Resources(
         cpu_milli=resources.cpu_milli,
         memory_bytes=resources.memory_request_bytes,

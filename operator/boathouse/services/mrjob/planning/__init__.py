@@ -1,1 +1,1 @@
-"""The next actions of an MRJob, computed from its state and its pods."""
+"""The planner: computes the next actions of an MRJob from its state and its pods."""

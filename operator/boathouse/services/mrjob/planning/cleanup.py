@@ -1,10 +1,10 @@
-"""Cleaning up after a job: a task removes its work folder and its ownership mark. Pure.
+"""Plan the clean-up of a job: a task removes its work folder and its ownership mark. Pure.
 
     spec.cleanUp OnEnd:     the job fails, or a failed one expires -> CleaningUp -> CleanedUp or CleanUpFailed
-    spec.cleanUp OnDelete:  the job is deleted -> CleaningUp -> CleanedUp or CleanUpFailed -> the finalizer goes
+    spec.cleanUp OnDelete:  the job is deleted -> CleaningUp -> CleanedUp or CleanUpFailed -> the finalizer is removed
 
-The condition `CleanedUp` holds the state, so a restart at any moment continues. A job that setup refuses has written
-nothing, and commit leaves nothing, so only jobs between the two need this.
+The condition `CleanedUp` stores the state, so the clean-up continues after a restart at any point. Setup writes nothing
+for a job that it rejects, and commit leaves nothing, so only jobs between the two need a clean-up.
 """
 
 import dataclasses
@@ -26,24 +26,24 @@ from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5
-"""By whosever fault they fail."""
+"""Maximum attempts of the cleanup task, for user and infrastructure errors alike."""
 _HOLD: Final = settle.StageControl(indices=frozenset())
-"""Attempts that run go on, and none starts."""
+"""Running attempts continue, and no attempt starts."""
 
 
 def begin(job: Job, state: JobState, now_s: float) -> JobState:
-    """The state of a job that has just failed, with the cleaning begun if the job asks for it."""
+    """Return the state of a job that has just failed, with the clean-up begun if the job requests it."""
     if state.phase != "Failed" or job.spec.clean_up != "OnEnd" or not _leaves_something(state):
         return state
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
 def plan(everything: Observation, seen: Observation, known: JobState) -> Desired:
-    """What cleaning needs next.
+    """Return the next actions of the clean-up.
 
     Args:
-        everything: with the pods of all steps.
-        seen: with those of the current step.
+        everything: the observation with the pods of all steps.
+        seen: the observation with the pods of the current step.
         known: the state of a job that has ended or is being deleted.
     """
     state = _begun(everything, known)
@@ -73,7 +73,7 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Desired
 
 
 def _begun(seen: Observation, state: JobState) -> JobState:
-    """The state, with the cleaning begun if the job may go now and leaves something."""
+    """Return the state, with the clean-up begun if it is due and the job left something."""
     job = seen.job
     if state.condition(ConditionType.CLEANED_UP) is not None:
         return state
@@ -88,20 +88,20 @@ def _begun(seen: Observation, state: JobState) -> JobState:
 
 
 def _leaves_something(state: JobState) -> bool:
-    """Whether the storage may hold something: setup writes last, when it has found nothing wrong with the job."""
+    """Return whether the storage may contain files of the job. Setup writes only after it has accepted the job."""
     setup = state.stages[TaskType.SETUP]
     began = state.plan is not None or state.step > 0 or setup.last[0] > setup.user_failures[0]
     return began or state.reason == contract.Reason.PLAN_TOO_LARGE
 
 
 def is_in_progress(state: JobState) -> bool:
-    """Whether the job must stay because it is being cleaned up."""
+    """Return whether the clean-up is in progress, so that the job must not be deleted."""
     condition = state.condition(ConditionType.CLEANED_UP)
     return condition is not None and condition.reason == Reason.CLEANING_UP
 
 
 def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
-    """Whether tasks may still write to the folder; a node that does not answer is not waited for."""
+    """Return whether tasks may still write to the folder. Deleted pods on unreachable nodes count only for a time."""
     return any(
         pod.state.is_live and (pod.deleting_since_s is None or now_s < pod.deleting_since_s + settle.LOST_AFTER_S)
         for pod in pods
@@ -115,7 +115,7 @@ def _deadline_s(state: JobState) -> float:
 
 
 def _advance(seen: Observation, state: JobState, settlement: Settlement) -> JobState:
-    """The state with the settlement in it, and with what came of the cleaning if it is over."""
+    """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
         stages={**state.stages, TaskType.CLEANUP: settlement.stage},
@@ -129,10 +129,12 @@ def _advance(seen: Observation, state: JobState, settlement: Settlement) -> JobS
     elif settlement.verdict is not None:
         why = settlement.verdict.message
     elif now_s >= _deadline_s(state):
-        why = f"not done within {GIVE_UP_S:.0f} s" + (f": {seen.diagnosis.message}" if seen.diagnosis else "")
+        why = f"the clean-up did not finish within {GIVE_UP_S:.0f} s" + (
+            f": {seen.diagnosis.message}" if seen.diagnosis else ""
+        )
     else:
         return state
-    return _noted(job, state, now_s, Reason.CLEAN_UP_FAILED, f"{why}; remove {job.work_url} yourself")
+    return _noted(job, state, now_s, Reason.CLEAN_UP_FAILED, f"{why}; remove {job.work_url} manually")
 
 
 def _noted(job: Job, state: JobState, now_s: float, reason: Reason, message: str) -> JobState:

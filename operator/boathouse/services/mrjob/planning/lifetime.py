@@ -1,7 +1,7 @@
-"""Suspension, the deadline, reduces that start before the last map: what the planner adds to the plain course. Pure.
+"""Plan suspension, the deadline, and reduces that start before the last map. Pure.
 
-Reduces that start early wait for maps, and hold room that maps may come to need: when maps of their own job have waited
-for room for a while, as many reduces make way (Hadoop: mapreduce.job.reducer.preempt.delay.sec).
+Reduces that start early use resources while they wait for maps. When maps of the same job are pending for some time, as
+many of these reduces are preempted (Hadoop: mapreduce.job.reducer.preempt.delay.sec).
 """
 
 import dataclasses
@@ -19,26 +19,26 @@ from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
 HALT: Final = StageControl()
-"""Everything ends, and nothing starts."""
+"""All attempts end, and no attempt starts."""
 GIVE_WAY_S: Final = 10.0
-"""How long a map waits for room before a reduce of its job makes way."""
+"""How long a map is pending before a reduce of its job is preempted."""
 _FIRST_CHECK_S: Final = 2.0
 
 
 def early_reduces(seen: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
-    """What reduces may do while maps are not done.
+    """Return which reduces run or are preempted while maps are not done.
 
     Args:
-        seen: What is known.
-        state: The maps are settled in it.
-        waiting: Maps that wait for a node.
+        seen: The observation.
+        state: The job's state with settled maps.
+        waiting: Pending maps.
     """
     if seen.job.spec.suspend:
         return HALT
     maps = state.stages[TaskType.MAP]
     if maps.succeeded * 100 < maps.total * seen.job.spec.slow_start_completed_maps_percent and not maps.done:
         return StageControl(indices=frozenset())
-    if not waiting or not _hungry(seen, state):
+    if not waiting or not _needs_preemption(seen, state):
         return settle.RUN
     running = [pod for pod in seen.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
     leaving = sum(pod.deleting_since_s is not None for pod in running)
@@ -47,8 +47,8 @@ def early_reduces(seen: Observation, state: JobState, waiting: Sequence[Attempt]
     return StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
-def _hungry(seen: Observation, state: JobState) -> bool:
-    """Whether tasks have waited for room for a while, and there could be room."""
+def _needs_preemption(seen: Observation, state: JobState) -> bool:
+    """Return whether tasks have been pending for `GIVE_WAY_S` although they fit on some node."""
     scheduled = state.condition(ConditionType.SCHEDULED)
     if seen.diagnosis is None or scheduled is None or scheduled.status != "False":
         return False
@@ -59,7 +59,7 @@ def _hungry(seen: Observation, state: JobState) -> bool:
 
 
 def overdue(seen: Observation, state: JobState) -> Verdict | None:
-    """The end of a job that has been active for too long."""
+    """Return the verdict for a job that exceeds its deadline, else None."""
     end_s = _deadline_s(seen, state)
     if end_s is None or seen.now_s < end_s:
         return None
@@ -70,7 +70,7 @@ def overdue(seen: Observation, state: JobState) -> Verdict | None:
 
 
 def next_reconcile_s(seen: Observation, state: JobState, known_s: float | None) -> float | None:
-    """When to look again, if not earlier."""
+    """Return the time of the next reconcile without an event, or None."""
     moments = [each for each in (known_s, _deadline_s(seen, state)) if each is not None]
     if any(pod.task_type is TaskType.REDUCE for pod in seen.pods) and not state.stages[TaskType.MAP].done:
         moments.append(seen.now_s + _FIRST_CHECK_S)
@@ -85,8 +85,8 @@ def _deadline_s(seen: Observation, state: JobState) -> float | None:
 
 
 def with_leftovers(verdict: Verdict, seen: Observation, state: JobState) -> Verdict:
-    """Say what a job that fails leaves in the storage, if no task is to remove it."""
+    """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
     if state.plan is None or seen.job.spec.clean_up != "Never":
         return verdict
-    message = f"{verdict.message} (remove what it leaves: {seen.job.work_url})"
+    message = f"{verdict.message} (its work folder remains: remove {seen.job.work_url})"
     return dataclasses.replace(verdict, message=message)

@@ -1,4 +1,4 @@
-"""What the planner may know of a job, and what it answers: all of it values, so that a decision can be repeated."""
+"""Input and output of the planner. Both are plain values, so that a decision is reproducible."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from boathouse_task.contract import TaskType
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that a decision may depend on.
+    """Input of the planner.
 
     Attributes:
-        limits: of attempts; their number is that of each stage.
-        stored: the plan in ConfigMaps, complete, and of the digest that the status or setup's result has.
-        posted: the plan that setup posted, while this process remembers it.
-        missing: ConfigMaps that the job's files need and that are not there, in words.
-        diagnosis: why tasks wait; None when the scheduler knows of none.
-        failed_s: when tasks failed lately, by name, as far as this process remembers.
-        namespace_terminating: of a job that is being deleted: whether its namespace is, too.
+        limits: limits of attempts; `max_attempts` depends on the stage.
+        stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
+        posted: the plan that setup posted, if this process still has it.
+        missing: messages about missing ConfigMaps of the job's files.
+        diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
+        failed_s: times of recent failures by task name, if this process still has them.
+        namespace_terminating: whether the namespace of a deleted job is being deleted too.
     """
 
     job: Job
@@ -42,14 +42,14 @@ class Observation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """What is to be done, in this order.
+    """Output of the planner. The fields are carried out in this order.
 
     Attributes:
-        write_plan: keep the posted plan as ConfigMaps, then look again.
-        delete: pods that work for nothing.
-        waiting: every attempt that needs a node; replaces what waited before.
-        recheck_at_s: look again then, even if nothing happens.
-        cleaning: a job that has ended or is being deleted must stay, because it is being cleaned up.
+        write_plan: store the posted plan in ConfigMaps, then reconcile again.
+        delete: pods whose work is not needed.
+        waiting: all pending attempts; replaces those submitted before.
+        recheck_at_s: time of the next reconcile without an event.
+        cleaning: whether a clean-up is in progress, so that the job must not be deleted.
     """
 
     state: JobState

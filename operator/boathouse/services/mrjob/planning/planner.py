@@ -1,4 +1,4 @@
-"""What a job needs next, from what can be observed: its object, its plan's ConfigMaps, its pods.
+"""Plan the next actions of a job from its object, its plan's ConfigMaps and its pods.
 
     Pending -> Setup -> Map -> Reduce -> Commit -> Succeeded     (Setup, Map, Reduce: once for each step)
        any phase ----------------------------------> Failed
@@ -6,10 +6,9 @@
 
 A job that has ended or is being deleted may have to be cleaned up (`cleanup`).
 
-`plan` is pure and level-triggered: the same observation gives the same answer, whatever happened before, so a restart
-at any moment only means that the next look decides. What it returns is carried out in this order: write the plan's
-ConfigMaps, write the status, delete pods, hand the waiting attempts to the scheduler; nothing relies on a pod's staying
-before the status that counts it is written.
+`plan` is pure and level-triggered: its result depends only on the observation, so after a restart at any point the next
+reconcile continues. The frame carries out the result in this order: write the plan's ConfigMaps, write the status,
+delete pods, submit the pending attempts to the scheduler. A pod is deleted only after the status that counts it.
 """
 
 import dataclasses
@@ -32,7 +31,7 @@ from boathouse_task.contract import TaskType
 
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
-    """The status of a resource that is no job: it waits, because its cause may be mended without touching it."""
+    """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
     table = conditions.table(state, now_s, generation)
@@ -43,7 +42,7 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
 
 
 def plan(seen: Observation) -> Desired:
-    """What the job needs next."""
+    """Return the next actions of the job."""
     everything, seen = seen, steps.at_hand(seen, seen.state)
     state = _accept_plan(seen)
     if state.finished or seen.job.deleting_since_s is not None:
@@ -89,7 +88,7 @@ def plan(seen: Observation) -> Desired:
 
 
 def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
-    """The state of a job of which these attempts' pods came and went unseen: the next look settles them as lost."""
+    """Return the state with these attempts, whose pods ended unobserved. The next reconcile settles them as lost."""
     stages = {kind: stage.copy() for kind, stage in state.stages.items()}
     for each in unseen:
         if each.step == state.step:
@@ -103,7 +102,7 @@ def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
 
 
 def _accept_plan(seen: Observation) -> JobState:
-    """A plan that lies complete in ConfigMaps is the plan: setup's result vouches for it (`Observation.stored`)."""
+    """Return the state with the stored plan accepted: it is complete and has the digest of setup's result."""
     state, stored = seen.state, seen.stored
     if state.plan is not None or stored is None or state.finished:
         return state
@@ -125,7 +124,7 @@ def _settle(seen: Observation, state: JobState, stage_type: TaskType, control: s
 
 
 def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
-    """Whether the plan that setup's result vouches for is in memory. If not, setup must run again."""
+    """Return whether the posted plan has the digest of setup's result. If not, settle setup as failed, to run again."""
     result = settlement.results[-1] if settlement.results else None
     if seen.posted and seen.posted.splits > spec.MAX_MAPS:
         settlement.verdict = Verdict(
@@ -148,14 +147,14 @@ def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
 
 
 def _strays(seen: Observation, stage_type: TaskType) -> list[AttemptPod]:
-    """Pods of stages that are over."""
+    """Return active pods of finished stages."""
     order = list(TaskType)
     over = set(order[: order.index(stage_type)])
     return [pod for pod in seen.pods if pod.task_type in over and pod.is_active]
 
 
 def _held(seen: Observation, state: JobState) -> Desired:
-    """A job whose ConfigMaps are missing waits for them a while, as a pod would."""
+    """Return the plan for a job whose ConfigMaps are missing: it is pending, and fails after the start timeout."""
     message = f"{'; '.join(seen.missing)}: create it in namespace {seen.job.namespace}, or correct spec.files"
     deadline_s = seen.job.created_s + seen.limits.start_timeout_s
     if seen.now_s >= deadline_s:
@@ -168,7 +167,7 @@ def _held(seen: Observation, state: JobState) -> Desired:
 
 
 def _advance(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
-    """The state with the settlement in it; setup is done only when its plan is accepted."""
+    """Return the state with the settlement; setup is done only when its plan is accepted."""
     stage = settlement.stage
     if stage_type is TaskType.SETUP:
         stage.winner[0] = 0
@@ -207,7 +206,7 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
 
 
 def _describe(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
-    """Phase, reason and conditions."""
+    """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
         return conditions.finished(state, None, seen.now_s)
     verdict = settlement.verdict or lifetime.overdue(seen, state)

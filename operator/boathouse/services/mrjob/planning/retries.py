@@ -1,4 +1,4 @@
-"""Limit the attempts of a namespace that are started again in a second."""
+"""Limit the rate of a namespace's retries."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ def admit(
 ) -> tuple[list[Attempt], frozenset[Attempt]]:
     """Return the attempts that may start now, and those among them that used a token.
 
-    A first attempt needs none, nor does one whose pod exists, nor one that was granted before.
+    First attempts, attempts whose pod exists, and attempts that were granted before need no token.
     """
     admitted: list[Attempt] = []
     kept: set[Attempt] = set()

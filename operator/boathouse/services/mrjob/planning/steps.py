@@ -1,7 +1,7 @@
-"""The course of a job through its steps. Pure.
+"""Move a job through its steps and stages. Pure.
 
-A setup task plans each step from the output of the step before. Then the maps and reduces of the step run, or one uber
-task in their place. The commit follows the last step.
+A setup task plans each step from the output of the previous step. Then the maps and reduces of the step run, or one
+uber task instead. The commit follows the last step.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from boathouse_task.contract import TaskType
 
 
 def current(state: JobState, job: Job) -> TaskType:
-    """The stage whose tasks may run: each begins when the one before is done."""
+    """Return the current stage. A stage begins when the previous one is done."""
     if state.plan is None:
         return TaskType.SETUP
     if _done(state):
@@ -28,7 +28,7 @@ def current(state: JobState, job: Job) -> TaskType:
 
 
 def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
-    """The kinds of tasks that the current step has, as far as is known, in order."""
+    """Return the known task types of the current step, in order."""
     if state.plan is None:
         return (TaskType.SETUP,)
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
@@ -54,7 +54,7 @@ def settled(
 
 
 def follow(state: JobState, job: Job) -> JobState:
-    """The state after its stages were settled: an uber task's success is that of its step, and a step may be over."""
+    """Return the state after its stages were settled: an uber task completes its step, and the next step may begin."""
     if state.plan is None:
         return state
     last = state.step == len(job.steps) - 1
@@ -79,18 +79,18 @@ def follow(state: JobState, job: Job) -> JobState:
 
 
 def at_hand(seen: Observation, state: JobState) -> Observation:
-    """The observation without the pods of other steps."""
+    """Return the observation without the pods of other steps."""
     return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == state.step))
 
 
 def vouched(pods: Sequence[AttemptPod], step: int) -> set[str]:
-    """The digests of the plan that a step's setup tasks gave as their result; the job owns these pods."""
+    """Return the plan digests in the results of a step's setup pods, which the job owns."""
     setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
     return {result.digest for result in setups if result is not None and result.digest}
 
 
 def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
-    """Return the pods whose labels name a task of the job: tenants who create pods choose the labels."""
+    """Return the pods whose labels name an existing task of the job. Tenants can create pods with other labels."""
     return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, state))
 
 
@@ -100,7 +100,7 @@ def _exists(pod: AttemptPod, state: JobState) -> bool:
 
 
 def leftovers(seen: Observation, state: JobState) -> list[AttemptPod]:
-    """Pods of steps that are over, which still run."""
+    """Return active pods of finished steps."""
     return [pod for pod in seen.pods if pod.step != state.step and pod.is_active]
 
 
@@ -109,7 +109,7 @@ def _done(state: JobState) -> bool:
 
 
 def _won(state: JobState, stage: TaskType) -> StageState:
-    """All tasks done, each by the attempt of the uber task that did it."""
+    """Return the stage with all tasks done by an uber task: attempt 1 wins where no winner is set."""
     won = state.stages[stage].copy()
     won.winner[:] = [each or 1 for each in won.winner]
     return won

@@ -1,1 +1,1 @@
-"""Messages between running tasks and the operator."""
+"""Communication between running tasks and the operator."""

@@ -1,6 +1,6 @@
-"""MRJob's routes of the progress endpoint: reports, orders, the split plan, and the owner of an output.
+"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, and the owner of an output.
 
-What tasks say is a hint. Only the posted plan is more, by its digest.
+Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
 """
 
 import time
@@ -30,15 +30,15 @@ _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
 
 
 class TaskRoutes:
-    """What tasks of MRJobs send and request.
+    """Handles requests of MRJobs' tasks.
 
     Args:
         task_messages: Orders and reports.
         pods: The pods that may send requests.
-        plans: Keeps posted plans.
-        owners: Tells setup tasks what became of an output's owner.
-        on_plan: Called with a job whose plan was posted.
-        clock: Seconds that only grow.
+        plans: Stores posted plans.
+        owners: Returns the state of an output's owner, for setup tasks.
+        on_plan: Called with the job of a posted plan.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class TaskRoutes:
         uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
         gzipped = request.headers.get("Content-Encoding") == "gzip"
         plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
-        self._check_wanted(uid)  # again: reading a plan takes a while
+        self._check_wanted(uid)  # checked again, because the state may have changed while the plan was read
         if not self._plans.has_room(uid, namespace, plan):
             raise Rejected(Reason.TOO_MANY_PLANS)
         failpoints.hit("before-plan.posted")

@@ -1,7 +1,7 @@
-"""What tasks are told and what they reported, by job; in memory only, because everything in it can be told again.
+"""Orders for tasks and reports of tasks, by job. Both are only in memory, because they can be sent again.
 
-Orders are derived from the job's state, and so is their version: it grows with the maps that are done, whichever
-process is asked.
+Orders and their version are derived from the job's state. The version grows with the number of finished maps, also
+across leaders.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from boathouse_task.contract import TaskType
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """The messages of a job.
+    """Messages of a job.
 
     Attributes:
-        changed: Set when the orders change; the next orders have another one.
+        changed: Set when the orders change, and then replaced.
         is_complete: Whether all maps are done.
-        reports: By pod, of those that run.
+        reports: Last report by running pod.
     """
 
     namespace: str
@@ -34,12 +34,12 @@ class _Entry:
 
 
 COALESCE_S = 1.0
-"""Maps that are done within so long are told together: a reduce that waits is not told of each by itself."""
+"""Maps that finish within this time are sent to a waiting reduce in one response."""
 OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 
 
 class TaskMessages:
-    """Orders and reports of the jobs that are not finished.
+    """Orders and reports of unfinished jobs.
 
     Args:
         on_report: Called with each report.
@@ -51,11 +51,11 @@ class TaskMessages:
 
     @property
     def reporting(self) -> int:
-        """The number of running tasks that have reported."""
+        """Number of running tasks that have reported."""
         return sum(len(entry.reports) for entry in self._jobs.values())
 
     def update(self, uid: JobUid, namespace: str, state: JobState, live: Collection[str] = ()) -> None:
-        """Set the orders of a job to what its state says, and drop the reports of all but the live pods."""
+        """Derive the orders of a job from its state, and drop reports of pods that are not live."""
         entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
         entry.wants_plan = state.plan is None
         entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
@@ -66,28 +66,28 @@ class TaskMessages:
             entry.changed = asyncio.Event()
 
     def forget(self, uid: JobUid) -> None:
-        """The job is gone; whoever waits for its orders is answered with the last ones."""
+        """Drop the messages of a deleted job; tasks that wait for its orders get the last ones."""
         entry = self._jobs.pop(uid, None)
         if entry is not None:
             entry.changed.set()
 
     def knows(self, uid: JobUid, namespace: str) -> bool:
-        """Whether the job exists there."""
+        """Return whether the job exists in the namespace."""
         entry = self._jobs.get(uid)
         return entry is not None and entry.namespace == namespace
 
     def wants_plan(self, uid: JobUid) -> bool:
-        """Whether the job's setup is still to be accepted."""
+        """Return whether the job has no accepted plan yet."""
         entry = self._jobs.get(uid)
         return entry is not None and entry.wants_plan
 
     def orders_since(self, uid: JobUid, since: int) -> contract.Orders | None:
-        """Return the job's orders if they are not those of version `since`, else None."""
+        """Return the job's orders if their version differs from `since`, else None."""
         entry = self._jobs.get(uid)
         return entry.orders if entry is not None and entry.orders.version != since else None
 
     async def orders(self, uid: JobUid, since: int, wait_s: float) -> contract.Orders:
-        """The job's orders: at once when they are not those of version `since`, else when they change or time is up."""
+        """Return the job's orders once their version differs from `since`, or after `wait_s`."""
         entry = self._jobs[uid]
         if entry.orders.version == since:
             try:
@@ -100,14 +100,14 @@ class TaskMessages:
         return entry.orders
 
     def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
-        """Remember a task's last report; that of a job which is gone is of no use."""
+        """Store a task's last report, unless the job was deleted."""
         entry = self._jobs.get(uid)
         if entry is not None:
             entry.reports[pod] = results.report(report)
             self._on_report(uid, pod, entry.reports[pod])
 
     def reports(self, uid: JobUid) -> Mapping[str, contract.TaskReport]:
-        """The last reports of a job's tasks, by pod."""
+        """Return the last reports of a job's tasks, by pod."""
         entry = self._jobs.get(uid)
         return entry.reports if entry else {}
 

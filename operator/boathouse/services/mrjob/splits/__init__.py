@@ -1,1 +1,1 @@
-"""Split plans: posted by a job's setup, stored in ConfigMaps."""
+"""Split plans: posted by a job's setup task and stored in ConfigMaps."""

@@ -1,4 +1,4 @@
-"""Where posted plans are read: few at a time, each within a time, and beside the event loop."""
+"""Receives posted plans: few at a time, each with a timeout, and decoded outside the event loop."""
 
 import asyncio
 import time
@@ -14,20 +14,20 @@ from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task import contract
 
 POSTS, POSTS_OF_NAMESPACE = 4, 1
-"""Plans that are received at a time: at most 32 MiB. They are decoded one after the other."""
+"""Plans received concurrently, in total and per namespace: at most 32 MiB. They are decoded one by one."""
 READ_S: Final = 3.0
 READ_BYTES_A_S: Final = 512 * 1024
-"""A body may take `READ_S` and its length at this rate; the largest, 19 s."""
+"""Minimum rate of a body after `READ_S`: the largest body may take 19 s."""
 RATE_BYTES, BURST_BYTES = 8 * 2**20, 96 * 2**20
-"""Bytes of JSON that are decoded a second: 24 MiB take up to 1 s of CPU time, so this is a third of a core."""
+"""Bytes of JSON decoded per second: a third of a core, as 24 MiB take up to 1 s of CPU time."""
 NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 72 * 2**20
 
 
 class PlanIntake:
-    """Reads posted plans.
+    """Receives and decodes posted plans.
 
     Args:
-        clock: Seconds that only grow.
+        clock: Returns monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -37,10 +37,10 @@ class PlanIntake:
         self._decoding = asyncio.Lock()
 
     def check(self, namespace: str) -> None:
-        """Pass if a namespace may post now.
+        """Check that a namespace may post a plan now.
 
         Raises:
-            Rejected: It has used up its budget, or all have.
+            Rejected: The budget of the namespace or of all namespaces is exhausted.
         """
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
@@ -49,13 +49,13 @@ class PlanIntake:
         """Receive and decode a plan.
 
         Args:
-            namespace: Of the job.
+            namespace: Namespace of the job.
             stream: The body.
-            length: Of the body in bytes, as its header says; None if it does not.
+            length: Content-Length of the body in bytes, or None.
             gzipped: Whether the body is compressed.
 
         Raises:
-            Rejected: There is no place, or the body is too large, too slow or no plan.
+            Rejected: Too many plans are being received, or the body is too large, too slow or not a plan.
         """
         with self._places.place(namespace) as free:
             if not free:
@@ -66,7 +66,7 @@ class PlanIntake:
             return await self._decode(namespace, content, gzipped=gzipped)
 
     async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> StoredPlan:
-        """Decode in a thread, one plan at a time. What is no plan costs its sender as much as the largest plan."""
+        """Decode in a thread, one plan at a time. An invalid plan is charged to the budgets like the largest plan."""
         cost = contract.PLAN_MAX_BYTES
         try:
             async with self._decoding:

@@ -1,7 +1,7 @@
-"""Read a posted plan: hostile input until it is checked here. Pure, and run beside the event loop.
+"""Decode and check a posted plan, which is untrusted input. Pure; runs outside the event loop.
 
-Each call into `msgspec` holds the interpreter's lock until it returns. So the JSON is bounded in its size and in the
-number of its values before it is decoded: with both at their limits the longest hold is below 0.2 s.
+A call of `msgspec` holds the GIL until it returns. The size of the JSON and its number of values are therefore checked
+before it is decoded. With both at their limits, the longest call takes less than 0.2 s.
 """
 
 import zlib
@@ -24,15 +24,15 @@ _BOUNDS: Final = ((b"{", MAX_CONTAINERS), (b"[", MAX_CONTAINERS), (b",", MAX_VAL
 
 
 class TooLargeError(ValueError):
-    """The plan is beyond the limits."""
+    """The plan exceeds the limits."""
 
 
 def read(body: bytes, *, gzipped: bool) -> tuple[StoredPlan, int]:
     """Return the plan with its digest, compressed for the ConfigMaps, and the size of its JSON in bytes.
 
     Raises:
-        TooLargeError: It has more bytes or values than a plan of `MAX_MAPS` splits needs.
-        ValueError: It is no plan, or a number in it has more than 64 bits.
+        TooLargeError: The plan has more bytes or values than a plan of `MAX_MAPS` splits needs.
+        ValueError: The body is not a plan, or a number in it has more than 64 bits.
     """
     json = _inflated(body) if gzipped else body
     _check_size(json)
@@ -43,12 +43,12 @@ def read(body: bytes, *, gzipped: bool) -> tuple[StoredPlan, int]:
     if fault := shards.fault(plan):
         raise ValueError(fault)
     size = len(json)
-    del json  # it is made again from the plan, and need not be in memory twice
+    del json  # it is encoded again from the plan, and must not be in memory twice
     return shards.keep(plan), size
 
 
 def _inflated(body: bytes) -> bytearray:
-    """The content of a gzip file, read piece by piece, so that a small body cannot become a large one."""
+    """Return the content of a gzip file, decompressed in pieces, so that a small body cannot expand without limit."""
     stream = zlib.decompressobj(_GZIP)
     json, rest = bytearray(), body
     try:

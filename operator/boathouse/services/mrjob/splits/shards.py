@@ -1,6 +1,6 @@
-"""The accepted split plan in ConfigMaps: gzip of its JSON, cut into shards; immutable, owned by the job.
+"""ConfigMaps of the accepted split plan: gzip of its JSON, cut into shards; immutable, owned by the job.
 
-The first shard says how many there are and the plan's digest, so that nothing need be listed.
+The first shard has the number of shards and the plan's digest, so that no LIST is needed.
 """
 
 import base64
@@ -21,18 +21,18 @@ from boathouse.services.mrjob.placement import pod_builder
 from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024
-"""Base64 makes a third more of it: each ConfigMap stays below 256 KiB."""
+"""With a third more for base64, each ConfigMap has less than 256 KiB."""
 _SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
 KEY = "plan.json.gz"
 KIND = "plan"
 MAX_URL = 16 * 1024
-"""Characters of a split's URL: it becomes a variable and an annotation of its pod."""
+"""Maximum characters of a split's URL, which becomes a variable and an annotation of its pod."""
 _NUMBER = re.compile("[0-9]{1,9}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StoredPlan:
-    """A plan, what identifies it, and its shards: compressed once, because that takes tenths of a second."""
+    """A plan with its digest and its compressed shards. Compression takes tenths of a second."""
 
     plan: contract.Plan
     digest: str
@@ -41,19 +41,19 @@ class StoredPlan:
 
     @property
     def shards(self) -> int:
-        """The number of its shards."""
+        """Number of shards."""
         return len(self.pieces)
 
     @property
     def seen(self) -> mrjob_status.PlanStatus:
-        """What the status says of it, once it is accepted."""
+        """Entry of the accepted plan in the status."""
         return mrjob_status.PlanStatus(
             splits=len(self.plan.splits), digest=self.digest, bytes=self.plan.bytes_total, shards=self.shards
         )
 
 
 def keep(plan: contract.Plan) -> StoredPlan:
-    """The plan with its digest and its shards."""
+    """Return the plan with its digest and its shards."""
     json = msgspec.json.encode(plan)
     blob = gzip.compress(json, compresslevel=6, mtime=0)
     pieces = tuple(blob[start : start + SHARD_BYTES] for start in range(0, len(blob), SHARD_BYTES))
@@ -61,7 +61,7 @@ def keep(plan: contract.Plan) -> StoredPlan:
 
 
 def fault(plan: contract.Plan) -> str:
-    """Return what is wrong with a plan that somebody else made; empty if nothing is."""
+    """Return the error in an untrusted plan, or an empty text."""
     numbers = [plan.bytes_total]
     for split in plan.splits:
         numbers += (split.offset_bytes, split.length_bytes, split.size_bytes, split.combined)
@@ -77,12 +77,12 @@ def fault(plan: contract.Plan) -> str:
 
 
 def shard_name(job: Job, step: int, index: int) -> str:
-    """`JOB-UID8-s0-plan-000`."""
+    """Return the name of a shard's ConfigMap, `JOB-UID8-s0-plan-000`."""
     return pod_builder.derived_name(job, f"s{step}-plan-{index:03d}")
 
 
 def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
-    """The ConfigMaps that hold the plan."""
+    """Return the manifests of the plan's ConfigMaps."""
     pieces = kept.pieces
     return [
         {
@@ -110,7 +110,7 @@ def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
 
 
 def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether a ConfigMap that exists is the shard that was to be written."""
+    """Return whether an existing ConfigMap equals the shard."""
     return (
         digest_of(found) == digest_of(manifest)
         and found.get("binaryData") == manifest["binaryData"]
@@ -121,20 +121,20 @@ def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
 
 
 def digest_of(config_map: Mapping[str, Any]) -> str | None:
-    """The digest of the plan that a shard belongs to."""
+    """Return the digest of the plan that a shard belongs to."""
     value: str | None = (config_map["metadata"].get("annotations") or {}).get(mrjob_names.ANNOTATION_PLAN_DIGEST)
     return value
 
 
 def count_of(first: Mapping[str, Any]) -> int:
-    """How many shards there are, by the first; 0 when it does not say, or says more than the largest plan needs."""
+    """Return the number of shards in the first shard; 0 if it is absent or larger than the largest plan needs."""
     text = (first["metadata"].get("annotations") or {}).get(mrjob_names.ANNOTATION_PLAN_SHARDS, "")
     count = int(text) if _NUMBER.fullmatch(text) else 0
     return count if count <= contract.PLAN_MAX_BYTES // SHARD_BYTES + 1 else 0
 
 
 def piece(config_map: Mapping[str, Any], job: Job, digest: str) -> bytes | None:
-    """The content of a shard; None when it is not the job's own, immutable, of that plan, and of a shard's size."""
+    """Return the content of a shard; None unless it is immutable, owned by the job, of this plan and of valid size."""
     owners = [each.get("uid") for each in config_map["metadata"].get("ownerReferences") or ()]
     text = (config_map.get("binaryData") or {}).get(KEY, "")
     ours = job.uid in owners and config_map.get("immutable") is True and digest_of(config_map) == digest

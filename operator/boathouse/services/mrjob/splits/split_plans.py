@@ -1,7 +1,7 @@
-"""Where split plans are: posted by setup and kept in memory, or accepted and kept in ConfigMaps.
+"""Store split plans: posted plans in memory, accepted plans in ConfigMaps.
 
-Whoever may edit a namespace may write ConfigMaps of any name into it, before us or in place of ours. So what they hold
-is read only where its digest is known from elsewhere, and is bounded as a posted plan is.
+Every user who may edit a namespace can write ConfigMaps of any name there, before the operator or in place of its own.
+A plan is therefore read only with a digest that is known from elsewhere, and within the limits of a posted plan.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 @dataclasses.dataclass(slots=True)
 class _Plans:
-    """The plans of a job.
+    """Plans of a job.
 
     Attributes:
-        posted: By its setup task.
-        stored: The plan in ConfigMaps, behind its step.
-        absent: The step and the digests for which the ConfigMaps hold no plan.
-        size_bytes: Of the JSON of the latest plan.
+        posted: The plan that its setup task posted.
+        stored: Its step and the plan in ConfigMaps.
+        absent: The step and the digests for which the ConfigMaps contain no plan.
+        size_bytes: Size of the latest plan's JSON.
     """
 
     namespace: str
@@ -41,48 +41,48 @@ class _Plans:
 
 
 class Plans:
-    """The plans of all jobs that are not finished; of each job, the plan of its current step.
+    """Plans of the current steps of all unfinished jobs.
 
     Args:
         api: The API server.
-        limit_bytes: How much JSON the plans of a namespace may have before no more are accepted there.
+        limit_bytes: Maximum JSON of a namespace's plans.
     """
 
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._api = api
         self._limit_bytes = limit_bytes
         self._jobs: dict[JobUid, _Plans] = {}
-        self._reading = asyncio.Lock()  # decoding a large plan takes a second of a core
+        self._reading = asyncio.Lock()  # decoding a large plan takes a second of CPU time
 
     def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
-        """Whether a job's plan may be kept beside those of the namespace's other jobs."""
+        """Return whether a job's plan fits into the namespace's limit."""
         others = (each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid)
         return sum(others) + kept.json_bytes <= self._limit_bytes
 
     def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
-        """Remember what a setup task posted; a later one replaces it."""
+        """Store the plan that a setup task posted, in place of an earlier one."""
         plans = self._of(uid, namespace)
         plans.posted, plans.size_bytes = kept, kept.json_bytes
 
     def posted(self, uid: JobUid) -> StoredPlan | None:
-        """The posted plan, while this process remembers it."""
+        """Return the plan that was posted to this process, or None."""
         plans = self._jobs.get(uid)
         return plans.posted if plans is not None else None
 
     def held(self, uid: JobUid, step: int) -> StoredPlan | None:
-        """The plan of a step that was written or read (`stored`)."""
+        """Return the plan of a step if this process has written or read it."""
         plans = self._jobs.get(uid)
         stored = plans.stored if plans is not None else None
         return stored[1] if stored is not None and stored[0] == step else None
 
     async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
-        """The plan in the ConfigMaps, if it is complete there; read once, and then remembered.
+        """Return the complete plan in the ConfigMaps, or None. It is read once and then cached.
 
         Args:
             job: The job.
             step: Its step.
-            digests: Of the plan, from the status or from what setup said; the ConfigMaps must hold one of these.
-            accepted: Whether the status has it. One that is not accepted yet must find room.
+            digests: Digests from the status or setup's result, of which the plan must have one.
+            accepted: Whether the plan is in the status. Other plans must fit into the namespace's limit.
         """
         held = self.held(job.uid, step)
         if held is not None and (held.digest in digests or not digests):
@@ -91,7 +91,7 @@ class Plans:
         if not digests or plans.absent == sought:
             return None
         if not accepted and plans.posted is not None and plans.posted.digest in digests:
-            return None  # it is about to be written
+            return None  # it will be written next
         found = await self._read(job, step, sought[1])
         if found is None:
             plans.absent = sought
@@ -101,12 +101,12 @@ class Plans:
         return None
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
-        """Keep the posted plan. Shards of another plan under the same names (of a setup whose operator died) go.
+        """Write the posted plan to ConfigMaps. Replaces shards of another plan with the same names.
 
         Args:
             job: The job.
             step: Its step.
-            check_lead: Passes only a leader; asked before every write.
+            check_lead: Raises unless this process is the leader; called before every write.
         """
         kept = self._jobs[job.uid].posted
         assert kept is not None
@@ -117,11 +117,11 @@ class Plans:
         self._keep(job, step, kept)
 
     def forget(self, uid: JobUid) -> None:
-        """The job is finished or gone."""
+        """Drop the plans of a finished or deleted job."""
         self._jobs.pop(uid, None)
 
     def forget_stored(self, uid: JobUid) -> None:
-        """Read the job's ConfigMaps again when they are next needed."""
+        """Drop the cached plan, so that the job's ConfigMaps are read again."""
         plans = self._jobs.get(uid)
         if plans is not None:
             plans.stored = plans.absent = None
@@ -144,7 +144,7 @@ class Plans:
                 found = first if index == 0 else await self._get(job, step, index)
                 piece = shards.piece(found, job, digest)
                 if piece is None:
-                    _log.warning("a ConfigMap is not the plan's that it should hold", job=job.name, index=index)
+                    _log.warning("a ConfigMap is not a shard of the expected plan", job=job.name, index=index)
                     return None
                 pieces.append(piece)
         except errors.NotFound:
@@ -171,7 +171,7 @@ class Plans:
 
 
 def read(pieces: Collection[bytes], digest: str) -> StoredPlan | None:
-    """Return the plan that the shards' contents hold together; None when it is not the one of that digest."""
+    """Return the plan of the shards' contents; None if it is invalid or has another digest."""
     try:
         kept, _ = posted.read(b"".join(pieces), gzipped=True)
     except ValueError:

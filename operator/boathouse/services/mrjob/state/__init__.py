@@ -1,1 +1,1 @@
-"""The state of an MRJob, as its status stores it."""
+"""State of an MRJob, which its status stores."""

@@ -1,4 +1,4 @@
-"""An MRJob's conditions (metav1.Condition) and its one-word reason."""
+"""Set an MRJob's conditions (metav1.Condition) and its reason."""
 
 import dataclasses
 
@@ -11,7 +11,7 @@ from boathouse_task import contract
 
 
 def table(state: JobState, now_s: float, generation: int | None = None) -> ConditionTable:
-    """Return the conditions of a job, to be changed; at its observed generation unless another is given."""
+    """Return a mutable table of a job's conditions; `generation` defaults to its observed generation."""
     generation = state.observed_generation if generation is None else generation
     return ConditionTable(state.conditions, generation, now_s, order=ConditionType)
 
@@ -35,7 +35,7 @@ def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState
 
 
 def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
-    """The job may not run; what has finished counts when it is resumed."""
+    """Return the state of a suspended job. Finished tasks count after a resume."""
     known = table(state, now_s)
     known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     ending = f"; {live} of its pods have not ended yet" if live else ""
@@ -72,9 +72,7 @@ def in_progress(
         reason = diagnosis[0]
         known.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
     elif not waiting:
-        known.set(
-            ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"every task that may run has a node{squeezed}"
-        )
+        known.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}")
     elif state.condition(ConditionType.SCHEDULED) is None:
         known.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
     if problem is not None and problem.problem is not None:

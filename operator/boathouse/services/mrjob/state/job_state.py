@@ -1,8 +1,8 @@
-"""What a job's status remembers, as values the planner can count with; to and from the wire.
+"""Model of a job's status for the planner, and its conversion from and to JSON.
 
-A state is all that survives when pods vanish: which tasks are done and whose attempt won, how many attempts each task
-used, and who was to blame. For a task that is not done, `user_failures + infrastructure_failures + killed` attempts are
-settled: they ended and were counted, once each, in order.
+The state has everything that must survive the deletion of pods: finished tasks and their winning attempts, the number
+of attempts of each task, and the causes of failures. For an unfinished task, `user_failures + infrastructure_failures
++ killed` attempts are settled: they ended, and each was counted once, in order.
 """
 
 import base64
@@ -27,12 +27,12 @@ TERMINAL = frozenset({"Succeeded", "Failed"})
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class StageState:
-    """The tasks of one stage by index. Mutable: the planner works on its own copy.
+    """Tasks of one stage by index. Mutable: the planner works on its own copy.
 
     Attributes:
-        winner: the attempt whose commit holds; 0 while the task is not done.
-        last: the highest attempt number ever seen.
-        killed: attempts that we ended ourselves: nobody's failures.
+        winner: the attempt whose commit won; 0 while the task is not done.
+        last: the highest attempt number observed.
+        killed: attempts that the operator ended, which are not failures.
     """
 
     winner: list[int]
@@ -43,7 +43,7 @@ class StageState:
 
     @classmethod
     def empty(cls, total: int) -> "StageState":
-        """A stage of which nothing has run."""
+        """Return a stage without attempts."""
         return cls(
             winner=[0] * total,
             last=[0] * total,
@@ -54,12 +54,12 @@ class StageState:
 
     @property
     def total(self) -> int:
-        """How many tasks there are."""
+        """Number of tasks."""
         return len(self.winner)
 
     @property
     def succeeded(self) -> int:
-        """How many tasks are done."""
+        """Number of finished tasks."""
         return self.total - self.winner.count(0)
 
     @property
@@ -69,19 +69,19 @@ class StageState:
 
     @property
     def failed_attempts(self) -> int:
-        """Attempts that failed, by whosever fault."""
+        """Number of failed attempts, with user and infrastructure errors."""
         return sum(self.user_failures) + sum(self.infrastructure_failures)
 
     def settled(self, index: int) -> int:
-        """How many attempts of the task have ended without success and are counted."""
+        """Return the number of attempts of the task that ended without success and are counted."""
         return self.failures(index) + self.killed[index]
 
     def failures(self, index: int) -> int:
-        """How many of them failed."""
+        """Return the number of failed attempts of the task."""
         return self.user_failures[index] + self.infrastructure_failures[index]
 
     def copy(self) -> "StageState":
-        """An independent copy."""
+        """Return an independent copy."""
         return StageState(
             winner=self.winner[:],
             last=self.last[:],
@@ -96,9 +96,9 @@ class JobState:
     """A job's status.
 
     Attributes:
-        step: the current step, from 0; it has the plan and the stages, the commit stage is the job's.
+        step: the current step, from 0; plan and stages belong to it, except the commit and cleanup stages.
         stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
-        past_failures: by the user's and the infrastructure's fault, in the steps before.
+        past_failures: user and infrastructure failures of previous steps.
     """
 
     phase: mrjob_status.Phase = "Pending"
@@ -124,12 +124,12 @@ class JobState:
 
     @property
     def finished(self) -> bool:
-        """Whether the job has ended, one way or the other."""
+        """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
 
     @property
     def failures(self) -> tuple[int, int]:
-        """Failed attempts of all steps so far: by the user's fault, by the infrastructure's."""
+        """Failed attempts of all steps so far: user errors, infrastructure errors."""
         user, infrastructure = self.past_failures
         for stage in self.stages.values():
             user += sum(stage.user_failures)
@@ -137,12 +137,12 @@ class JobState:
         return user, infrastructure
 
     def condition(self, condition_type: names.ConditionType) -> base.Condition | None:
-        """The condition of this type, if it was ever set."""
+        """Return the condition of this type, or None."""
         return next((each for each in self.conditions if each.type == condition_type), None)
 
 
 def to_status(state: JobState) -> dict[str, Any]:
-    """The status as JSON, every field present (a merge patch then also clears what is gone)."""
+    """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
     user, infrastructure = state.failures
     status = mrjob_status.MRJobStatus(
         observed_generation=state.observed_generation,
@@ -172,24 +172,24 @@ def to_status(state: JobState) -> dict[str, Any]:
 
 
 def _attempts(state: JobState) -> dict[str, dict[str, str | None] | None]:
-    """Every stage with every array: those of the step before would otherwise stay in the status."""
+    """Return all arrays of all stages, so that a merge patch clears those of the previous step."""
     arrays = {stage.value: _arrays(state.stages.get(stage)) for stage in TaskType}
     return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
 
 
 def without_free_parts(state: JobState) -> JobState:
-    """The state without what only informs people and comes from tasks: the rest of a status is ours alone."""
+    """Return the state without informational fields with tasks' data, which the API server may reject."""
     return dataclasses.replace(state, counters={}, last_failures=(), running=None)
 
 
 def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
-    """The state that a status holds; one without status is new. What cannot be read of it is derived again.
+    """Return the state in a status. Unreadable fields get their defaults and are derived again.
 
-    Another version may have written it: an unknown phase is one in progress, an unknown condition is kept.
+    Another version may have written the status: an unknown phase counts as in progress, an unknown condition is kept.
 
     Args:
-        status: The status as the API has it.
-        reduces: How many reduces the current step has.
+        status: The status as JSON; None for a new object.
+        reduces: Number of reduces of the current step.
     """
     read = tolerant.read(mrjob_status.MRJobStatus, status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
@@ -228,7 +228,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
 
 def progress(state: JobState) -> str | None:
-    """`maps 12/40, reduces 0/2`, of several steps `step 2/3, maps ...`; None before there is a plan."""
+    """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
     step = f"step {state.step + 1}/{state.steps}"
     if TaskType.MAP not in state.stages:
         return step if state.steps > 1 and state.step else None
@@ -286,7 +286,7 @@ def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: s
 
 
 def _pack(values: Sequence[int]) -> str | None:
-    """base64(zlib(little-endian unsigned shorts)); None when all are 0."""
+    """Return base64(zlib(little-endian unsigned shorts)); None if all numbers are 0."""
     if not any(values):
         return None
     raw = struct.pack(f"<{len(values)}H", *(min(value, 0xFFFF) for value in values))
@@ -294,9 +294,9 @@ def _pack(values: Sequence[int]) -> str | None:
 
 
 def _unpack(text: str | None, total: int) -> list[int]:
-    """The numbers of `_pack`, as many as there are tasks; zeros for what cannot be read.
+    """Return the numbers that `_pack` encoded, one per task; zeros for an invalid text.
 
-    However much the text would decompress to, no more than that is decompressed.
+    At most the bytes of these numbers are decompressed.
     """
     try:
         raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""

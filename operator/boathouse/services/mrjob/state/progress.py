@@ -1,4 +1,4 @@
-"""How far a job is: from the tasks that are done, and what those that run have reported. Hints, never proof. Pure."""
+"""Compute a job's progress from finished tasks and the reports of running tasks, which are hints. Pure."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _WORK: Final = (TaskType.MAP, TaskType.REDUCE)
 def with_progress(
     state: JobState, job: Job, pods: Sequence[AttemptPod], reports: Mapping[str, contract.TaskReport]
 ) -> JobState:
-    """The state with its percentage and the running tasks' sums."""
+    """Return the state with its percentage and the sums of the running tasks' reports."""
     running = {
         pod.name: (pod, reports[pod.name])
         for pod in pods
@@ -32,7 +32,7 @@ _Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
 
 
 def _percent(state: JobState, job: Job, running: _Running) -> int:
-    """Every task of a step weighs the same, and every step; 100 only when the output is complete."""
+    """Return the percentage: all tasks of a step and all steps have equal weight; 100 only for complete output."""
     if state.phase == "Succeeded":
         return ALL
     stages = [state.stages[each] for each in _WORK if each in state.stages]

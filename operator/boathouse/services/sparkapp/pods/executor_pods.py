@@ -50,7 +50,7 @@ class ExecutorPods:
 
     Args:
         on_change: Called with the UID of the driver whose executors changed.
-        later: Calls back after so many seconds: the loop's `call_later`.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
     """
 
     def __init__(self, on_change: Callable[[str], None], later: Later) -> None:
@@ -59,7 +59,7 @@ class ExecutorPods:
         self._due: set[_Owner] = set()
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
-        """Take in a change of the pods that hold resources."""
+        """Handle a watch event of a pod that uses resources."""
         match change:
             case store.Added(new=pod) | store.Modified(new=pod):
                 owner = _owner(pod)

@@ -71,7 +71,7 @@ class Reports:
 
     Args:
         on_change: Called with the application whose report changed.
-        monotonic: Seconds that only grow.
+        monotonic: Returns monotonic seconds.
         client: Reads from drivers; an async context manager.
     """
 
