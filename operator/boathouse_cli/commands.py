@@ -9,7 +9,20 @@ import typer
 from rich import console
 
 from boathouse.resources import names
-from boathouse_cli import convert, kinds, model, options, picture, printing_logs, queues, tables, watching
+from boathouse_cli import (
+    convert,
+    enable_spark,
+    kinds,
+    model,
+    options,
+    picture,
+    printing_logs,
+    queues,
+    submit,
+    tables,
+    ui,
+    watching,
+)
 from boathouse_cli import explain as explaining
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
@@ -17,7 +30,8 @@ from boathouse_cli.selecting import Selection
 
 app = typer.Typer(
     name="boathouse",
-    help="Look at what Boathouse runs and why it waits. Also a kubectl plugin: kubectl boathouse …",
+    help="Submit Spark applications; look at what Boathouse runs, and why it waits. Also a kubectl plugin: "
+    "kubectl boathouse …",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -160,7 +174,27 @@ def list_queues(
         _screen().print(tables.queues(found))
 
 
+@app.command("ui")
+def open_ui(
+    job: Annotated[str, typer.Argument(metavar="sparkapp/NAME", help="The application.")],
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    port: Annotated[int | None, typer.Option(help="Port of this machine; default: the UI's, if it is free.")] = None,
+) -> None:
+    """Forward a port of this machine to Spark's web UI of a running driver, and print the address."""
+    kind, name = kinds.job_target(job)
+    if kind is not kinds.SPARKAPP:
+        raise CommandError(f"{job} has no web UI, only a SparkApp has: use `boathouse watch {job}`", ExitCode.USAGE)
+    gateway = _gateway(kubeconfig, context, namespace)
+    given = {"--kubeconfig": kubeconfig, "--context": context}
+    words = [f"{option}={value}" for option, value in given.items() if value is not None]
+    ui.forward(gateway, name, port=port, kubectl=words)
+
+
+app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
 app.command("convert")(convert.convert)
+app.command("enable-spark")(enable_spark.enable_spark)
 
 
 def _add_simulator() -> None:

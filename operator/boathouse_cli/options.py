@@ -19,6 +19,7 @@ Namespace = Annotated[
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="Look in all namespaces.")]
 Context = Annotated[str | None, typer.Option("--context", help="Context of the kubeconfig.")]
 Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", help="Path of the kubeconfig; default: $KUBECONFIG.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print YAML, and change nothing.")]
 OperatorNamespace = Annotated[str, typer.Option("--operator-namespace", help="Where Boathouse is installed.")]
 
 
