@@ -10,6 +10,7 @@ from rich import console
 
 from boathouse.resources import names
 from boathouse_cli import (
+    completing,
     convert,
     enable_spark,
     kinds,
@@ -36,7 +37,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-JobArgument = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.")]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.", autocompletion=completing.jobs)
+]
 
 
 @app.callback()
@@ -54,7 +57,10 @@ def shared(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"{kinds.JOB_SYNTAX}, or pod/NAME.")],
+    target: Annotated[
+        str,
+        typer.Argument(metavar="KIND/NAME", help=f"{kinds.JOB_SYNTAX}, or pod/NAME.", autocompletion=completing.jobs),
+    ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -137,7 +143,12 @@ def logs(  # noqa: PLR0917  each is an option of the command
 
 @app.command("timeline")
 def show_timeline(
-    jobs: Annotated[list[str], typer.Argument(metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.", autocompletion=completing.jobs
+        ),
+    ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -176,7 +187,9 @@ def list_queues(
 
 @app.command("ui")
 def open_ui(
-    job: Annotated[str, typer.Argument(metavar="sparkapp/NAME", help="The application.")],
+    job: Annotated[
+        str, typer.Argument(metavar="sparkapp/NAME", help="The application.", autocompletion=completing.jobs)
+    ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
