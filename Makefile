@@ -89,8 +89,9 @@ build/reports:
 	@mkdir -p $@
 
 .PHONY: manifests
-manifests: setup ## Write the CRDs from the models, under crds/ and into the chart
+manifests: setup ## Write the CRDs from the models, under crds/ and into the chart, and the page of commands
 	$(BIN)/python -m boathouse.resources.generate
+	$(BIN)/python -m boathouse_cli.reference
 
 .PHONY: record-spark
 record-spark: setup ## Record what Spark creates of submissions that have changed (Java 17; downloads 450 MB)

@@ -9,7 +9,21 @@ import typer
 from rich import console
 
 from boathouse.resources import names
-from boathouse_cli import convert, kinds, model, options, picture, printing_logs, queues, tables, watching
+from boathouse_cli import (
+    completing,
+    convert,
+    enable_spark,
+    kinds,
+    model,
+    options,
+    picture,
+    printing_logs,
+    queues,
+    submit,
+    tables,
+    ui,
+    watching,
+)
 from boathouse_cli import explain as explaining
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
@@ -17,12 +31,15 @@ from boathouse_cli.selecting import Selection
 
 app = typer.Typer(
     name="boathouse",
-    help="Inspect Boathouse's jobs, pods and queues. Also a kubectl plugin: kubectl boathouse …",
+    help="Submit Spark applications, and inspect Boathouse's jobs, pods and queues. Also a kubectl plugin: "
+    "kubectl boathouse …",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-JobArgument = Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.")]
+JobArgument = Annotated[
+    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.", autocompletion=completing.jobs)
+]
 
 
 @app.callback()
@@ -40,7 +57,12 @@ def shared(
 
 @app.command()
 def explain(
-    target: Annotated[str, typer.Argument(metavar="KIND/NAME", help=f"Object: {kinds.JOB_SYNTAX}, or pod/NAME.")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND/NAME", help=f"Object: {kinds.JOB_SYNTAX}, or pod/NAME.", autocompletion=completing.jobs
+        ),
+    ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -127,7 +149,12 @@ def logs(  # noqa: PLR0917  each is an option of the command
 
 @app.command("timeline")
 def show_timeline(
-    jobs: Annotated[list[str], typer.Argument(metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.")],
+    jobs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.", autocompletion=completing.jobs
+        ),
+    ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -164,7 +191,29 @@ def list_queues(
         _screen().print(tables.queues(found))
 
 
+@app.command("ui")
+def open_ui(
+    job: Annotated[
+        str, typer.Argument(metavar="sparkapp/NAME", help="The application.", autocompletion=completing.jobs)
+    ],
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    port: Annotated[int | None, typer.Option(help="Port of this machine; default: the UI's, if it is free.")] = None,
+) -> None:
+    """Forward a port of this machine to Spark's web UI of a running driver, and print the address."""
+    kind, name = kinds.job_target(job)
+    if kind is not kinds.SPARKAPP:
+        raise CommandError(f"{job} has no web UI, only a SparkApp has: use `boathouse watch {job}`", ExitCode.USAGE)
+    gateway = _gateway(kubeconfig, context, namespace)
+    given = {"--kubeconfig": kubeconfig, "--context": context}
+    words = [f"{option}={value}" for option, value in given.items() if value is not None]
+    ui.forward(gateway, name, port=port, kubectl=words)
+
+
+app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
 app.command("convert")(convert.convert)
+app.command("enable-spark")(enable_spark.enable_spark)
 
 
 def _add_simulator() -> None:

@@ -2,10 +2,10 @@
 
 | code | meaning |
 |---|---|
-| 0 | success; for `watch`: the job succeeded |
-| 1 | `watch`: the job failed |
+| 0 | success; for `watch`, `submit --wait` and `submit --follow`: the job succeeded |
+| 1 | `watch`, `submit --wait`, `submit --follow`: the job failed |
 | 2 | invalid usage |
-| 3 | the object does not exist; for `convert`: something could not be converted |
+| 3 | the object does not exist; for `convert` and `submit`: something could not be converted |
 | 4 | the cluster is unreachable or refuses the request |
 """
 

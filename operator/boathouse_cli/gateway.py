@@ -110,6 +110,15 @@ class Gateway:
                 )
             )
 
+    def has_cluster_role(self, name: str) -> bool | None:
+        """Whether there is a ClusterRole of this name; None if the user may not know."""
+        try:
+            with _explained(f"clusterrole/{name}", None):
+                self._rights.read_cluster_role(name, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S)
+        except CommandError as error:
+            return False if error.code is ExitCode.NOT_FOUND else None
+        return True
+
     def pod(self, name: str) -> model.Raw:
         """Return the pod of this name."""
         with _explained(f"pod/{name}", self.namespace):

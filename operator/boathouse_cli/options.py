@@ -19,6 +19,7 @@ Namespace = Annotated[
 AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")]
 Context = Annotated[str | None, typer.Option("--context", help="Kubeconfig context.")]
 Kubeconfig = Annotated[str | None, typer.Option("--kubeconfig", help="Path of the kubeconfig. Default: $KUBECONFIG.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print YAML, and change nothing.")]
 OperatorNamespace = Annotated[str, typer.Option("--operator-namespace", help="Namespace where Boathouse is installed.")]
 
 

@@ -6,15 +6,13 @@ import time
 from typing import TYPE_CHECKING, Final
 
 import typer
+from rich import console as rich_console
 from rich import live as rich_live
 
-from boathouse_cli import explain, kinds, live
+from boathouse_cli import explain, kinds, live, model
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from rich import console
-
-    from boathouse_cli import model
     from boathouse_cli.gateway import Gateway
 
 POLL_S: Final = 1.0
@@ -23,7 +21,7 @@ LINE_EVERY_S: Final = 10.0
 
 
 def follow(
-    gateway: Gateway, kind: kinds.Kind, name: str, screen: console.Console, *, timeout_s: float | None = None
+    gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> model.Job:
     """Wait until a job ends.
 
@@ -48,7 +46,7 @@ def follow(
             time.sleep(POLL_S)
 
 
-def _say(job: model.Job, said: tuple[str, float], screen: console.Console) -> tuple[str, float]:
+def _say(job: model.Job, said: tuple[str, float], screen: rich_console.Console) -> tuple[str, float]:
     phase, at_s = said
     now_s = time.monotonic()
     if job.phase == phase and now_s - at_s < LINE_EVERY_S:
@@ -57,15 +55,48 @@ def _say(job: model.Job, said: tuple[str, float], screen: console.Console) -> tu
     return job.phase, now_s
 
 
+def follow_driver(gateway: Gateway, name: str) -> None:
+    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; what it waits for on stderr.
+
+    Raises:
+        typer.Exit: It failed.
+    """
+    screen = rich_console.Console(stderr=True)
+    told: tuple[str, float] = ("", 0.0)
+    printed: set[str] = set()
+    while True:
+        job = kinds.job(gateway, kinds.SPARKAPP, name)
+        pods = kinds.pods(gateway, kinds.SPARKAPP, job)
+        for pod in sorted(pods, key=lambda pod: pod.attempt):
+            if pod.task == model.DRIVER and pod.started_s is not None and pod.name not in printed:
+                printed.add(pod.name)
+                for line in gateway.log(pod.name, pod.container, tail=None, follow=True):
+                    print(line, flush=True)
+        if job.finished:
+            _conclude(job, screen)
+            return
+        if not printed:
+            told = _say(job, told, screen)
+        time.sleep(POLL_S)
+
+
 def until_end(
-    gateway: Gateway, kind: kinds.Kind, name: str, screen: console.Console, *, timeout_s: float | None = None
+    gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> None:
     """Follow a job until it ends, and say how.
 
     Raises:
         typer.Exit: It failed.
     """
-    ended = follow(gateway, kind, name, screen, timeout_s=timeout_s)
+    _conclude(follow(gateway, kind, name, screen, timeout_s=timeout_s), screen)
+
+
+def _conclude(ended: model.Job, screen: rich_console.Console) -> None:
+    """Say how a job ended.
+
+    Raises:
+        typer.Exit: It failed.
+    """
     answer = explain.explain_job(ended, [], None, now_s=time.time())
     screen.print(answer.headline, highlight=False, markup=False, soft_wrap=True)
     if ended.phase != "Succeeded":

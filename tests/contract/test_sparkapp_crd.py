@@ -9,13 +9,18 @@ import pytest
 
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
+from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.definition import SPARKAPP
 from tests.contract.test_crd import CRDS
 from tests.spark import configurations
+from tests.unit.resources.test_sparkapp import KEYS, of_key
 from tests.unit.resources.test_sparkapp_fields import ROWS
 
 SPARKAPPS = catalogue.Resource(group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=dict)
 GOOD = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
+KUBERNETES_KEYS = sorted({of_key(key) for key in KEYS})
+CLOSED_KEYS = [key for key in KUBERNETES_KEYS if is_closed(key)]
+OPEN_KEYS = [key for key in KUBERNETES_KEYS if not is_closed(key)]
 LARGE = (
     ({"arguments": ["x" * 4097]}, "Too long"),
     ({"arguments": ["x" * 4096] * 17}, "arguments may have 65536 bytes in all"),
@@ -56,6 +61,16 @@ async def test_what_is_too_large_is_refused(sparkapps, wrong, answer):
     assert answer in await refused(sparkapps, wrong)
 
 
+@pytest.mark.parametrize("key", CLOSED_KEYS)
+async def test_each_key_that_boathouse_sets_is_refused(sparkapps, key):
+    assert f"sparkConf: {key} is set by Boathouse" in await refused(sparkapps, {"sparkConf": {key: "x"}})
+
+
+async def test_every_other_key_is_accepted(sparkapps):
+    body = application(sparkConf=dict.fromkeys(OPEN_KEYS, "x"))
+    await sparkapps.create(SPARKAPPS, body, "default", dry_run=True)
+
+
 async def refused(sparkapps, wrong):
     with pytest.raises(errors.Invalid) as error:
         await sparkapps.create(SPARKAPPS, application(**wrong), "default", dry_run=True)
@@ -82,6 +97,6 @@ async def test_most_fields_are_immutable_unless_the_application_is_suspended(spa
 
 async def test_defaults_are_filled_in(sparkapps):
     made = await sparkapps.create(SPARKAPPS, application(driver={}), "default", dry_run=True)
-    assert made["spec"]["driver"] == {"serviceAccountName": "boathouse-spark"}
+    assert made["spec"]["driver"] == {}  # the account is the operator's to say
     assert made["spec"]["restartPolicy"]["type"] == "Never"
     assert made["spec"]["timeouts"]["driverLostSeconds"] == 300

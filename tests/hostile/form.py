@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.hostile.siege import Siege
 
 Json = dict[str, Any]
+LONG = [pytest.mark.long, pytest.mark.timeout(900)]
 
 
 def nothing() -> tuple[Json, ...]:
@@ -58,7 +59,7 @@ class Attack:
 
     def case(self) -> Any:
         """The attack as a parameter of a test."""
-        return pytest.param(self, id=self.name.replace(" ", "-"), marks=[pytest.mark.long] if self.long else [])
+        return pytest.param(self, id=self.name.replace(" ", "-"), marks=LONG if self.long else [])
 
 
 def named(attacks: Iterable[Attack], name: str) -> Attack:

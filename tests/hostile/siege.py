@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 import pytest
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from boathouse.cluster import client, wire
     from boathouse_e2e import lab
+    from tests.hostile import rest
     from tests.hostile.form import Attack
 
 MEMORY_LIMIT_BYTES = 512 * 1024**2
 """The chart's resources.limits.memory."""
 _PATIENCE_S = 60
+T = TypeVar("T")
 _JOBS = itertools.count(1)
 _FINAL = ("Succeeded", "Failed")
 SMALL = kubelets.Shape(maps=1, reduces=0, cpu="100m")
@@ -43,6 +45,8 @@ class Siege:
         operator: The operator's process, which leads.
         audit: What the API server recorded since the attack began.
         drivers: The attacker's Spark drivers.
+        servers: Servers in the place of drivers' REST interfaces, by the application's name.
+        aside: A server that the operator must not reach.
     """
 
     def __init__(
@@ -59,6 +63,8 @@ class Siege:
         self.audit: list[dict[str, Any]] = []
         self._epoch = 0
         self.drivers: list[hostile.Driver] = []
+        self.servers: dict[str, rest.Server] = {}
+        self.aside: rest.Server | None = None
         self._clients = contextlib.AsyncExitStack()
 
     async def begin(self) -> None:
@@ -134,18 +140,30 @@ class Siege:
             await asyncio.sleep(0)
 
     async def begin_driver(self, name: str) -> hostile.Driver:
-        """Submit a SparkApp of the attacker's and wait for the pod of its driver, which then does as the test says."""
-        made = await self.attacker.create(hostile.application(name))
-        uid = made["metadata"]["uid"]
-        labels = f"{names.LABEL_JOB_UID}={uid},{LABEL_TASK_TYPE}={TASK_TYPE_DRIVER}"
-        await self.until(lambda: self.pods(labels=labels), "the operator has created the driver")
-        (pod,) = await self.pods(labels=labels)
-        driver = hostile.driver(self.lab, pod.metadata.name, pod.metadata.uid)
-        self.drivers.append(await self._clients.enter_async_context(driver))
+        """Submit a SparkApp of the attacker's; returns its driver, which then does as the test says."""
+        pod = await self.driver_pod(hostile.application(name))
+        self.drivers.append(await self.enter(hostile.driver(self.lab, pod.metadata.name, pod.metadata.uid)))
         return self.drivers[-1]
 
+    async def driver_pod(self, application: dict[str, Any]) -> wire.PodView:
+        """Submit a SparkApp of the attacker's and wait until the pod of its driver runs."""
+        made = await self.attacker.create(application)
+        uid = made["metadata"]["uid"]
+        labels = f"{names.LABEL_JOB_UID}={uid},{LABEL_TASK_TYPE}={TASK_TYPE_DRIVER}"
+
+        async def runs() -> bool:
+            return any(pod.status.phase == "Running" for pod in await self.pods(labels=labels))
+
+        await self.until(runs, "the driver runs")
+        (pod,) = await self.pods(labels=labels)
+        return pod
+
+    async def enter(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:
+        """Enter a context that is left after the attack."""
+        return await self._clients.enter_async_context(context)
+
     async def close(self) -> None:
-        """Close the clients of pods."""
+        """Leave the contexts that were entered."""
         await self._clients.aclose()
 
     async def submit(self, manifest: dict[str, Any], shape: kubelets.Shape) -> str:

@@ -39,11 +39,12 @@ def account(name="boathouse-spark"):
 
 
 def executor(driver, number, **metadata):
-    """Return a pod as a driver creates it."""
+    """Return a pod as a driver creates it, with labels of the template and of Spark."""
     known = driver["metadata"]
+    kept = {key: known["labels"][key] for key in (names.APP_NAME, names.APP_INSTANCE, "spark-app-selector")}
     owner = {"apiVersion": "v1", "kind": "Pod", "name": known["name"], "uid": known["uid"], "controller": True}
     name = known["name"].removesuffix("-driver") + f"-exec-{number}"
-    labels = {"spark-role": "executor", "spark-app-selector": known["labels"]["spark-app-selector"]}
+    labels = {**kept, "spark-role": "executor", "spark-exec-id": str(number)}
     pod = fake_api.pod(name, namespace=known["namespace"], cpu="100m", labels=labels, owner=owner)
     pod["metadata"] |= metadata
     return pod

@@ -112,8 +112,9 @@ class SchedulerGauges(Part):
         return [one for entry in self._jobs.entries() for one in self._queue.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
-        expected = sum(task.expected for one in self._waiting() for task in one.pool.pending())
-        return {("expected_task",): float(expected)}
+        gangs = (entry.gang for entry in self._jobs.entries() if entry.gang is not None)
+        expected = (self._pods.get(task) for gang in gangs for task in gang.expected)
+        return {("expected_task",): float(sum(row is not None and row.reserved is not None for row in expected))}
 
     # Queues
 

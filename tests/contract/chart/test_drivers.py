@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.chart import drivers
-from tests.contract.chart.builders import grant, object_, pod
+from tests.contract.chart.builders import fenced, grant, object_, pod
 
 pytestmark = pytest.mark.apiserver
 
@@ -70,6 +70,22 @@ def test_a_driver_deletes_its_executors_one_by_one_and_all_at_once(driver):
 
 def test_a_driver_labels_its_executors_for_decommissioning(driver):
     assert driver.api.patches(executor_of(driver), {"metadata": {"labels": {"decommission": "true"}}}) == "admitted"
+
+
+def test_a_driver_labels_an_executor_that_the_scheduler_has_bound(installed, operator, driver):
+    """The Binding's label and annotation are on the pod, and stay as they are."""
+    manifest = driver.executor(number=8)
+    name = manifest["metadata"]["name"]
+    assert driver.api.kubectl("create", "-f", "-", body=[manifest]).returncode == 0
+    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    binding = object_("Binding", name, "demo", metadata=fenced(), target=target)
+    path = f"/api/v1/namespaces/demo/pods/{name}/binding"
+    bound = operator.kubectl("create", "--raw", path, "-f", "-", body=[binding])
+    assert bound.returncode == 0, bound.stderr
+    assert driver.api.patches(f"pod/{name}", {"metadata": {"labels": {"decommission": "true"}}}) == "admitted"
+    for ours in ({"labels": {"boathouse.dev/fenced": None}}, {"annotations": {"boathouse.dev/epoch": "8"}}):
+        assert OURS in driver.api.patches(f"pod/{name}", {"metadata": ours})
 
 
 # What belongs to others

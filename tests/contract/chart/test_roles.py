@@ -3,6 +3,9 @@
 from typing import Any
 
 import pytest
+import yaml
+
+from boathouse_cli.enable_spark import enable_spark
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CLUSTER_WIDE = {
@@ -130,6 +133,19 @@ def test_drivers_have_an_account_in_the_namespaces_of_the_value(chart, account):
         bound = manifests.find("RoleBinding", account, namespace)
         assert bound["roleRef"]["name"] == "boathouse-spark-driver"
         assert bound["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": namespace}]
+
+
+def test_the_command_line_enables_a_namespace_as_the_chart_does(chart, capsys):
+    enable_spark(namespace="a", name="boathouse-spark", dry_run=True)
+    printed = {manifest["kind"]: manifest for manifest in yaml.safe_load_all(capsys.readouterr().out)}
+    manifests = chart.render(spark={"namespaces": ["a"]})
+    for kind, fields in {
+        "ServiceAccount": ["automountServiceAccountToken"],
+        "RoleBinding": ["roleRef", "subjects"],
+    }.items():
+        ours = manifests.find(kind, "boathouse-spark", "a")
+        assert printed[kind]["metadata"]["name"] == ours["metadata"]["name"]
+        assert [printed[kind][field] for field in fields] == [ours[field] for field in fields]
 
 
 def test_who_administers_a_namespace_may_let_boathouse_run_pods_as_its_service_accounts(defaults):

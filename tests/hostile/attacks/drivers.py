@@ -1,5 +1,6 @@
 """A Spark driver of the attacker's: the program in it has a token, and does with it what it can."""
 
+import json
 import uuid
 
 import pytest
@@ -7,10 +8,14 @@ import pytest
 from boathouse.cluster import catalogue, errors
 from boathouse_e2e import hostile
 from boathouse_e2e.hostile import pod
+from tests.hostile import rest
 from tests.hostile.attacks.pressure import goes_on
 from tests.hostile.form import Attack
 
 EXECUTORS = 20
+MOST_SENT_BYTES = 16 * 2**20
+"""What sockets hold of an answer that nobody reads on; the operator reads 256 KiB of it."""
+MOST_STATUS_BYTES = 8 * 2**10
 NOT_OWN = "its own pod as their only owner"
 FORBIDDEN = (
     ({"metadata": {"ownerReferences": []}}, NOT_OWN),
@@ -102,6 +107,34 @@ async def outlives_nobody(siege):
     await siege.until(gone, "the driver and its executors are gone")
 
 
+SERVED = ("endless", "huge", "headers", "silent", "nested", "wrong")
+
+
+async def answers_the_operator(siege):
+    """Drivers at whose ports somebody answers who is no Spark; one redirects to a server that must stay alone."""
+    siege.aside = await siege.enter(rest.serve(rest.silent))
+    behaviours = {name: getattr(rest, name) for name in SERVED} | {"elsewhere": rest.elsewhere(siege.aside)}
+    for name, behaviour in behaviours.items():
+        server = siege.servers[name] = await siege.enter(rest.serve(behaviour))
+        pod = await siege.driver_pod(hostile.application(name, sparkConf={"spark.ui.port": str(server.port)}))
+        here = rest.address()
+        status = {"podIP": here, "podIPs": [{"ip": here}]}
+        await siege.admin.patch_status(catalogue.PODS, pod.metadata.name, status, hostile.ATTACKER)
+    await siege.until(
+        lambda: all(server.requests for server in siege.servers.values()), "the operator has read from all drivers"
+    )
+
+
+async def is_read_within_bounds(siege):
+    await goes_on(siege)
+    assert siege.aside.requests == 0, "the operator followed a redirect"
+    for name, server in siege.servers.items():
+        assert server.sent_bytes / server.requests < MOST_SENT_BYTES, name
+        application = await siege.admin.get(hostile.SPARKAPPS, name, hostile.ATTACKER)
+        assert application["status"]["phase"] == "Running", name
+        assert len(json.dumps(application["status"])) < MOST_STATUS_BYTES, name
+
+
 ATTACKS = (
     Attack(name="a driver that creates what it may not", act=creates_what_it_may_not, holds=has_created_nothing),
     Attack(name="a driver that takes pods of others", act=takes_what_others_have, holds=has_taken_nothing),
@@ -131,6 +164,13 @@ ATTACKS = (
         holds=goes_on,
         most_writes=200,
         most_events=200,
+    ),
+    Attack(
+        name="drivers whose REST interface answers endlessly, elsewhere, wrongly or not at all",
+        act=answers_the_operator,
+        holds=is_read_within_bounds,
+        most_writes=300,
+        most_events=300,
     ),
     Attack(name="a driver whose application is deleted", act=has_executors, holds=outlives_nobody, long=True),
 )

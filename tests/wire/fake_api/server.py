@@ -56,6 +56,7 @@ class FakeApi:
         chaos: Asked for each call whether it goes wrong; for random runs.
         refuse: Admission: called with the call and the object it would create; raises `Refused`.
         tokens: What TokenReview knows: token to (user, audiences).
+        logs: What pods wrote, by key.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -65,6 +66,7 @@ class FakeApi:
         self.chaos: Callable[[Call], faults.Fault | None] = lambda _: None
         self.refuse: Callable[[Call, Manifest], None] = lambda *_: None
         self.tokens: dict[str, tuple[Manifest, list[str]]] = {}
+        self.logs: dict[str, str] = {}
         self.latency_s = latency_s
         self.url = ""
         self._faults = faults.Faults()
@@ -209,6 +211,8 @@ class FakeApi:
         try:
             if call.name.startswith("watch "):
                 return await self.watches.serve(request, self._watcher(call), call.query)
+            if call.name == "get pods/log":
+                return web.Response(text=self.logs.get(call.key, ""))
             status, body = self._do(call)
         except world.Refused as no:
             return _failure(no.status, no.reason, str(no))

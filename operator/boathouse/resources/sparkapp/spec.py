@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import DnsLabel, rule
+from boathouse.resources.base import DnsLabel, rule, rules
 from boathouse.resources.immutability import with_immutability
 from boathouse.resources.pods.environment import Environment
 from boathouse.resources.pods.storage import Storage
@@ -30,6 +30,10 @@ RESERVED_VARIABLES = (
     "SPARK_(APPLICATION_ID|CONF_DIR|DRIVER_.*|EXECUTOR_.*|JAVA_OPT_.*|LOCAL_DIRS|RESOURCE_PROFILE_ID|USER)"
     "|_SPARK_AUTH_SECRET"
 )
+
+
+_BLANK = r"[\\x00-\\x20\\x7f]"
+"""What no property may have in which Boathouse puts the text of a field."""
 
 
 def _environment_rule(path: str, *parents: str) -> dict[str, str]:
@@ -58,6 +62,11 @@ _rules = (
         "!has(self.serviceAccountName) || !self.serviceAccountName.matches('^boathouse-spark(-.*)?$')",
         "spec.serviceAccountName is the executors', who may not have a driver's rights: name another account, or set "
         "spec.driver.serviceAccountName",
+    ),
+    rule(
+        "!has(self.storage) || !has(self.storage.s3) || !(self.storage.s3.region + "
+        f"(has(self.storage.s3.endpointURL) ? self.storage.s3.endpointURL : '')).matches('{_BLANK}')",
+        "spec.storage.s3: endpointURL and region have no spaces and no control characters: remove them",
     ),
     _environment_rule("env"),
     _environment_rule("driver.env", "driver"),
@@ -88,6 +97,9 @@ class SparkAppSpec(Life, TemplateFields, Program):
         default=None,
         min_length=1,
         max_length=512,
+        json_schema_extra=rules(
+            rule(f"!self.matches('{_BLANK}')", "an image has no spaces and no control characters: remove them")
+        ),
         description="An image with Spark's own contract (entrypoint with driver and executor). Absent: the chart's.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"

@@ -1,0 +1,76 @@
+"""`python -m boathouse_cli.reference`: write docs/reference/commands.md from the commands themselves."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer.main
+
+from boathouse_cli import commands, errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+_HEAD: Final = """\
+# The commands
+
+`boathouse COMMAND` and `kubectl boathouse COMMAND` are the same program. Written by `make manifests` from the commands; `boathouse COMMAND --help` prints the same.
+
+These options may stand before or after a command that reads the cluster: `--namespace`, `-n`; `--context`; `--kubeconfig`. They mean what they mean to kubectl. `boathouse --install-completion` installs completion for the shell.
+
+## Exit codes
+
+"""  # noqa: E501 - paragraphs of Markdown
+_SHARED: Final = frozenset({"namespace", "context", "kubeconfig", "help"})
+
+
+def page() -> str:
+    """Return the text of the page."""
+    codes = [line for line in (errors.__doc__ or "").splitlines() if line.startswith("|")]
+    group = typer.main.get_command(commands.app)
+    assert isinstance(group, typer.core.TyperGroup)
+    sections = [_section(name, command) for name, command in sorted(group.commands.items())]
+    return _HEAD + "\n".join(codes) + "\n\n" + "\n".join(sections)
+
+
+def _section(name: str, command: Any) -> str:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    usage = " ".join([f"boathouse {name} [OPTIONS]", *(_metavar(each) for each in arguments if not _is_hidden(each))])
+    text = re.sub(r"(?<!\n)\n(?!\n)", " ", (command.help or "").strip())
+    rows = list(_rows(command))
+    table = ["| option | meaning |", "|---|---|", *rows, ""] if rows else []
+    return "\n".join([f"## {name}", "", f"`{usage}`", "", text, "", *table])
+
+
+def _rows(command: Any) -> Iterator[str]:
+    for each in command.params:
+        if each.name in _SHARED or _is_hidden(each):
+            continue
+        help_text = str(getattr(each, "help", None) or "").replace("|", "\\|")
+        if each.param_type_name == "argument":
+            yield f"| `{_metavar(each)}` | {help_text} |"
+        else:
+            yield f"| {', '.join(f'`{name}`' for name in reversed(each.opts))}{_default(each)} | {help_text} |"
+
+
+def _metavar(parameter: Any) -> str:
+    return parameter.metavar or str(parameter.name).upper()
+
+
+def _is_hidden(parameter: Any) -> bool:
+    return bool(getattr(parameter, "hidden", False))
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    return f" ({value})" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE}", file=sys.stderr)

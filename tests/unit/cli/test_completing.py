@@ -1,0 +1,39 @@
+import types
+
+import pytest
+
+from boathouse_cli import completing
+from boathouse_cli.errors import CommandError
+from tests.unit.cli import build
+
+
+class Gateway:
+    def jobs(self, plural, *, all_namespaces):
+        assert (plural, all_namespaces) == ("sparkapps", False)
+        return [build.app("pi"), build.app("pagerank"), build.app("kmeans")]
+
+
+def complete(monkeypatch, incomplete, connect=lambda **_: Gateway()):
+    monkeypatch.setattr(completing.Gateway, "connect", connect)
+    return list(completing.jobs(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "expected"),
+    [
+        ("", ["mrjob/", "sparkapp/"]),
+        ("sp", ["sparkapp/"]),
+        ("sparkapp/p", ["sparkapp/pi", "sparkapp/pagerank"]),
+        ("sapp/k", ["sapp/kmeans"]),
+        ("node/", []),
+    ],
+)
+def test_kinds_and_names_are_completed(monkeypatch, incomplete, expected):
+    assert complete(monkeypatch, incomplete) == expected
+
+
+def test_a_cluster_that_does_not_answer_completes_nothing(monkeypatch):
+    def fail(**_):
+        raise CommandError("no")
+
+    assert complete(monkeypatch, "sparkapp/", fail) == []
