@@ -106,7 +106,7 @@ def test_a_corrupt_file_fails_the_job_and_is_named(place):
     job = place.finish(place.start("corrupt"))
     failed = job.condition(names.ConditionType.FAILED)
     assert (failed.status, failed.reason) == ("True", "CorruptInput")
-    assert "a.gz ends in the middle of its gzip data" in failed.message
+    assert "a.gz is truncated within its gzip data" in failed.message
 
 
 def test_a_small_job_runs_in_one_pod_after_its_setup(place):

@@ -1,1 +1,1 @@
-"""The runtime of the task pods: reads splits, runs the user's commands, sorts, shuffles and commits."""
+"""Runtime of the task pods: reads splits, runs the user's commands, sorts, shuffles and commits."""

@@ -1,6 +1,6 @@
-"""The console script `boathouse-task`: a pod's task, or a job on this machine.
+"""`boathouse-task`: run the task of a pod, or a whole job on this machine.
 
-Without arguments it runs the task that BOATHOUSE_TASK describes; `boathouse-task local` runs a whole job here.
+Without arguments it runs the task in the variable BOATHOUSE_TASK. `boathouse-task local` runs a whole job.
 """
 
 import argparse
@@ -25,32 +25,30 @@ from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes
 
 _GRACE_S = 3.0
-_OVER = b"\0"  # no signal has this number
+_OVER = b"\0"  # not the number of a signal
 _SIZE = re.compile(r"(\d+)(Ki|Mi|Gi)?")
 _UNITS = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The console script."""
+    """Run the console script."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "local":
         return _local(options)
     order = os.environ.get(contract.TASK_ENV)
     if order is None:
-        parser.error(
-            f"{contract.TASK_ENV} is not set (task pods have it); to run a job here: boathouse-task local --help"
-        )
+        parser.error(f"{contract.TASK_ENV} is not set; to run a job on this machine, see boathouse-task local --help")
     return run_pod(order, environment.from_variables(os.environ))
 
 
 def run_pod(order: str, surroundings: Environment) -> int:
-    """Runs a pod's task: in a thread, so that SIGTERM is answered at once, whatever the task waits for."""
+    """Run a pod's task in a thread, so that SIGTERM is handled at once in every state of the task."""
     keep_small()
     processes = Processes()
     results: list[TaskResult] = []
-    # Both ends of the wait are bytes in a pipe: an exception that a handler raises comes only when the main thread is
-    # next awake, and a signal that finds it on its way to a lock, or finds another thread, does not wake it.
+    # The end of the task and a signal both write a byte to a pipe. An exception of a signal handler would be raised
+    # only when the main thread runs next, and a signal does not always wake it from a lock.
     wait, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGTERM, lambda _number, _frame: None)
@@ -70,14 +68,12 @@ def run_pod(order: str, surroundings: Environment) -> int:
     else:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         processes.stop_all(_GRACE_S)
-        ended = TaskError(
-            Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task had ended", user_error=False
-        )
+        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended", user_error=False)
         results[:] = [runner.failure(ended)]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
         sys.stderr.flush()
-        os._exit(status)  # the thread may sit in a request for minutes
+        os._exit(status)  # the thread may be in a request for minutes
     return status
 
 
@@ -85,7 +81,7 @@ def _run(order: str, surroundings: Environment, processes: Processes) -> TaskRes
     try:
         spec = msgspec.json.decode(order, type=TaskSpec)
     except msgspec.DecodeError as error:
-        message = f"{contract.TASK_ENV} cannot be read: {error}; are operator and task image of one version?"
+        message = f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version"
         return runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
     name = contract.attempt_name(spec.task_type, spec.index, spec.attempt)
     _say(f"{name} of {spec.namespace}/{spec.job_name} begins")
@@ -97,7 +93,7 @@ _M_MMAP_THRESHOLD = -3
 
 
 def keep_small() -> None:
-    """Has glibc give memory back: one heap, large blocks in mappings of their own (measured: 40 MiB, not 50)."""
+    """Make glibc return memory: use one heap, and separate mappings for large blocks (40 MiB instead of 50)."""
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_ARENA_MAX, 1)
@@ -124,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
     job = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser(
         "local",
-        help="run a whole MapReduce job on this machine, by the code that runs in the task pods",
+        help="run a whole MapReduce job on this machine, with the code of the task pods",
         description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that"
         " runs in the task pods.",
         epilog="Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
@@ -134,34 +130,38 @@ def _parser() -> argparse.ArgumentParser:
         "--input",
         action="append",
         required=True,
-        help="a path or URL (s3://, file:///): a file, folder or glob; may be repeated",
+        help="file, folder or glob, as a path or URL (s3://, file:///); may be repeated",
     )
-    job.add_argument("--output", required=True, help="a path or URL that does not exist")
-    job.add_argument("--mapper", required=True, help="reads lines, writes KEY<TAB>VALUE lines")
-    job.add_argument("--combiner", help="reads and writes sorted KEY<TAB>VALUE lines inside the map task")
+    job.add_argument("--output", required=True, help="folder that does not exist yet, as a path or URL")
+    job.add_argument("--mapper", required=True, help="command that reads lines and writes KEY<TAB>VALUE lines")
+    job.add_argument("--combiner", help="command that reads and writes sorted KEY<TAB>VALUE lines inside the map task")
     job.add_argument(
-        "--reducer", help="reads sorted KEY<TAB>VALUE lines; without it, the mapper's output is the result"
+        "--reducer",
+        help="command that reads sorted KEY<TAB>VALUE lines (default: none, the mapper's output is the result)",
     )
     job.add_argument("--reduces", type=int, default=1, help="number of reduce tasks (default: 1)")
     job.add_argument(
-        "--file", action="append", default=[], help="put into the commands' working folder, executable; may be repeated"
+        "--file",
+        action="append",
+        default=[],
+        help="executable file to copy to the commands' working folder; may be repeated",
     )
     job.add_argument(
         "--partitioner", default="HashPartitioner", help="HashPartitioner (default) or KeyFieldBasedPartitioner"
     )
-    job.add_argument("--partitioner-options", default="", help="for KeyFieldBasedPartitioner, as -k1,2")
+    job.add_argument("--partitioner-options", default="", help="options of KeyFieldBasedPartitioner, such as -k1,2")
     job.add_argument(
-        "--key-field-separator", default="\t", help="what separates the fields that the options name (default: TAB)"
+        "--key-field-separator", default="\t", help="separator of the key fields in the options (default: TAB)"
     )
-    job.add_argument("--key-fields", type=int, default=1, help="how many TAB-separated fields are the key (default: 1)")
-    job.add_argument("--split-size", type=_size, default="64Mi", help="largest split (default: 64Mi)")
+    job.add_argument("--key-fields", type=int, default=1, help="number of TAB-separated fields of the key (default: 1)")
+    job.add_argument("--split-size", type=_size, default="64Mi", help="maximum split size (default: 64Mi)")
     job.add_argument(
         "--memory",
         type=_size,
         default="512Mi",
-        help="memory limit of a task; sorting takes about half (default: 512Mi)",
+        help="memory limit of a task; sorting uses about half (default: 512Mi)",
     )
-    job.add_argument("--endpoint-url", help="S3 endpoint; keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    job.add_argument("--endpoint-url", help="S3 endpoint; the keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
     job.add_argument("--region", default="us-east-1", help="S3 region (default: us-east-1)")
     return parser
 
@@ -169,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     if found is None or not int(found[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size as 64Mi")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -204,7 +204,7 @@ def _local(options: argparse.Namespace) -> int:
 
 
 def _url(text: str) -> str:
-    """A path as a URL."""
+    """Return a path as a URL."""
     return text if "://" in text else f"file://{Path(text).absolute()}"
 
 

@@ -1,7 +1,7 @@
-"""The cleanup task: removes what a job that failed, or is being deleted, left in its output folder.
+"""Cleanup task: remove the files that a failed or deleted job left in its output folder.
 
-The work folder goes first and the ownership mark last: while the mark is there, another job asks the leader whether
-this one has ended. Every step may be repeated.
+The work folder is removed first and the ownership mark last: while the mark exists, another job asks the leader whether
+this job has ended. All steps are idempotent.
 """
 
 from boathouse_task import contract, ownership
@@ -10,7 +10,7 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Removes the work folder and the job's ownership marks.
+    """Remove the work folder and the job's ownership marks.
 
     Raises:
         TaskError: the storage's reasons.

@@ -1,4 +1,4 @@
-"""The user's commands: found, started in the task's folder, fed, watched, and their end explained."""
+"""Run the user's commands: find them, start them in the task's folder, write their input, and explain their failure."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from boathouse_task.processes import Feeder, Processes, chunks_of
 from boathouse_task.stderr import StderrPump
 
 _COMMAND_NOT_FOUND = 127
-"""What shells and env exit with when they do not find a command."""
+"""Exit status of shells and env if they do not find a command."""
 _COMMAND_NOT_EXECUTABLE = 126
 
 
@@ -23,8 +23,8 @@ class CommandRunner:
     """Runs commands of the job in its folder.
 
     Args:
-        folder: their working folder, searched for commands before PATH, as Hadoop does.
-        variables: their environment.
+        folder: working folder, searched for commands before PATH, as in Hadoop.
+        variables: environment of the commands.
     """
 
     def __init__(self, processes: Processes, counters: CounterSet, folder: Path, variables: Mapping[str, str]) -> None:
@@ -39,16 +39,16 @@ class CommandRunner:
 
     @property
     def running(self) -> bool:
-        """Whether a command runs whose progress `moved` shows: the bytes that commands took and gave, and reports."""
+        """Whether a command runs. `moved` counts its progress: bytes that commands read and wrote, and reports."""
         return bool(self._fed)
 
     @property
     def tail(self) -> str:
-        """What the last command wrote to its standard error in the end."""
+        """End of the last command's standard error."""
         return self._pump.tail if self._pump is not None else ""
 
     def give_up(self, why: str) -> None:
-        """Ends the commands that are fed; their failure says why."""
+        """Stop the running commands, which then fail with this message."""
         self._given_up = why
         for process in list(self._fed):
             with contextlib.suppress(ProcessLookupError):
@@ -62,7 +62,7 @@ class CommandRunner:
         self._counters.add_users(group, name, amount)
 
     def find(self, argv: Sequence[str]) -> str:
-        """The path of the program that `argv` names.
+        """Return the path of the program of `argv`.
 
         Raises:
             CommandFailed: CommandNotFound.
@@ -77,11 +77,11 @@ class CommandRunner:
         return found
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
-        """Starts the command at once and returns its output, chunk by chunk; at its end the exit status is checked.
+        """Start the command at once and return its output in chunks; its exit status is checked at the end.
 
         Args:
-            argv: the command.
-            source: chunks for its input, or a descriptor to read from.
+            argv: the command and its arguments.
+            source: its input as chunks, or a descriptor to read from.
 
         Raises:
             CommandFailed: CommandNotFound, UserCommandFailed, OutOfMemory.
@@ -109,7 +109,8 @@ class CommandRunner:
             raise
         except OSError as error:
             message = (
-                f"{argv[0]} cannot be run: {error.strerror}; does its first line name an interpreter (#!) of the image?"
+                f"{argv[0]} cannot be run: {error.strerror}; "
+                "check that its first line (#!) names an interpreter of the image"
             )
             raise CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True) from None
 
@@ -145,16 +146,16 @@ class CommandRunner:
 
 
 def not_found(name: str) -> CommandFailed:
-    """The failure of a command that is nowhere."""
+    """Return the error for a command that does not exist."""
     message = f"{name} is neither in the working folder (spec.files) nor on the image's PATH"
     return CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True)
 
 
 def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
-    """Why a command ended with a status other than 0 (negative: by that signal)."""
+    """Return why a command ended with a non-zero status (negative: a signal)."""
     command = " ".join(argv)[:200]
     if status == -signal.SIGKILL and killed_for_memory:
-        reason, what = Reason.OUT_OF_MEMORY, "was killed for want of memory: raise resources.requests.memory"
+        reason, what = Reason.OUT_OF_MEMORY, "ran out of memory and was killed: raise resources.requests.memory"
     elif status < 0:
         reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {_signal_name(-status)}"
     elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
@@ -183,7 +184,7 @@ _OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/
 
 
 def oom_kills() -> int:
-    """How often the kernel has killed one of this container for want of memory (cgroup v2, v1); 0 if unknown."""
+    """Return the number of out-of-memory kills in this container (cgroup v2, v1); 0 if unknown."""
     for path in _OOM_FILES:
         try:
             words = path.read_text().split()

@@ -1,16 +1,16 @@
-"""The commit task: what the winners wrote becomes the output. Every step may be repeated after a crash at any line.
+"""Commit task: move the winners' data to the output. All steps can be repeated after a crash at any point.
 
-1. The newest ownership mark is this job's (`ownership`).
-2. All commits are there; their data are moved to OUTPUT/part-NNNNN (a part that is there with its size has been moved).
-3. `promoted.json` in the work folder records that, and what the output is.
-4. All else in the work folder is deleted.
-5. The output's parts are those of this job, by name and total size, and the newest mark is still this job's.
-6. `_SUCCESS` is created exclusively; it holds what `promoted.json` said.
-7. `promoted.json` and the ownership mark are deleted.
-A repeated commit begins at 7 if `_SUCCESS` is this job's, at 4 if `promoted.json` is there, else at 1. Several attempts
-may run at once: the first that creates `_SUCCESS` decides, and an attempt that fails because another one was faster
-finds that `_SUCCESS`. Marks are read before `_SUCCESS` is looked for, and removed after it was created, so an attempt
-that finds neither commits a job that never had a mark.
+1. Check that the newest ownership mark is this job's (`ownership`).
+2. Check that all commits exist, and move their data to OUTPUT/part-NNNNN, unless a part with its size exists.
+3. Write `promoted.json` with the description of the output to the work folder.
+4. Delete all other files of the work folder.
+5. Check that the output's parts are this job's, by name and total size, and that the newest mark is still this job's.
+6. Create `_SUCCESS` exclusively, with the content of `promoted.json`.
+7. Delete `promoted.json` and the ownership mark.
+A repeated commit begins at 7 if `_SUCCESS` is this job's, at 4 if `promoted.json` exists, else at 1. Several attempts
+may run concurrently: the first that creates `_SUCCESS` wins, and an attempt that fails because another was faster finds
+this `_SUCCESS`. Marks are read before `_SUCCESS` and removed after its creation, so an attempt that finds neither
+commits a job that never had a mark.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ _WORKERS = 8
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `promoted.json` and of `_SUCCESS`.
+    """Content of `promoted.json` and of `_SUCCESS`.
 
     Attributes:
         digest: sha256 over the parts' sha256 digests in hex, in order.
@@ -44,7 +44,7 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(task: Task) -> TaskResult:
-    """Commits the job.
+    """Commit the job.
 
     Raises:
         TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
@@ -64,10 +64,10 @@ def run(task: Task) -> TaskResult:
 
 
 def _declared(task: Task) -> Promoted | None:
-    """The content of `_SUCCESS` if this job created it; None while there is none.
+    """Return the content of `_SUCCESS` if this job created it; None if it does not exist.
 
     Raises:
-        TaskError: OutputExists when it is another job's.
+        TaskError: OutputExists if it is another job's.
     """
     try:
         content = task.storage.read(task.layout.success)
@@ -76,7 +76,9 @@ def _declared(task: Task) -> Promoted | None:
     promoted = _decode(content)
     if promoted is not None and promoted.job_uid == task.spec.job_uid:
         return promoted
-    message = f"{task.layout.success.url} is another job's: the output was written meanwhile; name another output"
+    message = (
+        f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output"
+    )
     raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
 
 
@@ -89,7 +91,7 @@ def _commit(task: Task, found: Sequence[ownership.Claim]) -> Promoted:
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
         _declare(task, promoted)
     except TaskError:
-        declared = _declared(task)  # by another attempt that ran at the same time, and has cleaned up since
+        declared = _declared(task)  # moved by a concurrent attempt, which has deleted the work folder since
         if declared is None:
             raise
         return declared
@@ -97,7 +99,7 @@ def _commit(task: Task, found: Sequence[ownership.Claim]) -> Promoted:
 
 
 def _declare(task: Task, promoted: Promoted) -> None:
-    """Creates `_SUCCESS` after a last look at the output.
+    """Create `_SUCCESS` after a last check of the output.
 
     Raises:
         TaskError: OutputExists.
@@ -111,7 +113,7 @@ def _declare(task: Task, promoted: Promoted) -> None:
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
-        message = f"something else writes to the output: {example} is not as this job wrote it; name another output"
+        message = f"something else writes to the output: {example} is not this job's; set another output"
         raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
@@ -119,7 +121,7 @@ def _declare(task: Task, promoted: Promoted) -> None:
 
 
 def _recorded(task: Task) -> Promoted | None:
-    """The content of `promoted.json`."""
+    """Return the content of `promoted.json`."""
     try:
         return _decode(task.storage.read(task.layout.promoted))
     except NotFound:
@@ -154,7 +156,7 @@ def _promote(task: Task) -> Promoted:
 
 
 def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
-    """The commits of all tasks of a kind, in order."""
+    """Return the commits of all tasks of a type, in order."""
 
     def read(index: int) -> CommitRecord | None:
         try:
@@ -166,7 +168,9 @@ def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
         records = list(workers.map(read, range(count)))
     missing = [contract.task_name(kind, index) for index, record in enumerate(records) if record is None]
     if missing:
-        message = f"{len(missing)} of {count} commits are not in {task.layout.commits.url}: {', '.join(missing[:5])}"
+        message = (
+            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}"
+        )
         raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
     return [record for record in records if record is not None]
 
@@ -177,7 +181,7 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
         task.storage.move(source, part, record.size_bytes)
     except NotFound:
         if task.storage.size(part) != record.size_bytes:
-            message = f"{source.url} has gone and {part.url} does not have its {record.size_bytes} bytes"
+            message = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
             raise TaskError(Reason.COMMIT_MISSING, message, user_error=False) from None
 
 

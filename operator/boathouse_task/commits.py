@@ -1,4 +1,4 @@
-"""The commits of a step's tasks, as they lie in the storage."""
+"""Read the commits of a step's tasks from the storage."""
 
 from concurrent import futures
 
@@ -13,7 +13,7 @@ _LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 
 
 def every(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
-    """The commits in a step's folder by task index; of maps, reduces, or (None) of both, numbered through."""
+    """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
     letters = tuple(_LETTERS.values()) if kind is None else (_LETTERS[kind],)
     found: dict[int, Location] = {}
     for file in storage.files(step.child("_commit")):

@@ -1,7 +1,7 @@
-"""Compressed files: which there are, by their names' ends as Hadoop's codecs have them, and reading and writing them.
+"""Read and write compressed files, recognized by their extensions like Hadoop's codecs.
 
-A compressed file is read as a whole by one map: gzip and zstd have no places to begin at, and those of bzip2 are not
-used. Files of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their end.
+One map reads a whole compressed file: gzip and zstd cannot be split, and the split points of bzip2 are not used. Files
+of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their end.
 """
 
 import bz2
@@ -19,13 +19,13 @@ else:
     from backports import zstd
 
 SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
-"""Of the files of each codec."""
+"""Extension of each codec's files."""
 _OUTPUT_BYTES = 1024 * 1024
-"""What is decompressed in one go at most: a file of zeros grows a thousandfold."""
+"""Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
 
 
 def codec_of(path: str) -> str | None:
-    """The codec of a file of this name; None when it is read as it is."""
+    """Return the codec of a file of this name; None if it is not compressed."""
     return next((codec for codec, suffix in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
@@ -38,7 +38,7 @@ class _Decompressor(Protocol):
 
 
 class _Gunzip:
-    """zlib's decompressor with the manners of the others: what it has not used yet, it keeps."""
+    """zlib's decompressor with the interface of the others: it keeps unused input."""
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(wbits=31)
@@ -64,7 +64,7 @@ _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 
 
 def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
-    """What a compressed file holds, in pieces of bounded size.
+    """Yield the decompressed content of a file, in pieces of limited size.
 
     Raises:
         TaskError: CorruptInput.
@@ -76,7 +76,7 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[byte
         data, pending = chunk, True
         while pending:
             if stream is None:
-                data = data.lstrip(b"\0")  # gzip files on tapes are filled up with zeros
+                data = data.lstrip(b"\0")  # gzip files on tapes are padded with zeros
                 if not data:
                     break
                 stream = _READERS[codec]()
@@ -90,11 +90,11 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[byte
             if stream.eof:
                 data, stream, pending = stream.unused_data, None, True
     if stream is not None:
-        raise _corrupt(url, f"ends in the middle of its {codec} data, after {read} bytes")
+        raise _corrupt(url, f"is truncated within its {codec} data, after {read} bytes")
 
 
 def _corrupt(url: str, what: str) -> TaskError:
-    message = f"{url} {what}: write it anew, or rename it if it is not compressed"
+    message = f"{url} {what}: write it again, or rename it if it is not compressed"
     return TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
 
 
@@ -104,7 +104,7 @@ class _Compressor(Protocol):
 
 
 def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """The chunks' compressed form, the same bytes for the same input; levels as Hadoop's defaults (zstd: 3)."""
+    """Yield the compressed chunks, deterministically; levels are Hadoop's defaults (zstd: 3)."""
     writer = _writer(codec)
     for chunk in chunks:
         piece = writer.compress(chunk)

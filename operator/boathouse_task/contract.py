@@ -1,7 +1,7 @@
-"""What the operator and the task pods say to one another: the task's order, its result, its reports, the split plan.
+"""Messages between the operator and the task pods: task parameters, results, reports, the split plan.
 
-Imported by both sides, so it holds values only: no I/O, nothing of the operator. JSON by msgspec; fields keep their
-Python names. Unknown fields are ignored on both sides, so that an older runtime understands a newer operator.
+Both sides import this module, which only has values: no I/O and nothing of the operator. msgspec encodes them as JSON
+with their Python names. Both sides ignore unknown fields, so that an older runtime works with a newer operator.
 """
 
 import base64
@@ -12,43 +12,43 @@ from collections.abc import Iterable
 import msgspec
 
 TASK_ENV = "BOATHOUSE_TASK"
-"""JSON of `TaskSpec`."""
+"""Variable with the JSON of `TaskSpec`."""
 MEMORY_LIMIT_ENV = "BOATHOUSE_MEMORY_LIMIT_BYTES"
-"""The container's memory limit in bytes (resourceFieldRef limits.memory); the sort buffer follows it."""
+"""Variable with the container's memory limit in bytes (resourceFieldRef limits.memory), which sizes the sort buffer."""
 POD_NAME_ENV = "BOATHOUSE_POD_NAME"
 POD_UID_ENV = "BOATHOUSE_POD_UID"
 NODE_NAME_ENV = "BOATHOUSE_NODE_NAME"
 
 WORK_PATH = "/work"
-"""The task's writable folder (emptyDir): the command's working folder and the spills lie in it."""
+"""The task's writable folder (emptyDir) with the command's working folder and the spills."""
 FILES_PATH = "/files"
-"""Where the job's ConfigMap files are mounted."""
+"""Mount path of the job's ConfigMap files."""
 TOKEN_PATH = "/var/run/boathouse/token/token"  # noqa: S105 - a path, not a secret
 CA_PATH = "/var/run/boathouse/ca/ca.crt"
 TERMINATION_LOG_PATH = "/dev/termination-log"
 TERMINATION_LOG_MAX_BYTES = 4096
-"""The kubelet's limit for one container's termination message."""
+"""The kubelet's limit of a container's termination message."""
 REPORT_MAX_BYTES = 8192
-"""The progress endpoint's limit for one `TaskReport`."""
+"""The progress endpoint's limit of a `TaskReport`."""
 PLAN_POST_MAX_BYTES = 8 * 1024 * 1024
-"""The progress endpoint's limit for the compressed plan. 40,000 splits with random URLs need 1 to 2 MiB."""
+"""The progress endpoint's limit of the compressed plan. 40,000 splits with random URLs need 1 to 2 MiB."""
 PLAN_MAX_BYTES = 24 * 1024 * 1024
-"""Its limit for the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
+"""Limit of the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
 TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
 
 EXIT_SUCCEEDED = 0
 EXIT_USER_ERROR = 10
-"""The job is at fault: its input, its output, its command."""
+"""User error: in the job's input, output or command."""
 EXIT_INFRASTRUCTURE = 20
-"""The storage, the disk or the cluster is at fault; another attempt may succeed."""
+"""Infrastructure error: of the storage, the disk or the cluster; another attempt may succeed."""
 EXIT_TERMINATED = 143
-"""Stopped by SIGTERM, as shells say it."""
+"""Stopped by SIGTERM, as in shells."""
 
 
 class TaskType(enum.StrEnum):
-    """The kinds of task pods of a step; an uber task is a small step's maps and reduces (and commit) in one pod.
+    """Types of task pods. An uber task runs the maps and reduces (and commit) of a small step in one pod.
 
-    A cleanup task belongs to no step: it removes what a job left that failed or is being deleted.
+    A cleanup task belongs to no step: it removes the files of a failed or deleted job.
     """
 
     SETUP = "setup"
@@ -60,7 +60,7 @@ class TaskType(enum.StrEnum):
 
 
 class Reason(enum.StrEnum):
-    """Why a task failed, as shown in conditions (CamelCase)."""
+    """Reason why a task failed, in CamelCase for conditions."""
 
     INPUT_NOT_FOUND = "InputNotFound"
     OUTPUT_EXISTS = "OutputExists"
@@ -87,23 +87,23 @@ class Reason(enum.StrEnum):
 
 
 class OwnerState(enum.StrEnum):
-    """What the leader knows about the job that an ownership mark names."""
+    """State of the job that an ownership mark names, as known to the leader."""
 
     ACTIVE = "active"
     """The job may still write to its output."""
     ENDED = "ended"
-    """The job has ended or is gone, and none of its pods runs."""
+    """The job has ended or was deleted, and none of its pods runs."""
     UNKNOWN = "unknown"
-    """The leader cannot say yet: ask again."""
+    """The leader cannot determine it yet: retry."""
     OUTSIDE = "outside"
-    """The leader will never know: the job is of another cluster, or of a namespace where the operator does not act."""
+    """The leader cannot determine it: the job is of another cluster, or of a namespace without operator."""
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The leader's answer to a setup task that found another job's ownership mark.
+    """Response of the leader to a setup task that found another job's ownership mark.
 
     Attributes:
-        detail: what an unknown state waits for.
+        detail: why the state is unknown.
     """
 
     state: OwnerState
@@ -111,16 +111,16 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """One map task's share of one file, by Hadoop's rules for lines that cross its borders.
+    """A map task's part of a file, with Hadoop's rules for lines that cross its borders.
 
     Attributes:
-        url: the file.
-        offset_bytes: where the share starts in the file.
-        length_bytes: its length; 0 only for an empty file.
-        size_bytes: the whole file's size.
+        url: URL of the file.
+        offset_bytes: start of the split in the file.
+        length_bytes: length of the split; 0 only for an empty file.
+        size_bytes: size of the whole file.
         locations: index into `Plan.location_sets`, -1 for none (object stores have none).
-        combined: 0, or how many small files the share is made of: then `url` is a list of `InputFile`s in JSON, and
-            the length is the sum of theirs.
+        combined: 0, or the number of small files in the split: then `url` is a list of `InputFile`s in JSON, and the
+            length is the sum of theirs.
     """
 
     url: str
@@ -139,7 +139,7 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """All splits of a job's input; a split's place in the list is its map's index."""
+    """All splits of a step's input. The index of a split in the list is that of its map."""
 
     splits: list[Split]
     location_sets: list[list[str]] = []
@@ -147,7 +147,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file put into the command's working folder under `name`, executable: from a mounted `path` or from a `url`."""
+    """An executable file `name` in the command's working folder, from a mounted `path` or from a `url`."""
 
     name: str
     path: str | None = None
@@ -155,9 +155,9 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where S3 URLs lead.
+    """S3 endpoint of the job.
 
-    The keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned.
+    The keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned.
     """
 
     endpoint_url: str | None = None
@@ -165,18 +165,18 @@ class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How keys are assigned to reduces, with Hadoop's names and results.
+    """Assignment of keys to reduces, with Hadoop's names and results.
 
     Attributes:
         type: HashPartitioner or KeyFieldBasedPartitioner.
-        options: mapreduce.partition.keypartitioner.options, as `-k1,2`.
-        key_field_separator: mapreduce.map.output.key.field.separator: what separates the fields that the options of
-            partitioner and comparator name.
-        num_key_fields: stream.num.map.output.key.fields: how many of a line's fields are its key.
-        field_separator: stream.map.output.field.separator: what separates the fields of the mapper's lines, and the key
-            from the value. Where it is not a TAB, the one behind the key becomes a TAB for combiner and reducer.
-        comparator_options: mapreduce.partition.keycomparator.options, as `-k2,2nr`: the order of the keys. None: by
-            their bytes.
+        options: mapreduce.partition.keypartitioner.options, such as `-k1,2`.
+        key_field_separator: mapreduce.map.output.key.field.separator: separator of the key fields in the options of
+            partitioner and comparator.
+        num_key_fields: stream.num.map.output.key.fields: number of a line's fields that form its key.
+        field_separator: stream.map.output.field.separator: separator of the fields of the mapper's lines, and of key
+            and value. If it is not a TAB, the one after the key becomes a TAB for combiner and reducer.
+        comparator_options: mapreduce.partition.keycomparator.options, such as `-k2,2nr`: the order of the keys. None:
+            by their bytes.
     """
 
     type: str = "HashPartitioner"
@@ -188,29 +188,29 @@ class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All that a task pod is told (environment variable `TASK_ENV`).
+    """Parameters of a task pod (environment variable `TASK_ENV`).
 
     Attributes:
         work_url: OUTPUT/_temporary/boathouse-UID, without a slash at its end.
         output_url: the job's output folder.
-        step: from 0; the setup of a later one takes the output of the one before as its input.
-        steps: how many the job has; the last one's output is the job's.
-        input_urls: files, folders and globs; only the first setup task needs them.
-        previous_reduces: of the step before; 0 where it was map-only.
-        combine_files: whether small files share a split (as CombineTextInputFormat); between steps they always do.
-        split: only for a map.
-        splits: only for an uber task: all of the step's.
+        step: index of the step, from 0; a later step's setup reads the output of the previous step.
+        steps: number of steps; the last step writes the job's output.
+        input_urls: files, folders and globs, only for the first setup task.
+        previous_reduces: number of reduces of the previous step; 0 if it was map-only.
+        combine_files: whether small files share a split (like CombineTextInputFormat); between steps they always do.
+        split: the split of a map.
+        splits: all splits of the step, only for an uber task.
         maps: the number of map tasks; 0 in a setup task.
         reduces: the number of reduce tasks; 0 is a map-only job.
-        mapper: None passes lines on as they are.
+        mapper: None passes lines unchanged.
         output_compression: "", "gzip", "bzip2" or "zstd".
-        max_record_bytes: no line of input, map or combiner output may be longer.
-        task_timeout_s: a command that neither reads, writes nor reports for so long is ended; 0: never.
-        secret_variables: environment variables whose values must not be shown.
-        files: put into the working folder of every task (setup looks commands up in it).
-        cluster: identifies the cluster; part of the ownership mark. Empty outside of a cluster.
-        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan into the
-            work folder instead (`sN/plan.json`), and reduces look for the maps' commits in the storage.
+        max_record_bytes: maximum length of a line of input, map output or combiner output.
+        task_timeout_s: time after which a command that neither reads, writes nor reports is stopped; 0: never.
+        secret_variables: environment variables whose values must be masked.
+        files: files for the working folder of every task (setup checks commands in it).
+        cluster: identity of the cluster, for the ownership mark; empty outside of a cluster.
+        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the
+            work folder (`sN/plan.json`), and reduces read the maps' commits from the storage.
     """
 
     job_uid: str
@@ -246,7 +246,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_last(self) -> bool:
-        """Whether this step's output is the job's."""
+        """Whether this is the last step, which writes the job's output."""
         return self.step == self.steps - 1
 
 
@@ -254,16 +254,16 @@ Counters = dict[str, dict[str, int]]
 """Group -> name -> value, with Hadoop's names."""
 MAX_AMOUNT = 2**63 - 1
 MIN_AMOUNT = -(2**63)
-"""Counters are integers of 64 bits, as Hadoop's; sums stop at these bounds instead of wrapping around."""
+"""Counters are 64-bit integers, like Hadoop's; sums saturate at these limits."""
 
 
 def clamp(amount: int) -> int:
-    """The amount, or the bound of 64 bits that it is beyond."""
+    """Return the amount, limited to 64 bits."""
     return max(MIN_AMOUNT, min(MAX_AMOUNT, amount))
 
 
 class Timing(msgspec.Struct, frozen=True, array_like=True):
-    """One phase of a task, epoch milliseconds; JSON: [phase, start_ms, end_ms]."""
+    """Start and end of a task's phase in epoch milliseconds; JSON: [phase, start_ms, end_ms]."""
 
     phase: str
     start_ms: int
@@ -271,24 +271,24 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task ended: its termination message, on success and on failure (at most `TERMINATION_LOG_MAX_BYTES`).
+    """Result of a task, its termination message after success and failure (at most `TERMINATION_LOG_MAX_BYTES`).
 
     Attributes:
-        outcome: "succeeded", "failed", or "unfinished" of a task that had no time to say more. An attempt that finds
-            another attempt's commit in its place has succeeded; `winner_attempt` says whose output counts.
-        reason: a `Reason` when failed, else "".
-        message: one line for people: what, where, what to do.
-        user_error: charged to the user (and counted against maxAttempts) or to the infrastructure.
-        winner_attempt: the attempt whose commit holds; 0 when nothing is committed (setup, commit, failures).
+        outcome: "succeeded", "failed", or "unfinished" if the task was killed. An attempt that finds the commit of
+            another attempt has succeeded; `winner_attempt` is the attempt whose output counts.
+        reason: a `Reason` if it failed, else "".
+        message: one line: what is wrong, where, what to do.
+        user_error: whether it is a user error (counted against maxAttempts) or an infrastructure error.
+        winner_attempt: the attempt whose commit won; 0 if nothing is committed (setup, commit, failures).
         digest: setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output.
         splits: setup only: number of splits.
         bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
-        counters: Hadoop's and the user's counters, cut to what fits; then group "Boathouse" has "Counters dropped".
+        counters: Hadoop's and the user's counters that fit; group "Boathouse" has the number of "Counters dropped".
         timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
             (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: maps, reduces, commit; commit:
             verify, promote, clean; cleanup: clean.
-        stderr_tail: the last part of the command's standard error, on failure.
-        exit_code: of the user's command, on failure; negative: the signal that ended it.
+        stderr_tail: end of the command's standard error, on failure.
+        exit_code: exit status of the user's command, on failure; negative: a signal.
     """
 
     outcome: str
@@ -306,18 +306,18 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def succeeded(self) -> bool:
-        """Whether the task did what it was told."""
+        """Whether the task succeeded."""
         return self.outcome == SUCCEEDED
 
 
 SUCCEEDED = "succeeded"
 FAILED = "failed"
 UNFINISHED = "unfinished"
-"""Written now and then while the task runs: all that is left of one that is killed."""
+"""Outcome that is written repeatedly while the task runs, and remains if the task is killed."""
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a running task reports every few seconds; a hint, never a proof."""
+    """Periodic report of a running task, which is only a hint."""
 
     phase: str
     progress: float = 0.0
@@ -333,24 +333,24 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the endpoint answers to a report.
+    """Response of the endpoint to a report.
 
     Attributes:
-        next_s: seconds until the next report is wanted, more where many tasks report; 0: as the task likes.
+        next_s: seconds until the next report, more if many tasks report; 0: the task's default.
     """
 
     next_s: float = 0.0
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """What the leader tells a task by long poll.
+    """Orders of the leader for a task, by long poll.
 
     Attributes:
-        version: the `since` of the next poll.
-        maps_total: the number of maps of the step.
-        maps_done: base64 bitmap (`encode_bitmap`) of the maps that are committed.
-        winners: map index -> attempt, only where the winner is not attempt 1.
-        cancel: the task is to stop.
+        version: `since` of the next poll.
+        maps_total: number of maps of the step.
+        maps_done: base64 bitmap (`encode_bitmap`) of the committed maps.
+        winners: map index -> attempt, only if the winner is not attempt 1.
+        cancel: whether the task must stop.
     """
 
     version: int
@@ -361,11 +361,11 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `_commit/TASK`: created exclusively, it says whose output counts.
+    """Content of `_commit/TASK`, which is created exclusively and names the attempt whose output counts.
 
     Attributes:
-        pod_uid: tells an attempt whose creation succeeded but whose answer was lost that it is the winner.
-        digest: of the data (a reduce's or a map-only map's: sha256 of the file; a map's: sha256 of its index).
+        pod_uid: lets an attempt that created the file, but lost the response, detect that it is the winner.
+        digest: digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index).
     """
 
     task: str
@@ -378,7 +378,7 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_name(task_type: TaskType, index: int) -> str:
-    """`m-00042`, `r-00007`, `setup`, `uber`, `commit` or `cleanup`: the task's part of pod, commit and data names."""
+    """Return the task's name for pods, commits and data, such as `m-00042`, `r-00007`, `setup` or `uber`."""
     match task_type:
         case TaskType.MAP:
             return f"m-{index:05d}"
@@ -389,17 +389,17 @@ def task_name(task_type: TaskType, index: int) -> str:
 
 
 def attempt_name(task_type: TaskType, index: int, attempt: int) -> str:
-    """`m-00042-a1`."""
+    """Return an attempt's name, such as `m-00042-a1`."""
     return f"{task_name(task_type, index)}-a{attempt}"
 
 
 def plan_digest(plan: Plan) -> str:
-    """sha256 of the plan's canonical JSON (fields in declared order), in hex."""
+    """Return the sha256 of the plan's canonical JSON (fields in declared order), in hex."""
     return hashlib.sha256(msgspec.json.encode(plan)).hexdigest()
 
 
 def encode_bitmap(done: Iterable[int], total: int) -> str:
-    """Base64 of one bit for each of `total` indexes, index 0 in the lowest bit of the first byte."""
+    """Return base64 of a bit for each of `total` indexes, index 0 in the lowest bit of the first byte."""
     bits = bytearray((total + 7) // 8)
     for index in done:
         bits[index >> 3] |= 1 << (index & 7)
@@ -407,6 +407,6 @@ def encode_bitmap(done: Iterable[int], total: int) -> str:
 
 
 def decode_bitmap(text: str, total: int) -> set[int]:
-    """The indexes below `total` whose bit is set in `encode_bitmap`'s form."""
+    """Return the indexes below `total` whose bit is set in a bitmap of `encode_bitmap`."""
     bits = base64.b64decode(text)
     return {index for index in range(min(total, len(bits) * 8)) if bits[index >> 3] >> (index & 7) & 1}

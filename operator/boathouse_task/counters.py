@@ -9,7 +9,7 @@ INPUT = "File Input Format Counters"
 OUTPUT = "File Output Format Counters"
 BOATHOUSE = "Boathouse"
 DROPPED = "Counters dropped"
-"""In group Boathouse: how many of the user's counters were too many to be kept."""
+"""Counter in group Boathouse: number of the user's counters that were dropped."""
 
 MAX_COUNTERS = 120
 """mapreduce.job.counters.max."""
@@ -48,13 +48,13 @@ class CounterSet:
         self.status = ""
 
     def add(self, name: str, amount: int, group: str = TASK) -> None:
-        """Adds to one of Hadoop's or our counters."""
+        """Add to one of Hadoop's or Boathouse's counters."""
         with self._lock:
             counters = self._values.setdefault(group, {})
             counters[name] = clamp(counters.get(name, 0) + amount)
 
     def add_users(self, group: str, name: str, amount: int) -> None:
-        """Adds to a counter of the user's command; beyond `MAX_COUNTERS` new ones are only counted as dropped."""
+        """Add to a counter of the user's command. Beyond `MAX_COUNTERS`, new counters are only counted as dropped."""
         group, name = group[:_MAX_GROUP], name[:_MAX_NAME]
         with self._lock:
             if name not in self._values.get(group, {}):
@@ -64,22 +64,22 @@ class CounterSet:
         self.add(name, amount, group)
 
     def set_status(self, message: str) -> None:
-        """Keeps the command's last status."""
+        """Store the command's last status."""
         self.status = message[:200]
 
     def get(self, name: str, group: str = TASK) -> int:
-        """A counter's value so far."""
+        """Return a counter's value so far."""
         with self._lock:
             return self._values.get(group, {}).get(name, 0)
 
     def values(self) -> Counters:
-        """A copy of all counters."""
+        """Return a copy of all counters."""
         with self._lock:
             return {group: dict(counters) for group, counters in self._values.items()}
 
 
 def total(sets: list[Counters]) -> Counters:
-    """The sums over several tasks, within 64 bits."""
+    """Return the sums over several tasks, within 64 bits."""
     sums: Counters = {}
     for counters in sets:
         for group, values in counters.items():

@@ -1,4 +1,4 @@
-"""Where a task runs: its paths, its memory, its identity; and the variables that its commands see."""
+"""Environment of a task: its paths, its memory, its identity, and the variables of its commands."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,28 +9,28 @@ from boathouse_task.contract import TaskSpec, TaskType
 
 _MIB = 1024 * 1024
 DEFAULT_MEMORY_BYTES = 512 * _MIB
-"""Where no limit is told."""
+"""Memory limit if the environment has none."""
 RUNTIME_BYTES = 48 * _MIB
-"""What this process takes beside sorting, measured: Python and obstore 30 MiB, windows and parts 10 to 16."""
+"""Measured memory of this process without sorting: Python and obstore 30 MiB, windows and parts 10 to 16 MiB."""
 COMMAND_SHARE = 0.5
-"""What is left of the limit is shared with the user's command: sorting takes this part at most."""
+"""Maximum share of sorting in the rest of the limit, which it shares with the user's command."""
 TEMPORARY_FOLDER = "tmp"
-"""Below `work_path`: TMPDIR of the commands, whose root file system may be read-only."""
+"""Folder in `work_path` for the commands' TMPDIR, as the root file system may be read-only."""
 _OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
-"""Not for commands: our settings, and an image's wish for prompt logs, which makes Python write line by line."""
+"""Variables that commands do not get: Boathouse's settings, and PYTHONUNBUFFERED, which slows Python down."""
 _LEAST_BUFFER_BYTES = 4 * _MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """A task's surroundings.
+    """Paths, memory and identity of a task.
 
     Attributes:
-        work_path: writable; spills and the command's working folder lie in it.
+        work_path: writable folder for spills and the command's working folder.
         memory_limit_bytes: the container's limit.
-        buffer_bytes: memory for sorting or merging; None follows the limit.
-        pod_uid: tells attempts of the same number apart.
-        variables: this process's environment.
+        buffer_bytes: memory for sorting or merging; None: derived from the limit.
+        pod_uid: distinguishes attempts with the same number.
+        variables: environment of this process.
     """
 
     work_path: Path = Path(contract.WORK_PATH)
@@ -46,24 +46,24 @@ class Environment:
 
     @property
     def sort_bytes(self) -> int:
-        """The memory for sorting or merging in bytes: half of what the runtime itself does not need."""
+        """Memory for sorting or merging in bytes: half of what the runtime itself does not need."""
         if self.buffer_bytes is not None:
             return self.buffer_bytes
         return max(_LEAST_BUFFER_BYTES, int((self.memory_limit_bytes - RUNTIME_BYTES) * COMMAND_SHARE))
 
     @property
     def window_bytes(self) -> int:
-        """The size of one ranged read: two of them are held."""
+        """Size of a ranged read, of which two are in memory."""
         return max(_MIB // 2, min(8 * _MIB, self.memory_limit_bytes // 64))
 
     @property
     def part_bytes(self) -> int:
-        """The size of one part of an upload: a few of them are held, and S3 takes at most 10,000 of at least 5 MiB."""
+        """Size of a part of an upload. A few are in memory; S3 accepts at most 10,000 of at least 5 MiB."""
         return 8 * _MIB if self.memory_limit_bytes >= DEFAULT_MEMORY_BYTES else 5 * _MIB
 
 
 def from_variables(variables: Mapping[str, str]) -> Environment:
-    """The surroundings in a pod, as its builder tells them."""
+    """Return the environment of a pod, from the variables that its builder sets."""
     limit = variables.get(contract.MEMORY_LIMIT_ENV, "")
     return Environment(
         memory_limit_bytes=int(limit) if limit.isdecimal() and int(limit) else DEFAULT_MEMORY_BYTES,
@@ -75,9 +75,9 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
 
 
 def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of the user's commands: the pod's, and the job's settings as Hadoop Streaming exports them."""
+    """Return the environment of the user's commands: the pod's, and the job's settings as in Hadoop Streaming."""
     kept = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
-    kept.setdefault("TMPDIR", str(folder.parent / TEMPORARY_FOLDER))  # the root file system is read-only
+    kept.setdefault("TMPDIR", str(folder.parent / TEMPORARY_FOLDER))  # because the root file system is read-only
     return {**kept, **_job_variables(spec, folder), **_task_variables(spec)}
 
 
@@ -119,7 +119,7 @@ def _task_variables(spec: TaskSpec) -> dict[str, str]:
 
 
 def _job_id(spec: TaskSpec) -> str:
-    """In Hadoop's form, which scripts take apart: job_NUMBER_NUMBER."""
+    """Return the job's ID in Hadoop's form job_NUMBER_NUMBER, which scripts parse."""
     digits = spec.job_uid.replace("-", "")[:8]
     number = int(digits, 16) if digits and all(char in "0123456789abcdef" for char in digits) else 0
     return f"job_{number}_{spec.step + 1:04d}"

@@ -1,8 +1,8 @@
-"""What ends a task, with its reason.
+"""Errors that end a task, with their reasons.
 
 TaskError
  ├─ NotFound        the storage has no such object
- └─ CommandFailed   a command of the user's, or sort, did not end well
+ └─ CommandFailed   a command of the user, or sort, failed
 """
 
 from boathouse_task.contract import Reason
@@ -12,11 +12,11 @@ class TaskError(Exception):
     """The task has failed.
 
     Attributes:
-        reason: for conditions and counts.
-        message: one line: what, where, what to do.
-        user_error: whether the job is at fault rather than the infrastructure.
-        stderr_tail: the last part of what the command wrote to its standard error.
-        exit_code: of the command; negative: the signal that ended it.
+        reason: reason for conditions and metrics.
+        message: one line: what is wrong, where, what to do.
+        user_error: whether it is a user error, not an infrastructure error.
+        stderr_tail: end of the command's standard error.
+        exit_code: exit status of the command; negative: a signal.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class TaskError(Exception):
 
 
 class NotFound(TaskError):  # noqa: N818 - it names what happened
-    """An object that should be in the storage is not."""
+    """An expected object is missing in the storage."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Reason.STORAGE_ERROR, message, user_error=False)

@@ -1,4 +1,4 @@
-"""The job's files in the command's working folder, executable, as Hadoop's -files puts them there."""
+"""Copy the job's files, executable, to the command's working folder, like Hadoop's -files."""
 
 import shutil
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from boathouse_task.storage import Storage
 
 
 def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
-    """Copies the files into the folder.
+    """Copy the files into the folder.
 
     Raises:
         TaskError: FileNotFound, InvalidSpec, or the storage's reasons.
@@ -49,4 +49,6 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
 
 
 def _missing(file: FileSource, where: str) -> TaskError:
-    return TaskError(Reason.FILE_NOT_FOUND, f"spec.files: {file.name} is not at {where}", user_error=True)
+    return TaskError(
+        Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL", user_error=True
+    )

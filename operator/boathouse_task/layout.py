@@ -1,4 +1,4 @@
-"""Names in the job's work folder and output."""
+"""Paths in the job's work folder and output."""
 
 from boathouse_task import compression, locations
 from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
@@ -7,12 +7,12 @@ from boathouse_task.locations import Location
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
 OWNER = "owner-"
-"""What the names of ownership marks begin with; the generation follows."""
+"""Prefix of ownership marks, followed by the generation."""
 PART = "part-"
 
 
 class Layout:
-    """A step's places, from the task's URLs.
+    """Paths of a step, from the task's URLs.
 
     Raises:
         TaskError: InvalidURL.
@@ -30,29 +30,29 @@ class Layout:
         self.success = self.output.child(SUCCESS)
 
     def at_step(self, step: int) -> Location:
-        """A step's folder."""
+        """Return a step's folder."""
         return self.work.child(f"s{step}")
 
     def data(self, task_type: TaskType, index: int, attempt: int, step: Location | None = None) -> Location:
-        """An attempt's data, of this step or of another one's folder."""
+        """Return the path of an attempt's data, in this step's folder or another."""
         return (step or self.step).child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
 
     def index(self, index: int, attempt: int) -> Location:
-        """The index of a map attempt's data."""
+        """Return the path of the index of a map attempt's data."""
         return self.step.child(f"attempts/{attempt_name(TaskType.MAP, index, attempt)}.index")
 
     def commit(self, task_type: TaskType, index: int) -> Location:
-        """What says whose attempt counts."""
+        """Return the path of a task's commit."""
         return self.commits.child(task_name(task_type, index))
 
     def owner(self, generation: int) -> Location:
-        """A mark that says whose the output is."""
+        """Return the path of an ownership mark."""
         return self.temporary.child(f"{OWNER}{generation:05d}")
 
     def work_of(self, job_uid: str) -> Location:
-        """The work folder of a job with this output."""
+        """Return the work folder of a job with this output."""
         return self.temporary.child(f"boathouse-{job_uid}")
 
     def part(self, index: int) -> Location:
-        """A file of the result."""
+        """Return the path of an output file."""
         return self.output.child(f"{PART}{index:05d}{self._part_suffix}")

@@ -1,4 +1,4 @@
-"""Bytes cut into blocks of whole lines. Lines end with a newline only; a carriage return belongs to its line."""
+"""Cut bytes into blocks of whole lines. Only a newline ends a line; a carriage return is part of the line."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,11 +6,11 @@ from boathouse_task.contract import Reason
 from boathouse_task.errors import TaskError
 
 BLOCK_BYTES = 128 * 1024
-"""Blocks are at least so large but for the last: per-block work must not be felt."""
+"""Minimum size of all blocks but the last, so that work per block is negligible."""
 
 
 def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """The same bytes in blocks that end with a newline; a last line without one gets it."""
+    """Yield the same bytes in blocks that end with a newline; a last line without one gets it."""
     pieces: list[bytes] = []
     gathered = 0
     for chunk in chunks:
@@ -21,7 +21,7 @@ def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[
         cut = chunk.rindex(b"\n") + 1
         pieces[-1] = chunk[:cut]
         block = b"".join(pieces)
-        pieces, gathered = [chunk[cut:]], len(chunk) - cut  # a long line's pieces go before its block is worked on
+        pieces, gathered = [chunk[cut:]], len(chunk) - cut  # free a long line's pieces before its block is processed
         yield block
     rest = b"".join(pieces)
     if rest:
@@ -29,12 +29,12 @@ def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[
 
 
 def count(block: bytes) -> int:
-    """How many lines a block of whole lines has."""
+    """Return the number of lines in a block of whole lines."""
     return block.count(b"\n")
 
 
 def with_final_newline(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes, unchanged but for a missing newline at the end."""
+    """Yield the same bytes, with a newline added at the end if it is missing."""
     last = b"\n"
     for chunk in chunks:
         if chunk:
@@ -45,12 +45,12 @@ def with_final_newline(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[bytes]:
-    """The same chunks, as long as no line is longer.
+    """Yield the same chunks; raise an error if a line is too long.
 
     Args:
-        chunks: bytes cut anywhere.
-        longest_bytes: what a line may have without its newline.
-        what: for the message: whose line.
+        chunks: bytes, cut at any position.
+        longest_bytes: maximum length of a line without its newline.
+        what: origin of the lines, for the message.
 
     Raises:
         TaskError: RecordTooLong.
@@ -69,9 +69,9 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
 
 
 def too_long(longest_bytes: int, what: str) -> TaskError:
-    """The failure of a task that meets a line it may not hold in memory."""
+    """Return the error for a line that is too long."""
     message = (
-        f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): is it text with lines? If so, raise"
-        " maxRecordBytes, and resources.requests.memory to about eight times of it"
+        f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): check that it is text with lines, or"
+        " raise maxRecordBytes, and resources.requests.memory to about eight times its value"
     )
     return TaskError(Reason.RECORD_TOO_LONG, message, user_error=True)

@@ -1,4 +1,4 @@
-"""A whole job on this machine, by the same code as in the pods: to try streaming scripts, and for tests."""
+"""Run a whole job on this machine with the code of the task pods, to test streaming scripts, and for tests."""
 
 import contextlib
 import dataclasses
@@ -21,8 +21,8 @@ class JobFailed(Exception):  # noqa: N818 - it is what happened
     """A task of the job failed.
 
     Attributes:
-        task: its name.
-        result: how.
+        task: name of the task.
+        result: its result.
     """
 
     def __init__(self, task: str, result: TaskResult) -> None:
@@ -41,7 +41,7 @@ def job_spec(
     reduces: int = 1,
     **more: object,
 ) -> TaskSpec:
-    """The setup task's order of a new job; the other tasks' follow from it. `more` are further fields of `TaskSpec`."""
+    """Return the parameters of a new job's setup task, from which the others follow; `more`: fields of `TaskSpec`."""
     uid = str(uuid.uuid4())
     fields: dict[str, object] = {
         "job_uid": uid,
@@ -66,13 +66,13 @@ def run_job(
     said: Callable[[str, TaskResult], None] = lambda _task, _result: None,
     later: Sequence[Mapping[str, object]] = (),
 ) -> TaskResult:
-    """Runs all tasks one after another and returns the commit's result; a job that fails leaves nothing behind.
+    """Run all tasks one after another and return the commit's result. A job that fails leaves no files.
 
     Args:
-        spec: the setup task's order.
-        environment: each task gets a folder of its own below `work_path`.
-        said: is told every task's result.
-        later: the steps after the first: fields of `TaskSpec`, as mapper, reducer and reduces.
+        spec: parameters of the setup task.
+        environment: environment, in whose `work_path` each task gets a folder.
+        said: called with every task's result.
+        later: fields of `TaskSpec` of the steps after the first, such as mapper, reducer and reduces.
 
     Raises:
         JobFailed: a task failed.
@@ -118,7 +118,7 @@ def _run_steps(
 
 
 def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
-    """What a later step changes in the order of the one before; the reduces' number stays, if it has any."""
+    """Return the parameters of a later step from those of the previous step; it keeps the number of reduces, if any."""
     if not fields:
         return {}
     cleared = {"mapper": None, "combiner": None, "reducer": None, "partitioner": Partitioner(), **fields}
@@ -135,7 +135,7 @@ def _plan(spec: TaskSpec, environment: Environment) -> Plan:
 
 
 def orders(spec: TaskSpec, plan: Plan) -> Iterator[TaskSpec]:
-    """The orders of a planned step's maps, reduces and commit, from its setup's."""
+    """Yield the parameters of a planned step's maps, reduces and commit, from its setup's."""
     change = msgspec.structs.replace
     base = change(spec, maps=len(plan.splits), input_urls=[])
     for index, split in enumerate(plan.splits):
@@ -146,7 +146,7 @@ def orders(spec: TaskSpec, plan: Plan) -> Iterator[TaskSpec]:
 
 
 def local_environment(work_path: Path, variables: Mapping[str, str], memory_limit_bytes: int) -> Environment:
-    """Surroundings without a pod."""
+    """Return an environment outside of a pod."""
     return Environment(
         work_path=work_path,
         memory_limit_bytes=memory_limit_bytes,
@@ -157,7 +157,7 @@ def local_environment(work_path: Path, variables: Mapping[str, str], memory_limi
 
 
 def counter_lines(values: Counters) -> Iterator[str]:
-    """Counters as Hadoop prints them at a job's end."""
+    """Return the counters in the format that Hadoop prints at a job's end."""
     for group in sorted(values):
         yield f"\t{group}"
         for name, value in sorted(values[group].items()):

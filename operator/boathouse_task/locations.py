@@ -1,4 +1,4 @@
-"""URLs of the user's storage: s3://BUCKET/KEY and file:///PATH; folders, hidden names and globs as Hadoop has them."""
+"""URLs of the user's storage, s3://BUCKET/KEY and file:///PATH, with folders, hidden names and globs as in Hadoop."""
 
 import itertools
 import re
@@ -14,7 +14,7 @@ _GLOB = re.compile(r"[*?\[{]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """A place in a store.
+    """Location in a store.
 
     Attributes:
         scheme: "s3" or "file".
@@ -28,23 +28,23 @@ class Location:
 
     @property
     def url(self) -> str:
-        """The URL as users write it."""
+        """URL of the location."""
         return f"{self.scheme}://{self.bucket}/{self.path}"
 
     def child(self, name: str) -> "Location":
-        """The location `name` below this one."""
+        """Return the location `name` below this one."""
         return self.at(f"{self.path}/{name}" if self.path else name)
 
     def at(self, path: str) -> "Location":
-        """Another path in the same store."""
+        """Return another location in the same store."""
         return Location(scheme=self.scheme, bucket=self.bucket, path=path.strip("/"))
 
 
 def parse(url: str) -> Location:
-    """The location that a URL names.
+    """Return the location that a URL names.
 
     Raises:
-        TaskError: InvalidURL, when the scheme is unknown or the bucket is missing.
+        TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
@@ -58,7 +58,7 @@ def parse(url: str) -> Location:
 
 
 def without_credentials(url: str) -> str:
-    """The URL without a user:password part, for messages."""
+    """Return the URL without a user:password part, for messages."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -67,17 +67,17 @@ def without_credentials(url: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Hadoop's FileInputFormat skips a file or folder of this name."""
+    """Return whether Hadoop's FileInputFormat skips a file or folder of this name."""
     return name.startswith(("_", "."))
 
 
 def is_glob(path: str) -> bool:
-    """Whether the path has one of Hadoop's wildcards: * ? [..] {a,b}."""
+    """Return whether the path has one of Hadoop's wildcards: * ? [..] {a,b}."""
     return _GLOB.search(path) is not None
 
 
 def expand_braces(pattern: str) -> Iterator[str]:
-    """`a{b,c{d,e}}` as `ab`, `acd`, `ace`, in this order; a brace without its partner stands for itself."""
+    """Expand `a{b,c{d,e}}` to `ab`, `acd`, `ace`, in this order; an unmatched brace is literal."""
     opening = pattern.find("{")
     closing, commas = _braces(pattern, opening)
     if closing < 0:
@@ -89,7 +89,7 @@ def expand_braces(pattern: str) -> Iterator[str]:
 
 
 def _braces(pattern: str, opening: int) -> tuple[int, list[int]]:
-    """Where the brace at `opening` closes (-1: nowhere), and the commas of its own level."""
+    """Return the position of the brace that closes `opening` (-1: none), and of the commas of its level."""
     depth, commas = 0, []
     for place in range(opening, len(pattern)) if opening >= 0 else ():
         match pattern[place]:
@@ -107,7 +107,7 @@ def _braces(pattern: str, opening: int) -> tuple[int, list[int]]:
 
 
 def segment_pattern(segment: str) -> re.Pattern[str]:
-    """One path segment's wildcards as a regular expression; it matches no hidden name unless it says so itself."""
+    """Return a path segment's wildcards as a regular expression, which matches hidden names only if it names them."""
     text = "" if segment[:1] in ("_", ".") else "(?![_.])"
     place = 0
     while place < len(segment):
@@ -129,14 +129,14 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
 
 
 def glob_base(path: str) -> str:
-    """The folder above the first wildcard."""
+    """Return the folder above the first wildcard."""
     segments = path.split("/")
     first = next(index for index, segment in enumerate(segments) if is_glob(segment))
     return "/".join(segments[:first])
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether the glob names `path`, or a folder that holds it at any depth outside hidden ones."""
+    """Return whether the glob matches `path`, or a folder that contains it at any depth outside hidden folders."""
     wanted, given = pattern.split("/"), path.split("/")
     if len(given) < len(wanted) or any(is_hidden(name) for name in given[len(wanted) :]):
         return False

@@ -1,4 +1,4 @@
-"""The map task: split -> mapper -> partitioned, sorted, combined -> one data file and its index -> commit."""
+"""Map task: split -> mapper -> partitioned, sorted, combined -> one data file and its index -> commit."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Runs the attempt.
+    """Run the attempt.
 
     Raises:
         TaskError: see `contract.Reason`.
@@ -35,13 +35,13 @@ def run(task: Task) -> TaskResult:
 
 
 def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[bytes]:
-    """The mapper's output; without one, its input."""
+    """Return the mapper's output, or its input if there is no mapper."""
     given = _counted_input(task, split)
     return given if mapper is None else task.commands.run(mapper, given)
 
 
 def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
-    """The split's lines, counted; runs in the thread that feeds the mapper."""
+    """Yield the split's lines and count them; runs in the thread that writes to the mapper."""
     task.counters.add(counters.MAP_INPUT_RECORDS, 0)
     for chunk in reader.read_split(task.storage, split, task.environment.window_bytes, task.spec.max_record_bytes):
         yield chunk
@@ -66,7 +66,7 @@ class _PlainSorter:
 
 
 class _CombiningSorter:
-    """Sorts, combines, partitions and sorts again; before the combiner, lines only need their TABs and their order."""
+    """Sorts, combines, partitions and sorts again. Before the combiner, lines need only their TABs and their order."""
 
     def __init__(self, task: Task, combiner: list[str]) -> None:
         asked = task.spec.partitioner
@@ -117,7 +117,7 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
-    """The mapper's output as it is, in input order, becomes the part."""
+    """Write the mapper's output unchanged, in input order, as the output file; return the result."""
     with task.phase("read"):
         output = Output(task, counters.MAP_OUTPUT_RECORDS)
         data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
@@ -127,7 +127,7 @@ def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
 
 
 class Output:
-    """Watches a result's bytes go by: records, and sha256 of them; compresses them if they are the job's output."""
+    """Counts a result's records and computes its sha256; compresses it if it is the job's output."""
 
     def __init__(self, task: Task, counter: str) -> None:
         self._task = task
@@ -137,11 +137,11 @@ class Output:
 
     @property
     def digest(self) -> str:
-        """sha256 of all bytes of the file so far, in hex."""
+        """sha256 of all bytes so far, in hex."""
         return self._hash.hexdigest()
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The file's bytes: the chunks, the last line with its newline."""
+        """Yield the file's bytes: the chunks, with a newline after the last line."""
         spec = self._task.spec
         counted = self._counted(chunks)
         codec = spec.output_compression if spec.is_last else ""
@@ -160,7 +160,7 @@ class Output:
 
 
 def finish(task: Task, digest: str, size_bytes: int, records: int) -> TaskResult:
-    """Commits the attempt's data; the result names the attempt whose data counts."""
+    """Commit the attempt's data; return the result with the attempt that won."""
     task.counters.add(counters.CPU_MILLISECONDS, int(task.cpu_s * 1000))
     with task.phase("commit"):
         winner = task.commit(digest=digest, size_bytes=size_bytes, records=records)

@@ -1,6 +1,6 @@
-"""A map's sorted output: one data file, partition after partition, and an index of it.
+"""Format of a map's sorted output: one data file, partition after partition, and its index.
 
-The index is a table of fixed rows, so that a reduce reads the one row it needs: offset, length, records and CRC-32 of a
+The index has rows of fixed size, so that a reduce reads only its row: offset, length, records and CRC-32 of a
 partition, each as 8 bytes, big endian.
 """
 
@@ -17,7 +17,7 @@ ROW_BYTES = _ROW.size
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One partition's place in a data file."""
+    """Section of a partition in a data file."""
 
     offset_bytes: int
     length_bytes: int
@@ -25,18 +25,18 @@ class Section:
     crc32: int
 
     def pack(self) -> bytes:
-        """Its row."""
+        """Return the section's row in the index."""
         return _ROW.pack(self.offset_bytes, self.length_bytes, self.records, self.crc32)
 
     @staticmethod
     def unpack(row: bytes) -> "Section":
-        """A row's section."""
+        """Return the section of a row."""
         offset, length, records, crc = _ROW.unpack(row)
         return Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc)
 
 
 class SectionWriter:
-    """Takes the partition prefixes off sorted lines and notes where each partition lies.
+    """Removes the partition prefixes from sorted lines, and computes the section of each partition.
 
     Args:
         reduces: the number of partitions.
@@ -51,7 +51,7 @@ class SectionWriter:
 
     @property
     def index(self) -> bytes:
-        """All rows, once the lines have passed."""
+        """All rows, after the last line."""
         offset, rows = 0, []
         for length, records, crc in zip(self._lengths, self._records, self._crcs, strict=True):
             rows.append(Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc).pack())
@@ -60,11 +60,11 @@ class SectionWriter:
 
     @property
     def records(self) -> int:
-        """All lines that have passed."""
+        """Number of lines so far."""
         return sum(self._records)
 
     def strip(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines without their prefixes, in larger pieces."""
+        """Yield the lines without their prefixes, in larger pieces."""
         current = 0
         for block in lines.blocks(chunks):
             for number, section in self._sections(block, current):
@@ -78,7 +78,7 @@ class SectionWriter:
         self._crcs[number] = zlib.crc32(section, self._crcs[number])
 
     def _sections(self, block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
-        """A block's partitions without prefixes; every newline but the last has one behind it: replacing is exact."""
+        """Yield a block's partitions without prefixes, by replacing: a prefix follows every newline but the last."""
         if not self._width:
             yield 0, block
             return
@@ -94,7 +94,7 @@ class SectionWriter:
                 return
 
     def _end(self, block: bytes, start: int, number: int) -> int:
-        """Where the partition that begins at `start` ends in the sorted block."""
+        """Return where the partition that begins at `start` ends in the sorted block."""
         last_line = block.rfind(b"\n", start, len(block) - 1) + 1
         if last_line <= start or block.startswith(partition.prefix(number, self._width), last_line):
             return len(block)

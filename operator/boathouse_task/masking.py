@@ -1,17 +1,17 @@
-"""Keeps the values of secrets out of what is shown of a task: its message and the tail of its standard error."""
+"""Mask the values of secrets in a task's message and in the tail of its standard error."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 MASK = "***"
 _TELLING = re.compile(r"secret|token|passw|credential|private|(api|access|auth|account)[-_.]?key", re.IGNORECASE)
-"""Variables with such names hold secrets, wherever their values come from."""
+"""Pattern of the names of variables with secrets, whatever their source."""
 _SHORTEST = 4
-"""Shorter values would mask words that mean nothing."""
+"""Minimum length of a masked value; shorter values would mask ordinary words."""
 
 
 def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ...]:
-    """The values that must not be shown, the longest first.
+    """Return the values to mask, the longest first.
 
     Args:
         variables: The task's environment.
@@ -23,7 +23,7 @@ def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ..
 
 
 def mask(text: str, values: Iterable[str]) -> str:
-    """The text without the values."""
+    """Return the text with the values masked."""
     for value in values:
         text = text.replace(value, MASK)
     return text

@@ -1,15 +1,15 @@
-"""The order of keys as Hadoop's KeyFieldBasedComparator has it.
+"""Order keys like Hadoop's KeyFieldBasedComparator.
 
-Lines are sorted and merged as bytes, so each line carries a sort key in front: bytes that compare as the comparator
-would, and a TAB, which no sort key holds. `strip` takes it off before a command sees the line. Lines that compare equal
-are ordered by their own bytes, so equal keys stay adjacent.
+Lines are sorted and merged as bytes, so each line starts with a sort key: bytes that compare like the comparator, and a
+TAB, which no sort key contains. `strip` removes it before a command reads the line. Lines that compare equal are
+ordered by their own bytes, so equal keys stay adjacent.
 
-A part of a sort key ends itself by a byte that is less than all others (in reverse: greater), so that a shorter field
-comes before (behind) a longer one with the same beginning:
+A part of a sort key ends with a byte that is less than all others (in reverse: greater), so that a shorter field comes
+before (after) a longer one with the same prefix:
 * bytes: hex digits, in reverse of the complement;
-* a number: its sign, then the count of its digits before the point, these digits, those behind the point; each in
-  nines' complement where less means greater;
-* a field that the key lacks comes before (in reverse: behind) all others.
+* a number: its sign, then the count of its digits before the point, these digits, those after the point; each in
+  nines' complement if the order is reversed;
+* a field that the key lacks comes before (in reverse: after) all others.
 """
 
 import re
@@ -37,13 +37,13 @@ class _Field:
 
 
 class Ordering:
-    """Makes sort keys.
+    """Computes sort keys.
 
     Args:
         partitioner: has the comparator's options and the separator of fields.
 
     Raises:
-        TaskError: InvalidSpec, when the options are not Hadoop's.
+        TaskError: InvalidSpec if the options are invalid.
     """
 
     def __init__(self, partitioner: Partitioner) -> None:
@@ -52,7 +52,7 @@ class Ordering:
         self._known: dict[bytes, bytes] = {}
 
     def sort_key(self, key: bytes) -> bytes:
-        """What goes in front of the lines of `key`, with its TAB."""
+        """Return the sort key of the lines of `key`, with its TAB."""
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _CACHE_KEYS:
@@ -73,7 +73,7 @@ class Ordering:
 
 
 def _number(content: bytes, *, reverse: bool) -> bytes:
-    """The number that `content` begins with (nothing: 0)."""
+    """Return the number at the start of `content`, or 0."""
     found = _NUMBER.match(content)
     assert found is not None
     minus, whole, fraction = found[1], found[2], (found[3] or b"").rstrip(b"0")
@@ -86,7 +86,7 @@ def _number(content: bytes, *, reverse: bool) -> bytes:
 
 
 def parse(options: str) -> tuple[_Field, ...]:
-    """mapreduce.partition.keycomparator.options: `-k2,2nr -k1,1`; -n and -r alone are for all fields without their own.
+    """Parse mapreduce.partition.keycomparator.options, `-k2,2nr -k1,1`; -n and -r alone apply to fields without flags.
 
     Raises:
         TaskError: InvalidSpec.
@@ -120,7 +120,7 @@ def _invalid(problem: str) -> TaskError:
 
 
 def strip(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines without their sort keys."""
+    """Yield lines without their sort keys."""
     for block in lines.blocks(chunks):
         rows = [line.partition(b"\t")[2] for line in block[:-1].split(b"\n")]
         rows.append(b"")

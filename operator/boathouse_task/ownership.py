@@ -1,4 +1,4 @@
-"""One owner for an output: an exclusive mark beside the work folders says which job may write the output.
+"""Ensure a single owner of an output: an exclusive mark next to the work folders names the job that may write it.
 
 The mark of generation N is `OUTPUT/_temporary/owner-0000N`; its content names the job. The newest generation owns.
 
@@ -7,9 +7,9 @@ job that the job has ended and that none of its pods runs. Creation is exclusive
 each creation all marks are read again, because marks may have been removed and created since the last reading: a job
 that then finds the mark of an active job removes the marks that it has just created, and fails.
 
-Taking over then deletes the former owner's work folder. That disarms a commit task of the former owner that still runs
-although its pod is gone (a partitioned node, a pod deleted by force): a part is promoted by moving it out of that
-folder, and what is not there cannot be moved. Only requests that are in flight at that moment remain.
+The new owner then deletes the former owner's work folder. This stops a commit task of the former owner that still runs
+although its pod was deleted (a partitioned node, a forced deletion): it moves parts out of that folder, and missing
+files cannot be moved. Only requests that are in flight at that moment remain.
 
 The commit requires that the newest mark is its own job's, before it promotes and before it creates `_SUCCESS`. Marks
 are removed by the commit after `_SUCCESS` exists, or with the work folder of a job that failed.
@@ -30,15 +30,15 @@ from boathouse_task.locations import Location
 from boathouse_task.task import Task
 
 _MAX_GENERATIONS = 1000
-"""Each is a takeover that was never finished; more of them are a store that loses what it creates."""
+"""Maximum number of marks. Each is an unfinished takeover; more indicate a store that loses created objects."""
 _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a mark.
+    """Content of a mark.
 
     Attributes:
-        cluster: empty for a job that ran outside of a cluster.
+        cluster: identity of the cluster; empty for a job outside of a cluster.
     """
 
     job_uid: str
@@ -52,7 +52,7 @@ class Claim:
     """A mark in the storage.
 
     Attributes:
-        mark: None when its content is not a mark's.
+        mark: content; None if it is invalid.
     """
 
     generation: int
@@ -60,12 +60,12 @@ class Claim:
     mark: Mark | None
 
     def is_of(self, job_uid: str) -> bool:
-        """Whether the mark is this job's."""
+        """Return whether the mark is this job's."""
         return self.mark is not None and self.mark.job_uid == job_uid
 
 
 def claims(task: Task) -> list[Claim]:
-    """All marks, the newest generation last."""
+    """Return all marks, the newest generation last."""
     found = []
     for file in task.storage.children(task.layout.temporary):
         name = file.location.path.rpartition("/")[2]
@@ -81,11 +81,11 @@ def claims(task: Task) -> list[Claim]:
 
 
 def acquire(task: Task) -> None:
-    """Makes the job the output's owner; afterwards no former owner can promote anything.
+    """Make the job the output's owner. Afterwards no former owner can promote files.
 
     Raises:
-        TaskError: OutputExists when another job owns the output, ProgressUnavailable when that is not known yet, or
-            the storage's reasons.
+        TaskError: OutputExists if another job owns the output, ProgressUnavailable if that is not known yet, or the
+            storage's reasons.
     """
     confirmed: set[str] = set()
     created: list[Location] = []
@@ -97,7 +97,7 @@ def acquire(task: Task) -> None:
             if task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec))):
                 created.append(task.layout.owner(generation))
     except TaskError as error:
-        if error.reason is Reason.OUTPUT_EXISTS:  # not those of another attempt, which may be the owner by now
+        if error.reason is Reason.OUTPUT_EXISTS:  # not those of another attempt, which may have become the owner
             task.storage.delete(created)
         raise
     for former in sorted(confirmed):
@@ -105,11 +105,11 @@ def acquire(task: Task) -> None:
 
 
 def adopt(task: Task, found: Sequence[Claim]) -> None:
-    """Requires that the job owns the output; without any mark (the job's setup was an older runtime's) creates one.
+    """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
 
     Args:
-        task: the commit.
-        found: the marks, read before the commit looked for `_SUCCESS`.
+        task: the commit task.
+        found: the marks, read before `_SUCCESS`.
 
     Raises:
         TaskError: OutputExists.
@@ -120,21 +120,21 @@ def adopt(task: Task, found: Sequence[Claim]) -> None:
 
 
 def require(task: Task) -> None:
-    """Requires that the newest mark is the job's.
+    """Require that the newest mark is the job's.
 
     Raises:
         TaskError: OutputExists.
     """
     found = claims(task)
     if not found:
-        message = f"the output {task.layout.output.url} has no ownership mark any more: something else removed it"
+        message = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
         raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
     if not found[-1].is_of(task.spec.job_uid):
         raise _refusal(task, found[-1], "")
 
 
 def release(task: Task) -> None:
-    """Removes the job's marks and the older ones, its own newest last."""
+    """Remove the job's marks and older ones, its own newest last."""
     found = claims(task)
     own = max((claim.generation for claim in found if claim.is_of(task.spec.job_uid)), default=0)
     for claim in found:
@@ -144,12 +144,12 @@ def release(task: Task) -> None:
 
 
 def _is_owner(task: Task, found: Sequence[Claim], confirmed: set[str]) -> bool:
-    """Whether the newest mark is the job's and all others are of jobs that have ended.
+    """Return whether the newest mark is the job's and all others are of jobs that have ended.
 
     Args:
         task: the setup task.
-        found: all marks, read just now.
-        confirmed: UIDs of jobs that have ended, which stays true; confirmed ones are added.
+        found: all marks, just read.
+        confirmed: UIDs of jobs that have certainly ended; newly confirmed ones are added.
     """
     for claim in found:
         if claim.is_of(task.spec.job_uid) or (claim.mark is not None and claim.mark.job_uid in confirmed):
@@ -159,42 +159,42 @@ def _is_owner(task: Task, found: Sequence[Claim], confirmed: set[str]) -> bool:
 
 
 def _confirm(task: Task, claim: Claim) -> str:
-    """The UID of the mark's job, which has ended.
+    """Return the UID of the mark's job after confirming that it has ended.
 
     Raises:
         TaskError: OutputExists, or ProgressUnavailable.
     """
     mark = claim.mark
     if mark is None:
-        raise _refusal(task, claim, "nobody can tell whose it is")
+        raise _refusal(task, claim, "its owner is unknown")
     if task.client is None:
-        raise _refusal(task, claim, "a run outside of a cluster cannot tell whether that job has ended")
+        raise _refusal(task, claim, "a run outside of a cluster cannot determine whether that job has ended")
     match task.client.owner(job_uid=mark.job_uid, namespace=mark.namespace, cluster=mark.cluster):
         case OwnerState.ENDED:
             return mark.job_uid
         case OwnerState.OUTSIDE:
-            raise _refusal(task, claim, "it is of another cluster or of a namespace where this operator does not act")
+            raise _refusal(task, claim, "it is of another cluster or of a namespace that this operator does not watch")
         case _:
             raise _refusal(task, claim, "")
 
 
 def _disarm(task: Task, job_uid: str) -> None:
-    """Deletes the work folder of a job that has ended, so that nothing in it can be promoted any more."""
+    """Delete the work folder of a job that has ended, so that nothing in it can be promoted."""
     folder = task.layout.work_of(job_uid)
     task.storage.delete(file.location for file in list(task.storage.files(folder)))
     task.storage.remove_empty_folders(folder)
 
 
 def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
-    """The error that says whose the output is: the job's name is for its own namespace only."""
+    """Return the error that names the output's owner, whose name is shown only in its own namespace."""
     mark = claim.mark
     here = mark is not None and (mark.namespace, mark.cluster) == (task.spec.namespace, task.spec.cluster)
     owner = f"job {mark.namespace}/{mark.name}" if mark is not None and here else "another job"
     what = f"the output {task.layout.output.url} belongs to {owner} (mark {claim.location.url})"
     advice = (
-        f"{doubt}; name another output, or delete the mark when that job has ended"
+        f"{doubt}; set another output, or delete the mark when that job has ended"
         if doubt
-        else "name another output, or wait until that job has ended"
+        else "set another output, or wait until that job has ended"
     )
     return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}", user_error=True)
 
@@ -204,7 +204,7 @@ def _own(spec: TaskSpec) -> Mark:
 
 
 def _decode(content: bytes) -> Mark | None:
-    """The mark; None for anything else, and for a UID that could lead out of the folder."""
+    """Return the mark; None for invalid content, and for a UID that could be a path out of the folder."""
     try:
         mark = msgspec.json.decode(content, type=Mark)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Which reduce gets a key: Hadoop's partitioners, with Hadoop's results.
+"""Assign keys to reduces with Hadoop's partitioners and the same results.
 
 HashPartitioner hashes the key's bytes as org.apache.hadoop.io.Text does (WritableComparator.hashBytes: start with 1,
 then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VALUE) % reduces. KeyFieldBasedPartitioner
@@ -24,7 +24,7 @@ _MAX_VALUE = 0x7FFFFFFF
 _LANE_BYTES = 8
 _BATCH = 4096
 _LONG_KEY_BYTES = 256
-"""Longer keys are hashed alone: one of them would widen all columns of its batch."""
+"""Longer keys are hashed individually, because one of them would widen all columns of its batch."""
 _SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
 _SIGN_CORRECTION = (1 << 32) - 256
 _DIGITS = bytes(range(0x21, 0x7F))
@@ -32,7 +32,7 @@ _DIGITS = bytes(range(0x21, 0x7F))
 
 
 def prefix_width(reduces: int) -> int:
-    """How many digits tell the partitions apart; none for a single one."""
+    """Return the number of digits of a partition prefix; 0 for a single partition."""
     width, room = 0, 1
     while room < reduces:
         width, room = width + 1, room * len(_DIGITS)
@@ -40,7 +40,7 @@ def prefix_width(reduces: int) -> int:
 
 
 def prefix(partition: int, width: int) -> bytes:
-    """The partition as digits of fixed width that sort in its order."""
+    """Return the partition as digits of fixed width, which sort numerically."""
     digits = bytearray()
     for _ in range(width):
         partition, digit = divmod(partition, len(_DIGITS))
@@ -49,10 +49,10 @@ def prefix(partition: int, width: int) -> bytes:
 
 
 def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
-    """What tells the reduces that get keys.
+    """Return a function that assigns keys to reduces.
 
     Raises:
-        TaskError: InvalidSpec, when the partitioner or its options are not Hadoop's.
+        TaskError: InvalidSpec if the partitioner or its options are invalid.
     """
     hashes = _hash_function(partitioner)
 
@@ -66,7 +66,7 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
 
 
 def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
-    """The reduce that gets `key`."""
+    """Return the reduce that gets `key`."""
     return chooser(partitioner, reduces)([key])[0]
 
 
@@ -94,7 +94,7 @@ def _invalid(problem: str) -> TaskError:
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
-    """31-polynomial hashes of the keys' signed bytes, as unsigned 32-bit values, in the order of the keys."""
+    """Return 31-polynomial hashes of the keys' signed bytes, as unsigned 32-bit values, in the order of the keys."""
     if not keys:
         return []
     widest = max(map(len, keys))
@@ -102,7 +102,7 @@ def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
         return [java_hash(key, seed) for key in keys]
     lanes = len(keys) * _LANE_BYTES
     mask = int.from_bytes(b"\xff\xff\xff\xff\0\0\0\0" * len(keys), "little")
-    # Leading NULs add nothing to a sum that starts with 0; the seed's share depends on the length alone.
+    # Leading NULs add nothing to a sum that starts with 0; the seed's part depends only on the length.
     padded = b"".join(map(bytes.rjust, keys, repeat(widest), repeat(b"\0")))
     total = _columns(padded, widest, lanes, mask)
     powers = [seed * pow(31, length, 1 << 32) for length in range(widest + 1)]
@@ -128,7 +128,7 @@ def _columns(padded: bytes, width: int, lanes: int, mask: int) -> int:
 
 
 def java_hash(key: bytes, seed: int) -> int:
-    """One key's hash: the same as `java_hashes`, key by key."""
+    """Return the hash of one key, as `java_hashes` does for many."""
     value = seed
     for byte in key:
         value = (31 * value + byte - (byte > 0x7F) * 256) & 0xFFFFFFFF  # noqa: PLR2004 - the lowest negative byte
@@ -149,7 +149,7 @@ def _string_hash(units: bytes) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySpec:
-    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]], counted from 1; 0 stands for the end."""
+    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]], counted from 1; 0 means the end."""
 
     begin_field: int
     begin_char: int = 1
@@ -158,7 +158,7 @@ class KeySpec:
 
 
 def parse_key_options(options: str) -> tuple[KeySpec, ...]:
-    """The -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are passed over.
+    """Return the -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are ignored.
 
     Raises:
         TaskError: InvalidSpec.
@@ -179,10 +179,10 @@ def parse_key_options(options: str) -> tuple[KeySpec, ...]:
 
 
 def key_spec(text: str) -> KeySpec:
-    """What follows -k: `2`, `1,2`, `1.3,2.4`; letters n and r behind a position are passed over.
+    """Return the key option of a text after -k: `2`, `1,2`, `1.3,2.4`; letters n and r after a position are ignored.
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: the text has another form.
     """
     begin, _, end = text.rstrip("nr").partition(",")
     begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
@@ -213,9 +213,9 @@ def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) ->
 
 
 def span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int] | None:
-    """From where to where in the key are the bytes that a -k option selects; None when the key has no such place.
+    """Return start and end of the bytes that a -k option selects in a key; None if the key lacks them.
 
-    As KeyFieldHelper's getStartOffset and getEndOffset.
+    Like KeyFieldHelper's getStartOffset and getEndOffset.
     """
     lengths = [len(field) for field in key.split(separator)]
     if spec.begin_field > len(lengths):

@@ -1,6 +1,6 @@
-"""Makes mapper output sortable.
+"""Make mapper output sortable.
 
-Each line becomes KEY<TAB>VALUE behind its partition's digits and, where keys have an order of their own, its sort key.
+Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key.
 """
 
 from collections.abc import Sequence
@@ -15,25 +15,25 @@ from boathouse_task.ordering import Ordering
 
 _TAB = 0x09
 _CACHE_KEYS = 50_000
-"""Keys whose partition is remembered; real keys repeat."""
+"""Size of the cache of keys' partitions, since keys usually repeat."""
 _UNREPEATED_BLOCKS = 15
-"""After a block of mostly new keys, so many blocks pass without a look at what is remembered."""
+"""Blocks after a block of mostly new keys that do not use the cache."""
 _LARGE_LINE_BYTES = 1024 * 1024
-"""A line so long is not taken apart: each copy of it would be felt."""
+"""A line of this length is not split, because copies of it are expensive."""
 
 
 class Prefixer:
-    """Takes blocks of whole lines.
+    """Adds prefixes to blocks of whole lines.
 
-    A line without a separator is a key with an empty value and gets its TAB, as Hadoop writes it to the reducer;
-    without it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
+    A line without a separator is a key with an empty value and gets a TAB, as Hadoop writes it to the reducer. Without
+    it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
 
     Args:
-        partitioner: which one, and what a key is.
+        partitioner: the partitioner, and the definition of a key.
         reduces: the number of partitions, at least 1.
 
     Raises:
-        TaskError: InvalidSpec, when the partitioner, the comparator or their options are not Hadoop's.
+        TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
     def __init__(self, partitioner: Partitioner, reduces: int) -> None:
@@ -48,7 +48,7 @@ class Prefixer:
         self._unrepeated = 0
 
     def __call__(self, block: bytes) -> bytes:
-        """The block with prefixes and TABs."""
+        """Return the block with prefixes and TABs."""
         if len(block) > _LARGE_LINE_BYTES and block.find(b"\n") == len(block) - 1:
             return self._large(block)
         lines = block[:-1].split(b"\n")
@@ -102,7 +102,7 @@ class Prefixer:
 
 
 def key(line: bytes, separator: bytes, fields: int) -> bytes:
-    """A line's first `fields` fields (stream.num.map.output.key.fields); the whole line when it has no more."""
+    """Return a line's first `fields` fields (stream.num.map.output.key.fields); the whole line if it has no more."""
     if fields == 1:
         return line.partition(separator)[0]
     parts = line.split(separator, fields)
@@ -110,7 +110,7 @@ def key(line: bytes, separator: bytes, fields: int) -> bytes:
 
 
 def _key_end(line: bytes, separator: bytes, fields: int) -> int:
-    """Where the key of a line with its newline ends."""
+    """Return where the key of a line with its newline ends."""
     end = start = 0
     for _ in range(fields):
         end = line.find(separator, start)
@@ -121,7 +121,7 @@ def _key_end(line: bytes, separator: bytes, fields: int) -> int:
 
 
 def shuffled(partitioner: Partitioner) -> Partitioner:
-    """How lines are read once their key ends with a TAB: behind a combiner, and by a reduce."""
+    """Return the partitioner for lines whose key ends with a TAB: those of a combiner and of a reduce's input."""
     if partitioner.field_separator == "\t":
         return partitioner
     return msgspec.structs.replace(partitioner, field_separator="\t", num_key_fields=1)

@@ -1,4 +1,4 @@
-"""Child processes: their own process groups, pipes of bytes, an end that is always noticed."""
+"""Run child processes in their own process groups, with pipes and a reliable end."""
 
 import contextlib
 import fcntl
@@ -12,11 +12,11 @@ from typing import IO
 
 READ_BYTES = 256 * 1024
 _PIPE_BYTES = 256 * 1024
-"""All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share their user."""
+"""Size of a pipe. All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share a user."""
 
 
 class Processes:
-    """All children that run, so that a stop reaches every one of them with all that they started."""
+    """Running children, so that a stop reaches all of them and their descendants."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -34,10 +34,10 @@ class Processes:
         cwd: Path | None = None,
         pass_fds: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
-        """Starts a command as the leader of a process group of its own.
+        """Start a command as the leader of its own process group.
 
         Raises:
-            OSError: it could not be started.
+            OSError: the command could not be started.
         """
         with self._lock:
             if self._stopped:
@@ -53,23 +53,23 @@ class Processes:
         return process
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
-        """The exit status (negative: the signal) of a command that has closed its output or been stopped."""
+        """Return the exit status (negative: the signal) of a command that has closed its output or been stopped."""
         status = process.wait()
         with self._lock:
             self._running.discard(process)
         if process.stdout is not None:
-            process.stdout.close()  # input and errors are closed by those who write and read them
+            process.stdout.close()  # writers and readers close standard input and error
         return status
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a command and all of its group; nothing when it has ended."""
+        """Kill a command and its group, if it runs."""
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         self.wait(process)
 
     def stop_all(self, grace_s: float) -> None:
-        """SIGTERM to every group, SIGKILL to those that stay; none can be started afterwards."""
+        """Send SIGTERM to every group, then SIGKILL to the remaining ones; no command can start afterwards."""
         with self._lock:
             self._stopped = True
             running = list(self._running)
@@ -87,20 +87,20 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 def widen(stream: IO[bytes]) -> None:
-    """A larger pipe saves switches between its two ends; the kernel may refuse, which does not matter."""
+    """Enlarge a pipe if the kernel permits it, which saves context switches between its ends."""
     with contextlib.suppress(OSError):
         fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
 def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
-    """What the stream holds, as it comes."""
+    """Yield the content of the stream as it arrives."""
     descriptor = stream.fileno()
     while chunk := os.read(descriptor, READ_BYTES):
         yield chunk
 
 
 def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | None = None) -> None:
-    """Writes to a pipe, however small the steps it takes; `moved` is told of each."""
+    """Write all bytes to a pipe; call `moved` after each partial write."""
     view = memoryview(data)
     descriptor = stream.fileno()
     while view:
@@ -113,8 +113,8 @@ def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | N
 class Feeder:
     """Writes chunks to a command's input and closes it, in a thread.
 
-    A command may stop reading early; its exit status says whether that was well. An error of the chunks themselves is
-    kept in `error`.
+    A command may stop reading early; its exit status shows whether this is an error. An error of the chunks is stored
+    in `error`.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class Feeder:
         self.error: Exception | None = None
 
     def start(self) -> None:
-        """Begins to write."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self) -> None:
-        """Waits until all is written, or the command reads no more."""
+        """Wait until everything is written, or the command stops reading."""
         self._thread.join()
 
     def _run(self) -> None:
@@ -146,4 +146,4 @@ class Feeder:
             with contextlib.suppress(OSError):
                 self._stream.close()
             if isinstance(self._chunks, Generator):
-                self._chunks.close()  # ends what it holds now, not when it is collected
+                self._chunks.close()  # frees its resources now, not at garbage collection

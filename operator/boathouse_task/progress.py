@@ -1,7 +1,8 @@
-"""The client of the operator's progress endpoint: reports, orders, the plan.
+"""Client of the operator's progress endpoint: reports, orders, the plan.
 
-HTTPS with the pod's projected token; token and authority are read anew for each request, because both are replaced
-while a task runs. That the endpoint is away never fails a task: reports are dropped, plan and orders are tried again.
+It uses HTTPS with the pod's projected token. Token and certificate authority are read for each request, because both
+are replaced while a task runs. An unavailable endpoint does not fail a task at once: reports are dropped, plan and
+orders are retried.
 """
 
 import gzip
@@ -31,11 +32,11 @@ from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 
 POLL_S = 30
-"""How long the endpoint may hold a poll for orders."""
+"""Maximum duration of a poll for orders."""
 PLAN_PATIENCE_S = 600
-"""How long the setup task tries to post its plan; then another attempt may."""
+"""How long the setup task retries to post its plan before it fails and another attempt starts."""
 OWNER_PATIENCE_S = 120
-"""How long the setup task waits until the leader knows what became of an output's owner; then another attempt may."""
+"""How long the setup task waits for the state of an output's owner before it fails and another attempt starts."""
 _TIMEOUT_S = 10
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
@@ -45,11 +46,11 @@ _TOO_LARGE = 413
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The endpoint did not answer, or not with 200.
+    """The endpoint did not respond, or not with status 200.
 
     Attributes:
-        status: the HTTP status; 0 when there was no answer.
-        retry_after_s: how long the endpoint wants to be left alone; 0 when it does not say.
+        status: the HTTP status; 0 without a response.
+        retry_after_s: Retry-After of the response in seconds, or 0.
     """
 
     def __init__(self, status: int, message: str, retry_after_s: float = 0.0) -> None:
@@ -59,13 +60,13 @@ class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
 
 
 class Client:
-    """Talks to the endpoint for one pod.
+    """Sends requests of one pod to the endpoint.
 
     Args:
-        spec: names the job; its `progress_url` must be set.
-        environment: the pod's name, and where token and authority are.
-        sleep: waits between tries.
-        monotonic: the clock of patience.
+        spec: the task's parameters; `progress_url` must be set.
+        environment: the pod's name, and the paths of token and authority.
+        sleep: sleeps between retries.
+        monotonic: clock of timeouts.
     """
 
     def __init__(
@@ -89,10 +90,10 @@ class Client:
         self._monotonic = monotonic
 
     def report(self, report: TaskReport) -> float:
-        """Sends a report once; returns after how many seconds the endpoint wants the next, 0 if it does not say.
+        """Send a report once; return the seconds until the next, or 0 if the endpoint leaves it to the task.
 
         Raises:
-            Unavailable: it did not arrive.
+            Unavailable: the request failed.
         """
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
@@ -104,15 +105,15 @@ class Client:
             return 0.0
 
     def post_plan(self, plan: Plan, digest: str) -> None:
-        """Sends the plan, again and again for `PLAN_PATIENCE_S`.
+        """Send the plan, with retries for `PLAN_PATIENCE_S`.
 
         Raises:
-            TaskError: ProgressUnavailable (infrastructure) or PlanTooLarge (the user's).
+            TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
         """
         json = msgspec.json.encode(plan)
         body = gzip.compress(json, 6)
         if len(json) > PLAN_MAX_BYTES or len(body) > PLAN_POST_MAX_BYTES:
-            raise _plan_too_large(plan)  # the endpoint would close the connection and not be heard
+            raise _plan_too_large(plan)  # the endpoint would close the connection before its response is read
         give_up = self._monotonic() + PLAN_PATIENCE_S
         delays = Delays()
         while True:
@@ -124,7 +125,7 @@ class Client:
                 if error.status == _TOO_LARGE:
                     raise _plan_too_large(plan) from None
                 if self._monotonic() > give_up:
-                    message = f"the progress endpoint did not take the plan for {PLAN_PATIENCE_S} s: {error}"
+                    message = f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}"
                     raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
                 self._sleep(max(delays.next(), error.retry_after_s))
                 continue
@@ -134,7 +135,7 @@ class Client:
             return
 
     def orders(self, since: int) -> Orders:
-        """The orders after version `since`, asked for until the endpoint answers (it may hold a poll for `POLL_S`)."""
+        """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`)."""
         delays = Delays()
         while True:
             try:
@@ -148,10 +149,10 @@ class Client:
                 self._sleep(delays.next())
 
     def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
-        """What became of the job that an ownership mark names; asks for `OWNER_PATIENCE_S` until the leader knows.
+        """Return the state of the job in an ownership mark, with retries for `OWNER_PATIENCE_S` while it is unknown.
 
         Raises:
-            TaskError: ProgressUnavailable (infrastructure).
+            TaskError: ProgressUnavailable (infrastructure error).
         """
         query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
         give_up = self._monotonic() + OWNER_PATIENCE_S
@@ -169,7 +170,7 @@ class Client:
             except msgspec.DecodeError as error:
                 problem, at_least_s = str(error), 0.0
             if self._monotonic() > give_up:
-                message = f"whether job {job_uid}, the output's owner, has ended is not known: {problem}"
+                message = f"the state of job {job_uid}, the output's owner, is unknown: {problem}"
                 raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
             self._sleep(max(delays.next(), at_least_s))
 
@@ -198,18 +199,18 @@ class Client:
 
 
 def _seconds(retry_after: str) -> float:
-    """A header's seconds; 0 where it holds a date, or nothing."""
+    """Return a header's seconds; 0 if it has a date or is absent."""
     return min(float(retry_after), _LONGEST_RETRY_AFTER_S) if retry_after.isdecimal() else 0.0
 
 
 class Delays:
-    """Exponential backoff with jitter, so that the tasks of a job do not come back all at once."""
+    """Exponential backoff with jitter, so that the tasks of a job do not retry simultaneously."""
 
     def __init__(self) -> None:
         self._delay_s = _FIRST_DELAY_S
 
     def next(self) -> float:
-        """The next delay in seconds."""
+        """Return the next delay in seconds."""
         self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
         return self._delay_s * random.uniform(0.5, 1.0)  # noqa: S311 - spread, not secrecy
 

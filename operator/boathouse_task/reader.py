@@ -1,8 +1,8 @@
-"""A map's share of a file by the rules of Hadoop's LineRecordReader.
+"""Read a split of a file by the rules of Hadoop's LineRecordReader.
 
-A line belongs to the split in which it starts; a line that starts exactly at a border, to the split before the border.
-So both borders of a split move in the same way, to just behind the first newline at or after them, and a split is one
-range of bytes.
+A line belongs to the split in which it starts; a line that starts exactly at a border belongs to the previous split. So
+both borders of a split move in the same way, to the position after the first newline at or after them, and a split is
+one range of bytes.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from boathouse_task.contract import InputFile, Split
 from boathouse_task.storage import Storage
 
 _TAIL_BYTES = 64 * 1024
-"""Read beyond the border with the last window: most lines end within it."""
+"""Bytes to read beyond the border with the last window, within which most lines end."""
 
 
 def read_split(storage: Storage, split: Split, window_bytes: int, longest_bytes: int) -> Iterator[bytes]:
-    """The split's lines as chunks, the last with its newline.
+    """Yield the split's lines as chunks, the last with its newline.
 
     Raises:
         TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
@@ -39,7 +39,7 @@ def read_split(storage: Storage, split: Split, window_bytes: int, longest_bytes:
 
 
 def _own_lines(storage: Storage, split: Split, window_bytes: int, longest_bytes: int) -> Iterator[bytes]:
-    """The lines that begin in the split; only the file's last line may lack its newline."""
+    """Yield the lines that begin in the split; only the file's last line may lack its newline."""
     end = split.offset_bytes + split.length_bytes
     offset, skipping = split.offset_bytes, split.offset_bytes > 0
     for data in _read_ahead(storage, split, window_bytes):
@@ -56,7 +56,7 @@ def _own_lines(storage: Storage, split: Split, window_bytes: int, longest_bytes:
 
 
 def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
-    """The file's windows from the split's start on, the next one being fetched while one is used."""
+    """Yield the file's windows from the split's start on, and fetch the next window meanwhile."""
     location = locations.parse(split.url)
     with futures.ThreadPoolExecutor(1, "read-ahead") as fetcher:
         pending: futures.Future[bytes] | None = None
@@ -69,7 +69,7 @@ def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[b
 
 
 def _windows(split: Split, window_bytes: int) -> Iterator[tuple[int, int]]:
-    """The split and a little more in windows, then the rest of the file, which is seldom asked for."""
+    """Yield the split and a little more in windows, then the rest of the file, which is rarely needed."""
     offset = split.offset_bytes
     likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
     while offset < split.size_bytes:

@@ -1,4 +1,4 @@
-"""The reduce task: wait for the maps, fetch and merge its sections, reducer, part, commit."""
+"""Reduce task: wait for the maps, fetch and merge its sections, run the reducer, write the part, commit."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -12,11 +12,11 @@ from boathouse_task.shuffle import Shuffle
 from boathouse_task.task import Task
 
 _LOOK_S = 1.0
-"""How often the storage is asked for commits where there is no progress endpoint."""
+"""Interval of reading commits from the storage without a progress endpoint."""
 
 
 def run(task: Task) -> TaskResult:
-    """Runs the attempt.
+    """Run the attempt.
 
     Raises:
         TaskError: see `contract.Reason`.
@@ -44,7 +44,7 @@ def run(task: Task) -> TaskResult:
 
 
 def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
-    """Each map with the attempt that won it, as they become known, until all are."""
+    """Yield each finished map with its winning attempt, until all have finished."""
     known: set[int] = set()
     source = _by_orders(task) if task.client else _by_commits(task)
     while len(known) < task.spec.maps:
@@ -55,7 +55,7 @@ def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
 
 
 def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
-    """What the operator says, poll after poll."""
+    """Yield finished maps from the operator's orders, by long poll."""
     assert task.client is not None
     version = 0
     while True:
@@ -63,14 +63,14 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
         if orders.cancel:
             raise TaskError(Reason.CANCELLED, "the operator has cancelled this task", user_error=False)
         if orders.version == version:
-            time.sleep(_LOOK_S / 10)  # an endpoint that does not hold polls must not be asked without pause
+            time.sleep(_LOOK_S / 10)  # pause between polls that an endpoint answers at once
         version = orders.version
         done = contract.decode_bitmap(orders.maps_done, task.spec.maps)
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
 
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
-    """What the commits in the storage say."""
+    """Yield finished maps from the commits in the storage."""
     known: dict[int, int] = {}
     while True:
         for file in task.storage.files(task.layout.commits):
@@ -82,7 +82,7 @@ def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 
 def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) -> Iterator[bytes]:
-    """The reducer's input in blocks of lines; equal keys are adjacent, so a block's groups are its distinct keys."""
+    """Yield the reducer's input in blocks of lines, and count groups: equal keys are adjacent."""
     fields = prefix.shuffled(task.spec.partitioner).num_key_fields
     last_key: bytes | None = None
     passed = 0

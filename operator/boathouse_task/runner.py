@@ -1,4 +1,4 @@
-"""Runs one task and says how it ended."""
+"""Run one task and return its result."""
 
 import shutil
 import sys
@@ -31,7 +31,7 @@ _STOP_GRACE_S = 2.0
 
 
 def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskResult:
-    """Runs the task to its end; a failure is a result, too."""
+    """Run the task and return its result; a failure is a result too."""
     task: Task | None = None
     reporter: Reporter | None = None
     watch: Watch | None = None
@@ -48,7 +48,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
         result = failure(error, hidden)
     except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
         traceback.print_exc(file=sys.stderr)
-        message = f"{type(error).__name__}: {error}; this is a bug of Boathouse"
+        message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
         result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False), hidden)
     finally:
         if watch is not None:
@@ -81,7 +81,7 @@ def _dispatch(task: Task) -> TaskResult:
 
 
 def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
-    """The result of a task that has failed so, without the values that must not be shown."""
+    """Return the result of a failed task, with secrets masked."""
     return TaskResult(
         outcome=contract.FAILED,
         reason=error.reason.value,
@@ -93,7 +93,7 @@ def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
 
 
 def exit_status(result: TaskResult) -> int:
-    """The process's exit status for a result."""
+    """Return the process's exit status for a result."""
     if result.succeeded:
         return contract.EXIT_SUCCEEDED
     if result.reason == Reason.TERMINATED:
@@ -102,7 +102,7 @@ def exit_status(result: TaskResult) -> int:
 
 
 def encode(result: TaskResult, limit_bytes: int = contract.TERMINATION_LOG_MAX_BYTES) -> bytes:
-    """The result as JSON within the limit: first the tail is shortened, then counters go (Hadoop's and ours last)."""
+    """Return the result as JSON within the limit: shorten the tail, then drop counters, the user's first."""
     encoded = msgspec.json.encode(result)
     while len(encoded) > limit_bytes and result.stderr_tail:
         over = len(encoded) - limit_bytes
@@ -125,6 +125,6 @@ _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHO
 
 
 def clean_folder(environment: Environment) -> None:
-    """Empties the work folder's parts that tasks use, for the next task of the same process."""
+    """Empty the folders that tasks use in the work folder, for the next task of the same process."""
     for name in ("task", "spill", "uber", TEMPORARY_FOLDER):
         shutil.rmtree(environment.work_path / name, ignore_errors=True)

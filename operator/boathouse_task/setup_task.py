@@ -1,6 +1,6 @@
-"""The setup task: everything that can be known to fail is found out here, before a map starts; then the split plan.
+"""Setup task: detect errors of the job before a map starts, then make the split plan.
 
-The first step's input is the job's. A later one's is what the step before wrote: the data of its winners.
+The first step reads the job's input. A later step reads the data of the previous step's winners.
 """
 
 import functools
@@ -24,7 +24,7 @@ _RACES = 5
 
 
 def run(task: Task) -> TaskResult:
-    """Checks the job and posts its plan.
+    """Check the job and post its plan.
 
     Raises:
         TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, the storage's reasons.
@@ -53,22 +53,22 @@ def run(task: Task) -> TaskResult:
 
 
 def check_output(task: Task) -> None:
-    """Refuses an output that exists; an empty folder and what failed jobs left under `_temporary` do not count."""
+    """Raise an error if the output exists. An empty folder, and files of failed jobs in `_temporary`, are ignored."""
     output = task.layout.output
     temporary = task.layout.temporary.path + "/"
     there = next((file for file in task.storage.files(output) if not file.location.path.startswith(temporary)), None)
     if there is None and (not output.path or task.storage.size(output) is None):
         return
     example = there.location.url if there else output.url
-    message = f"the output {output.url} exists ({example}): name another one or delete it"
+    message = f"the output {output.url} exists ({example}): set another one or delete it"
     raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
 
 
 def own(task: Task) -> None:
-    """Makes the job the output's owner. The output is checked again: a former owner may have promoted parts meanwhile.
+    """Make the job the output's owner. Check the output again, because a former owner may have promoted parts since.
 
-    A job that then fails leaves its mark: another attempt of this setup may have gone on, and the next job takes over
-    from one that has ended.
+    A job that then fails leaves its mark: another attempt of this setup may continue, and the next job can take over
+    from an ended one.
 
     Raises:
         TaskError: OutputExists, ProgressUnavailable, the storage's reasons.
@@ -78,7 +78,7 @@ def own(task: Task) -> None:
 
 
 def make_plan(task: Task) -> Plan:
-    """Lists the input and splits it. Small files share a split if the job says so, and between steps.
+    """List the input and split it. Small files share a split if the job is configured so, and between steps.
 
     Raises:
         TaskError: InputNotFound, CommitMissing, or the storage's reasons.
@@ -97,14 +97,16 @@ def make_plan(task: Task) -> Plan:
 
 
 def _inputs(task: Task) -> list[InputFile]:
-    """All inputs in the order they were given, the files of each by name."""
+    """Return all inputs in the order they were given, the files of each by name."""
     found: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
         files = sorted(list_input(task.storage, location), key=lambda file: file.location.path)
         if not files:
             what = (
-                "no file matches" if locations.is_glob(location.path) else "there is no such file or folder with files"
+                "no file matches"
+                if locations.is_glob(location.path)
+                else "the file does not exist, or the folder has no files"
             )
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
         found += [InputFile(url=file.location.url, size_bytes=file.size_bytes) for file in files]
@@ -112,13 +114,13 @@ def _inputs(task: Task) -> list[InputFile]:
 
 
 def _previous(task: Task) -> list[InputFile]:
-    """What the winners of the step before wrote."""
+    """Return the files of the previous step's winners."""
     kind = TaskType.REDUCE if task.spec.previous_reduces else TaskType.MAP
     folder = task.layout.at_step(task.spec.step - 1)
     records = commits.every(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
-        message = f"{missing} commits of the step before are not in {folder.url}/_commit"
+        message = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
         raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
     return [
         InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
@@ -127,7 +129,7 @@ def _previous(task: Task) -> list[InputFile]:
 
 
 def _combined(task: Task, group: list[InputFile]) -> Split:
-    """One split of several files: their list lies in the work folder, named by its content, as attempts may differ."""
+    """Return one split of several files. Their list is in the work folder under its digest, as attempts may differ."""
     listed = msgspec.json.encode(group)
     location = task.layout.step.child(f"splits/{hashlib.sha256(listed).hexdigest()[:32]}.json")
     task.storage.write(location, listed)
@@ -136,7 +138,7 @@ def _combined(task: Task, group: list[InputFile]) -> Split:
 
 
 def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
-    """The files of one input: a file, a folder's visible files at any depth, or a glob's matches of both kinds."""
+    """Yield the files of an input: a file, a folder's visible files at any depth, or a glob's matches of both."""
     if locations.is_glob(location.path):
         yield from _matches(storage, location)
         return
@@ -165,7 +167,7 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
 
 
 def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:
-    """Leaves out the empty objects that some tools create in place of folders."""
+    """Return the files without the empty objects that some tools create for folders."""
     listed = list(files)
     folders = {path for file in listed for path in _parents(file.location.path)}
     return (file for file in listed if file.size_bytes or file.location.path not in folders)
@@ -178,12 +180,12 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def race(task: Task) -> None:
-    """Lets several creators race for one object: exactly one may win, and its content must be what is there.
+    """Check exclusive creation: of several concurrent creators of one object exactly one must win.
 
-    A race that nobody won says nothing: the winner's answer was lost, and its repeated request came second.
+    A race without a winner is inconclusive: the winner's response was lost, and its repeated request failed.
 
     Raises:
-        TaskError: StoreNotExclusive, or StorageError after too many races that nobody won.
+        TaskError: StoreNotExclusive, or StorageError after too many inconclusive races.
     """
     location = task.layout.step.child("_race")
     for _ in range(_RACES):
@@ -198,5 +200,5 @@ def race(task: Task) -> None:
             return
         if winners or there not in contents:
             raise not_exclusive(location)
-    message = f"of {_RACERS} creators of {location.url} none was told that it won, {_RACES} times: answers get lost"
+    message = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
     raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)

@@ -1,7 +1,7 @@
-"""The reduce's shuffle: its section of every map's data, held in memory up to a budget, else in sorted runs on disk.
+"""Shuffle of a reduce: fetch its section of each map's data to memory within a budget, else to sorted runs on disk.
 
-As in Hadoop, small sections gather in memory; when they would exceed the budget they are merged into one run on disk (a
-spill). A section that is a large part of the budget by itself goes to disk at once.
+As in Hadoop, small sections are collected in memory. When they would exceed the budget they are merged into one run on
+disk (a spill). A section that is a large part of the budget is written to disk at once.
 """
 
 import os
@@ -19,18 +19,18 @@ from boathouse_task.sorting import Run
 from boathouse_task.task import Task
 
 _COPIERS = 4
-"""mapreduce.reduce.shuffle.parallelcopies has 5."""
+"""Concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5."""
 _MERGE_SHARE = 0.25
-"""Of the memory, what merging keeps for its buffers."""
+"""Share of the memory that is reserved for merge buffers."""
 _SINGLE_SHARE = 0.25
-"""Of the budget, what one section may take (mapreduce.reduce.shuffle.memory.limit.percent)."""
+"""Maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)."""
 _MOST_IN_MEMORY = 200
-"""Each section in memory is an open descriptor."""
+"""Maximum sections in memory, each of which is an open file descriptor."""
 _DESCRIPTORS = "/proc/self/fd"
 
 
 class Shuffle:
-    """Fetches sections, several at a time, and merges them."""
+    """Fetches sections concurrently and merges them."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -45,10 +45,10 @@ class Shuffle:
         self._failed: BaseException | None = None
 
     def fetch(self, index: int, attempt: int) -> None:
-        """Starts to fetch this reduce's section of one map's data.
+        """Start to fetch this reduce's section of a map's data.
 
         Raises:
-            TaskError: an earlier fetch has failed, so that there is nothing to wait for.
+            TaskError: an earlier fetch has failed.
         """
         if self._failed is not None:
             raise self._failed
@@ -61,7 +61,7 @@ class Shuffle:
             self._failed = self._failed or fetch.exception()
 
     def wait(self) -> None:
-        """Waits for all fetches.
+        """Wait for all fetches.
 
         Raises:
             TaskError: ShuffleError, OutOfDisk, or the storage's reasons.
@@ -73,7 +73,7 @@ class Shuffle:
             self._copiers.shutdown(cancel_futures=True)
 
     def merged(self) -> Iterator[bytes]:
-        """All sections' lines in order; the sections are used up."""
+        """Return the lines of all sections in order, and consume the sections."""
         return self._task.sort.merge(self._disk + self._memory, self._merge_bytes)
 
     def _fetch(self, index: int, attempt: int) -> None:
@@ -86,14 +86,14 @@ class Shuffle:
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
-            message = f"the output of map {index}, attempt {attempt}, has gone: {error.message}"
+            message = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
             raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False) from None
         self._task.counters.add(counters.SHUFFLED_MAPS, 1)
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
 
     def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
-        """The section's bytes; its checksum is compared at the end."""
+        """Yield the section's bytes, and verify its checksum at the end."""
         crc = 0
         start = section.offset_bytes
         data = self._task.layout.data(TaskType.MAP, index, attempt)
@@ -103,7 +103,7 @@ class Shuffle:
             crc = zlib.crc32(window, crc)
             yield window
         if crc != section.crc32:
-            message = f"the bytes of {data.url} at {start} do not have the checksum that its index says"
+            message = f"the bytes of {data.url} at {start} do not match the checksum in its index"
             raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False)
 
     def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
@@ -126,14 +126,14 @@ class Shuffle:
             self._memory.append(run)
 
     def _reserve(self, size_bytes: int) -> bool:
-        """Takes memory for a section, after merging what is there to disk if need be; False: it must go to disk."""
+        """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""
         if size_bytes > self._budget_bytes * _SINGLE_SHARE:
             return False
         with self._lock:
             if self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY:
                 self._spill_memory()
             if self._reserved + size_bytes > self._budget_bytes:
-                return False  # sections that are still on their way hold the rest
+                return False  # sections in flight use the rest
             self._reserved += size_bytes
             return True
 

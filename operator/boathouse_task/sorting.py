@@ -1,11 +1,11 @@
-"""Sorting in bounded memory by GNU sort, in runs that are our own, so that what is spilled is known to the byte.
+"""Sort in limited memory with GNU sort and Boathouse's own runs, so that the size of spills is exactly known.
 
-Lines go to one `sort` process until they fill its buffer. If all lines fit, its output is the result and nothing
-touches the disk; else each full buffer becomes a run on disk (a spill), and `sort -m` merges the runs. Whole lines are
-compared as bytes (LC_ALL=C): every line has its TAB, so equal keys stay adjacent.
+Lines are written to one `sort` process until they fill its buffer. If all lines fit, its output is the result and
+nothing is written to disk. Otherwise each full buffer becomes a run on disk (a spill), and `sort -m` merges the runs.
+Whole lines are compared as bytes (LC_ALL=C): every line has its TAB, so equal keys stay adjacent.
 
-A buffer's fill is counted as GNU sort counts it (src/sort.c): a line costs its bytes and 1.5 struct lines of 32 bytes.
-So sort never starts a temporary file of its own.
+A buffer's size is computed like in GNU sort (src/sort.c): a line costs its bytes and 1.5 struct lines of 32 bytes. So
+sort never creates its own temporary files.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from boathouse_task.processes import Processes, chunks_of, write_all
 LINE_COST_BYTES = 48
 _SLACK_BYTES = 512 * 1024
 _MERGE_BUFFER_BYTES = 64 * 1024
-"""The least buffer for each run of a merge."""
+"""Minimum buffer of each run of a merge."""
 _MAX_FAN_IN = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Sorted lines: a file on disk, or a descriptor of memory (`descriptor` >= 0)."""
+    """Sorted lines in a file on disk, or in memory (`descriptor` >= 0)."""
 
     path: str
     size_bytes: int
@@ -40,7 +40,7 @@ class Run:
     descriptor: int = -1
 
     def discard(self) -> None:
-        """Gives its space back."""
+        """Free its disk space or memory."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         else:
@@ -52,11 +52,11 @@ class SortTool:
 
     Args:
         processes: the task's children.
-        counters: get the spills.
-        folder: where spills lie.
+        counters: count the spills.
+        folder: folder of the spills.
 
     Raises:
-        TaskError: OutOfDisk, OutOfMemory or InternalError, when sort fails.
+        TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
     """
 
     def __init__(self, processes: Processes, counters: counters.CounterSet, folder: Path) -> None:
@@ -68,7 +68,7 @@ class SortTool:
         self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
 
     def start(self, arguments: Sequence[str], *, stdin: int, pass_fds: Sequence[int] = ()) -> "SortProcess":
-        """Starts `sort` with its output as a pipe."""
+        """Start `sort` with its output as a pipe."""
         argv = ["sort", "--parallel=1", "-T", str(self.folder), *arguments]
         process = self.processes.start(argv, stdin=stdin, stderr=subprocess.PIPE, env=self._env, pass_fds=pass_fds)
         started = SortProcess(self, process)
@@ -76,12 +76,12 @@ class SortTool:
         return started
 
     def close(self) -> None:
-        """Ends what still runs, after a failure elsewhere."""
+        """Stop running processes after a failure elsewhere."""
         for process in list(self.running):
             process.abandon()
 
     def spill(self, chunks: Iterable[bytes], records: int) -> Run:
-        """Writes sorted lines to disk and counts them."""
+        """Write sorted lines to disk and counts them."""
         self._number += 1
         path = self.folder / f"spill-{self._number:05d}"
         size = 0
@@ -95,11 +95,11 @@ class SortTool:
         return Run(path=str(path), size_bytes=size, records=records)
 
     def merge(self, runs: list[Run], buffer_bytes: int) -> Iterator[bytes]:
-        """All runs' lines in order; the runs are used up. Too many are merged in several passes, which spill again."""
+        """Yield all runs' lines in order, and consume the runs. Many runs need several passes, which spill again."""
         fan_in = max(2, min(_MAX_FAN_IN, buffer_bytes // _MERGE_BUFFER_BYTES))
         runs = sorted(runs, key=lambda run: (run.size_bytes, run.path))
         while len(runs) > fan_in:
-            # as few runs as are needed to end with a full last merge, the smallest first
+            # merge the smallest runs first, and only as many as make the last merge full
             share, runs = runs[: min(fan_in, len(runs) - fan_in + 1)], runs[min(fan_in, len(runs) - fan_in + 1) :]
             runs.append(self.spill(self._merge_once(share, buffer_bytes), sum(run.records for run in share)))
         yield from self._merge_once(runs, buffer_bytes)
@@ -118,7 +118,7 @@ class SortTool:
 
 
 class SortProcess:
-    """One running `sort`. What it says on its standard error is short enough to wait in the pipe."""
+    """A running `sort`. Its standard error is short enough for the pipe's buffer."""
 
     def __init__(self, tool: SortTool, process: "subprocess.Popen[bytes]") -> None:
         self._tool = tool
@@ -126,17 +126,17 @@ class SortProcess:
 
     @property
     def stdout(self) -> int:
-        """The read end of its output, to be given to another command."""
+        """Read end of its output, for another command."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
     def chunks(self) -> Iterator[bytes]:
-        """Its output as it comes; `finish` is still to be called."""
+        """Return its output as it arrives; call `finish` afterwards."""
         assert self._process.stdout is not None
         return chunks_of(self._process.stdout)
 
     def write(self, block: bytes) -> None:
-        """Gives it lines."""
+        """Write lines to it."""
         assert self._process.stdin is not None
         try:
             write_all(self._process.stdin, block)
@@ -145,12 +145,12 @@ class SortProcess:
             raise
 
     def close_input(self) -> None:
-        """Says that there are no more lines."""
+        """Close its input after the last line."""
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def output(self) -> Iterator[bytes]:
-        """The sorted lines in chunks; then its end is checked."""
+        """Yield the sorted lines in chunks, then check its exit status."""
         assert self._process.stdout is not None
         try:
             yield from chunks_of(self._process.stdout)
@@ -159,13 +159,13 @@ class SortProcess:
             self.abandon()
 
     def finish(self, *, unread: bool = False) -> None:
-        """Waits for its end.
+        """Wait for its end.
 
         Args:
-            unread: whoever read its output may have stopped early.
+            unread: whether the reader of its output may have stopped early.
 
         Raises:
-            TaskError: it failed.
+            TaskError: sort failed.
         """
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -177,7 +177,7 @@ class SortProcess:
             raise _sort_failed(status, said)
 
     def abandon(self) -> None:
-        """Ends it if it still runs, and closes its pipes."""
+        """Stop it if it still runs, and close its pipes."""
         self._tool.processes.kill(self._process)
         with contextlib.suppress(BrokenPipeError):
             self.close_input()
@@ -190,15 +190,13 @@ def _sort_failed(status: int, said: str) -> TaskError:
     if os.strerror(errno.ENOSPC) in said:
         return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {said}", user_error=False)
     if status == -signal.SIGKILL or "memory exhausted" in said:
-        return TaskError(
-            Reason.OUT_OF_MEMORY, f"sort was stopped for want of memory: {said or 'killed'}", user_error=True
-        )
+        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {said or 'killed'}", user_error=True)
     return CommandFailed(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {said}", user_error=False)
 
 
 @contextlib.contextmanager
 def out_of_disk(path: Path) -> Iterator[None]:
-    """Turns a full disk into its reason."""
+    """Raise OutOfDisk for an error of a full disk."""
     try:
         yield
     except OSError as error:
@@ -206,15 +204,18 @@ def out_of_disk(path: Path) -> Iterator[None]:
             raise
         usage = shutil.disk_usage(path.parent)
         free = f"{usage.free} of {usage.total} bytes are free"
-        message = f"no space left in {path.parent} ({free}): the work volume is too small, or the node's disk is full"
+        message = (
+            f"no space left in {path.parent} ({free}): raise resources.requests.ephemeral-storage, "
+            "or free disk space on the node"
+        )
         raise TaskError(Reason.OUT_OF_DISK, message, user_error=False) from None
 
 
 class RunBuffer:
-    """Lines on their way to one in-memory `sort`, up to a budget.
+    """Lines for one in-memory `sort`, up to a budget.
 
     Args:
-        budget_bytes: what the lines and sort's table of them may take.
+        budget_bytes: memory for the lines and sort's table of them.
     """
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
@@ -225,11 +226,11 @@ class RunBuffer:
         self.records = 0
 
     def fits(self, cost_bytes: int) -> bool:
-        """Whether so much more stays within the budget; anything fits into an empty buffer."""
+        """Return whether this size still fits into the budget; everything fits into an empty buffer."""
         return self.records == 0 or self.cost_bytes + cost_bytes <= self._budget_bytes
 
     def write(self, block: bytes, records: int) -> None:
-        """Adds a block of whole lines."""
+        """Add a block of whole lines."""
         if self._sort is None:
             size = max(self._budget_bytes, cost(block, records)) + _SLACK_BYTES
             self._sort = self._tool.start([f"-S{size}b"], stdin=subprocess.PIPE)
@@ -238,7 +239,7 @@ class RunBuffer:
         self.records += records
 
     def sorted(self) -> SortProcess | None:
-        """The process that now gives out the lines in order (None: there were none); the buffer is empty again."""
+        """Return the process that outputs the lines in order (None: no lines), and empty the buffer."""
         finished, self._sort = self._sort, None
         self.cost_bytes = self.records = 0
         if finished is not None:
@@ -247,12 +248,12 @@ class RunBuffer:
 
 
 def cost(block: bytes, records: int) -> int:
-    """What a block takes in sort's buffer, in bytes."""
+    """Return the size of a block in sort's buffer, in bytes."""
     return len(block) + LINE_COST_BYTES * records
 
 
 def pieces(block: bytes, budget_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """The block, or parts of it that each fit into the budget (a single line always passes), with line counts."""
+    """Yield the block, or parts of it that each fit into the budget (a single line always passes), with line counts."""
     records = lines.count(block)
     if records <= 1 or cost(block, records) <= budget_bytes:
         yield block, records
@@ -272,14 +273,14 @@ class Sorter:
         self._runs: list[Run] = []
 
     def write(self, block: bytes) -> None:
-        """Adds a block of whole lines; spills when they do not fit."""
+        """Add a block of whole lines; spills when they do not fit."""
         for piece, records in pieces(block, self._budget_bytes):
             if not self._buffer.fits(cost(piece, records)):
                 self._spill()
             self._buffer.write(piece, records)
 
     def finish(self) -> Iterator[bytes]:
-        """All lines in order, in chunks. If anything was spilled, so is the rest: merging needs the memory."""
+        """Return all lines in order, in chunks. After a spill the rest is spilled too: merging needs the memory."""
         if not self._runs:
             process = self._buffer.sorted()
             return process.output() if process else iter(())
@@ -294,14 +295,13 @@ class Sorter:
 
 
 class CombiningSorter:
-    """As `Sorter`, with a combiner: each full buffer is sorted, combined, partitioned, and sorted again.
+    """`Sorter` with a combiner: each full buffer is sorted, combined, partitioned, and sorted again.
 
-    The first sort takes half of the memory and leaves keys adjacent; the combiner's output (usually much smaller) is
-    made sortable by `prepare` and gathered in a `Sorter` with the other half. A combiner may so change keys or order,
-    unlike in Hadoop.
+    The first sort uses half of the memory and makes equal keys adjacent. `prepare` makes the combiner's output (usually
+    much smaller) sortable for a `Sorter` with the other half. So a combiner may change keys or order, unlike in Hadoop.
 
     Args:
-        combine: runs the combiner: its input is a descriptor, its output is returned.
+        combine: runs the combiner with a descriptor as its input, and returns its output.
     """
 
     def __init__(
@@ -320,14 +320,14 @@ class CombiningSorter:
         self._prepare = prepare
 
     def write(self, block: bytes) -> None:
-        """Adds a block of whole lines."""
+        """Add a block of whole lines."""
         for piece, records in pieces(block, self._half_bytes):
             if not self._buffer.fits(cost(piece, records)):
                 self._flush()
             self._buffer.write(piece, records)
 
     def finish(self) -> Iterator[bytes]:
-        """All combined lines in order, in chunks."""
+        """Return all combined lines in order, in chunks."""
         self._flush()
         return self._combined.finish()
 

@@ -1,4 +1,4 @@
-"""The split plan as Hadoop's FileInputFormat makes it."""
+"""Split input files like Hadoop's FileInputFormat."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,11 +8,11 @@ from boathouse_task.contract import InputFile, Plan, Split
 SPLIT_SLOP = 1.1
 """A file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)."""
 MAX_COMBINED = 5000
-"""Files of one split: each is a request to the storage."""
+"""Maximum files of one split, each of which is a request to the storage."""
 
 
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
-    """Splits of at most `split_max_bytes` (the last of a file: 1.1 times that), in the order of the files.
+    """Return splits of at most `split_max_bytes` (the last of a file: 1.1 times that), in the order of the files.
 
     An empty file is one empty split: its map runs, as in Hadoop. A compressed file is one split, whatever its size.
     """
@@ -21,9 +21,9 @@ def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
 
 
 def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[list[InputFile]]:
-    """Groups of whole files, in their order, for one split each: as many as fit into `split_max_bytes`.
+    """Group whole files in their order, with at most `split_max_bytes` in each group, which becomes one split.
 
-    A file that is larger, or that nothing fits beside, is a group of its own, to be split as ever. Empty files are left
+    A file that is larger, or with which no other fits, is its own group and is split as usual. Empty files are left
     out; if all are empty, the first is kept, so that there is a split.
     """
     every = list(files)

@@ -1,8 +1,8 @@
-"""The standard error of the user's commands: Hadoop Streaming's reporter lines, everything else passed on.
+"""Handle the standard error of the user's commands: count Hadoop Streaming's reporter lines, forward the rest.
 
-`reporter:counter:GROUP,COUNTER,AMOUNT` adds to a counter, `reporter:status:MESSAGE` sets the status. Other bytes go to
-this process's standard error in whole chunks, so that a flood costs little; a bounded tail is kept for the failure's
-message. A counter line that cannot be counted is passed on behind a warning.
+`reporter:counter:GROUP,COUNTER,AMOUNT` adds to a counter, `reporter:status:MESSAGE` sets the status. Other bytes are
+written to this process's standard error in large chunks, which is cheap; a tail of limited size is kept for the
+failure's message. An invalid counter line is forwarded after a warning.
 """
 
 import contextlib
@@ -18,11 +18,11 @@ from boathouse_task.processes import chunks_of
 PREFIX = b"reporter:"
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
-"""A line that grows beyond this without its newline is no report."""
+"""Maximum length of a reporter line."""
 MAX_WARNINGS: Final = 20
-"""Counter lines beyond this number that cannot be counted are passed on without a warning."""
+"""Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
 _AMOUNT: Final = re.compile("([+-]?)0*([0-9]{1,19})")
-"""What Java's `Long.parseLong` accepts, in ASCII; 20 digits are beyond 64 bits."""
+"""Amounts that Java's `Long.parseLong` accepts, in ASCII; 20 digits exceed 64 bits."""
 
 
 class Count(NamedTuple):
@@ -34,7 +34,7 @@ class Count(NamedTuple):
 
 
 def parse_counter(text: str) -> Count | str:
-    """Parse `GROUP,COUNTER,AMOUNT`; return why it cannot be counted where that is so."""
+    """Parse `GROUP,COUNTER,AMOUNT`; return the count, or why it is invalid."""
     group, _, name_and_amount = text.partition(",")
     name, _, amount = name_and_amount.rpartition(",")
     if not name:
@@ -42,7 +42,7 @@ def parse_counter(text: str) -> Count | str:
     found = _AMOUNT.fullmatch(amount.strip(" "))
     number = int(found[1] + found[2]) if found else None
     if number is None or not MIN_AMOUNT <= number <= MAX_AMOUNT:
-        return "its amount is not an integer of 64 bits"
+        return "its amount is not a 64-bit integer"
     return Count(group, name, number)
 
 
@@ -53,7 +53,7 @@ class StderrPump:
         stream: the pipe.
         count: called with group, counter and amount.
         status: called with the message.
-        passed_on: the descriptor that gets all other bytes.
+        passed_on: descriptor for all other bytes.
     """
 
     def __init__(
@@ -75,15 +75,15 @@ class StderrPump:
 
     @property
     def tail(self) -> str:
-        """The last bytes that were no reports, as text."""
+        """Last bytes other than reporter lines, as text."""
         return self._tail.decode("utf-8", "replace").strip()
 
     def start(self) -> None:
-        """Begins to read."""
+        """Start the thread."""
         self._thread.start()
 
     def join(self) -> None:
-        """Waits for the end of what the command, and all that it started, have to say."""
+        """Wait until the command and its descendants have closed their standard error."""
         self._thread.join()
 
     def _run(self) -> None:
@@ -95,7 +95,7 @@ class StderrPump:
         self._stream.close()
 
     def _take(self, data: bytes) -> bytes:
-        """Handles whole lines; returns the last, unfinished one."""
+        """Handle whole lines; return the last, incomplete one."""
         cut = data.rfind(b"\n") + 1
         if len(data) - cut > _LONGEST_REPORT_BYTES:
             cut = len(data)
@@ -108,7 +108,7 @@ class StderrPump:
         return rest
 
     def _line(self, line: bytes) -> bytes:
-        """Handles a line and returns what is to be passed on: nothing of a report, all of anything else."""
+        """Handle a line; return the bytes to forward: none of a reporter line, all of any other."""
         continued, self._inside_a_line = self._inside_a_line, not line.endswith((b"\n", b"\r"))
         if continued or not line.startswith(PREFIX):
             return line
@@ -128,8 +128,8 @@ class StderrPump:
         self._warnings += 1
         if self._warnings > MAX_WARNINGS:
             return b""
-        last = " (further warnings of this kind are left out)" if self._warnings == MAX_WARNINGS else ""
-        return f"boathouse-task: the next line does not count: {why}{last}\n".encode()
+        last = " (further warnings of this kind are omitted)" if self._warnings == MAX_WARNINGS else ""
+        return f"boathouse-task: the next line is not counted: {why}{last}\n".encode()
 
     def _pass_on(self, data: bytes) -> None:
         if not data:

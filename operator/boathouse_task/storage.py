@@ -1,6 +1,6 @@
-"""The user's storage: S3 and folders by obstore, its errors turned into reasons that say what to do.
+"""Access the user's storage (S3 and folders) with obstore, and convert its errors to reasons that say what to do.
 
-Requests are repeated inside obstore, with backoff, for `retry_s`; what comes out here as an error has outlived that.
+obstore retries requests with backoff for `retry_s` before it raises an error.
 """
 
 import contextlib
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 _LIST_CHUNK = 1000
 _S3_COPY_MAX_BYTES = 5 * 1024**3
-"""CopyObject takes no larger objects."""
+"""Maximum size of an object for CopyObject."""
 _SMALLEST_PART_BYTES = 5 * 1024**2
 
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
-    "InvalidAccessKeyId": "the access key is unknown there: check the secret of spec.storage.s3.secretRef",
+    "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
-    "XAdminUserNotFound": "the access key is unknown there: check the secret of spec.storage.s3.secretRef",
+    "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
-    "InvalidContentType": "spec.storage.s3.endpointURL says https://, but http is spoken there",
-    "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL is signed by no authority that the image knows",
+    "InvalidContentType": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+    "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL has an unknown authority: add it to the image",
     "dns error": "the host name of spec.storage.s3.endpointURL does not resolve",
-    "Connection refused": "nothing listens at spec.storage.s3.endpointURL",
+    "Connection refused": "spec.storage.s3.endpointURL refuses connections",
     "No space left": "the disk is full",
     "timed out": "no answer in time from spec.storage.s3.endpointURL",
     "error sending request": "no connection to spec.storage.s3.endpointURL",
@@ -71,12 +71,12 @@ class Storage:
     """The stores that a job's URLs name.
 
     Args:
-        s3: where s3:// URLs lead.
-        credentials: the environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
-        part_bytes: the size of one part of an upload; a few of them are held in memory.
-        retry_s: how long a request is repeated.
+        s3: endpoint of s3:// URLs.
+        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+        part_bytes: size of a part of an upload, of which a few are in memory.
+        retry_s: how long a request is retried.
 
-    All methods raise `TaskError` (StorageError, AccessDenied, OutOfDisk) or `NotFound`; messages hold no secrets.
+    All methods raise `TaskError` (StorageError, AccessDenied, OutOfDisk) or `NotFound`; messages contain no secrets.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Storage:
         self._open = functools.cache(self._open_store)
 
     def size(self, location: Location) -> int | None:
-        """The object's size in bytes; None when there is no such object."""
+        """Return the object's size in bytes, or None if it does not exist."""
         try:
             with _reasons("look up", location):
                 return int(obstore.head(self._store(location), location.path)["size"])
@@ -97,12 +97,12 @@ class Storage:
             return None
 
     def read(self, location: Location) -> bytes:
-        """A small object's content."""
+        """Return a small object's content."""
         with _reasons("read", location):
             return bytes(obstore.get(self._store(location), location.path).bytes())
 
     def read_range(self, location: Location, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset`; both must lie within the object, `length` may be 0."""
+        """Return `length` bytes from `offset`; both must be within the object, `length` may be 0."""
         if length == 0:
             return b""
         with _reasons("read", location):
@@ -113,12 +113,12 @@ class Storage:
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:
-        """The bytes from `start` to `end`, each window by a request of its own, so that each can be repeated."""
+        """Yield the bytes from `start` to `end`, with a request for each window, so that each can be retried."""
         for offset in range(start, end, window_bytes):
             yield self.read_range(location, offset, min(window_bytes, end - offset))
 
     def files(self, folder: Location) -> Iterator[StoredObject]:
-        """All objects below a folder at any depth, in the store's order; an unknown folder is empty."""
+        """Yield all objects below a folder at any depth, in the store's order; an unknown folder is empty."""
         with _reasons("list", folder):
             try:
                 for batch in obstore.list(self._store(folder), folder.path or None, chunk_size=_LIST_CHUNK):
@@ -129,7 +129,7 @@ class Storage:
                     raise
 
     def children(self, folder: Location) -> list[StoredObject]:
-        """The objects directly in a folder, by name; an unknown folder is empty."""
+        """Return the objects directly in a folder, by name; an unknown folder is empty."""
         with _reasons("list", folder):
             try:
                 found = obstore.list_with_delimiter(self._store(folder), folder.path or None)["objects"]
@@ -141,7 +141,7 @@ class Storage:
         return sorted(there, key=lambda file: file.location.path)
 
     def create(self, location: Location, content: bytes) -> bool:
-        """Creates the object unless there is one; False when there was one (O_EXCL, If-None-Match: *)."""
+        """Create the object; return False if it exists (O_EXCL, If-None-Match: *)."""
         with _reasons("create", location):
             try:
                 obstore.put(self._store(location), location.path, content, mode="create", use_multipart=False)
@@ -152,17 +152,17 @@ class Storage:
         return True
 
     def write(self, location: Location, content: bytes) -> None:
-        """Writes a small object, over an old one."""
+        """Write a small object, replacing an existing one."""
         with _reasons("write", location):
             obstore.put(self._store(location), location.path, content, use_multipart=False)
 
     def upload(self, location: Location, chunks: Iterable[bytes]) -> int:
-        """Writes an object of any size in bounded memory and returns that size; a failure leaves no object.
+        """Write an object of any size in limited memory; return its size. A failure leaves no object.
 
-        What `chunks` raises comes through unchanged.
+        Exceptions of `chunks` are raised unchanged.
         """
         source = _Source(chunks)
-        head = source.take(self._part_bytes)  # its chunks are let go one by one
+        head = source.take(self._part_bytes)  # frees its chunks one by one
         try:
             with _reasons("write", location):
                 self._put(location, head, source)
@@ -173,7 +173,7 @@ class Storage:
         return source.size_bytes
 
     def _put(self, location: Location, head: deque[bytes], source: "_Source") -> None:
-        """One request for a small object; parts for a larger one."""
+        """Write a small object with one request, a larger one in parts."""
         if source.exhausted:
             obstore.put(self._store(location), location.path, b"".join(head), use_multipart=False)
             return
@@ -183,14 +183,14 @@ class Storage:
             itertools.chain((head.popleft() for _ in range(len(head))), source),
             use_multipart=True,
             chunk_size=self._part_bytes,
-            max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each holds a part in memory
+            max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each has a part in memory
         )
 
     def move(self, source: Location, target: Location, size_bytes: int) -> None:
-        """Renames within a store (S3: copies there, then deletes), over an old object.
+        """Rename within a store (S3: copy, then delete), replacing an existing object.
 
         Raises:
-            NotFound: there is no such source.
+            NotFound: the source does not exist.
         """
         with _reasons("move", source):
             if source.scheme == "s3" and size_bytes > _S3_COPY_MAX_BYTES:
@@ -200,7 +200,7 @@ class Storage:
             obstore.rename(self._store(source), source.path, target.path)
 
     def delete(self, locations: Iterable[Location]) -> None:
-        """Deletes objects of one store; those that are gone already do not matter."""
+        """Delete objects of one store; missing ones are ignored."""
         for batch in _batches(locations, _LIST_CHUNK):
             try:
                 with _reasons("delete", batch[0]):
@@ -211,7 +211,7 @@ class Storage:
                         self.delete([location])
 
     def remove_empty_folders(self, folder: Location) -> None:
-        """Removes a folder's empty folders and then itself, where folders are more than parts of names."""
+        """Remove a folder's empty folders and then itself, if the store has real folders."""
         if folder.scheme == "file":
             for path, _, _ in os.walk(f"/{folder.path}", topdown=False):
                 with contextlib.suppress(OSError):
@@ -245,7 +245,7 @@ class Storage:
             config=config,
             client_options={"allow_http": bool(endpoint and endpoint.startswith("http://")), "timeout": "120s"},
             retry_config={
-                "max_retries": 1_000_000,  # it is time that counts
+                "max_retries": 1_000_000,  # the time limit applies instead
                 "retry_timeout": timedelta(seconds=self._retry_s),
                 "backoff": {"init_backoff": timedelta(seconds=0.2), "max_backoff": timedelta(seconds=10), "base": 2},
             },
@@ -259,7 +259,7 @@ def _batches(locations: Iterable[Location], size: int) -> Iterator[list[Location
 
 
 class _Source:
-    """An iterator of chunks that remembers its size and its own error."""
+    """Iterator of chunks that stores its size and its own error."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -290,7 +290,7 @@ class _Source:
 
 
 def not_exclusive(location: Location) -> TaskError:
-    """The refusal of a store on which two attempts could both commit."""
+    """Return the error for a store on which two attempts could both commit."""
     message = (
         f"the store of {location.url} does not keep an exclusive create exclusive (S3 If-None-Match: *), so that two "
         "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later"
@@ -300,26 +300,26 @@ def not_exclusive(location: Location) -> TaskError:
 
 @contextlib.contextmanager
 def _reasons(action: str, location: Location) -> Iterator[None]:
-    """Turns obstore's errors into reasons."""
+    """Raise obstore's errors as errors with a reason."""
     try:
         yield
     except FileNotFoundError as error:
         if "NoSuchBucket" in str(error):
             raise _explain(error, action, location) from None
-        raise NotFound(f"{location.url} is not there") from None
+        raise NotFound(f"{location.url} does not exist") from None
     except (exceptions.BaseError, OSError, ValueError) as error:
         raise _explain(error, action, location) from None
 
 
 def _explain(error: Exception, action: str, location: Location) -> TaskError:
-    """What, where, what to do. Of the store's answer only known words are shown: the rest may hold keys."""
+    """Return the error: what, where, what to do. It quotes only known words of the response, which may contain keys."""
     text = str(error)
     code = _ERROR_CODE.search(text)
     cause = next((word for word in _HINTS if word in text), code.group(1) if code else "")
     denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError))
     if not cause and denied:
         cause = "AccessDenied"
-    hint = _HINTS.get(cause) or f"the store said: {cause or _first_line(text)}"
+    hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"
     reason = (
         Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
     )
@@ -327,6 +327,6 @@ def _explain(error: Exception, action: str, location: Location) -> TaskError:
 
 
 def _first_line(text: str) -> str:
-    """The error's first line, without anything that looks like a credential or a signature."""
+    """Return the error's first line without credentials and signatures."""
     line = text.partition("\n")[0]
     return re.sub(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*", "...", line)[:300]

@@ -1,4 +1,4 @@
-"""What every kind of task works with: its order, places, counters, phases, and the exclusive commit."""
+"""Common parts of all tasks: parameters, paths, counters, phases, and the exclusive commit."""
 
 import contextlib
 import resource
@@ -20,19 +20,19 @@ from boathouse_task.sorting import SortTool
 from boathouse_task.storage import Storage
 
 _RETRY_S = 150
-"""How long a request to the storage is repeated; below obstore's 5 minutes, after which signatures would be too old."""
+"""How long a storage request is retried: less than obstore's 5 minutes, after which signatures expire."""
 _SETUP_RETRY_S = 30
-"""The same in a setup task, which is where a wrong endpoint shows."""
+"""How long setup retries a storage request; shorter, because setup detects a wrong endpoint."""
 
 
 class Task:
-    """One attempt at work.
+    """A running attempt.
 
     Args:
-        spec: the order.
-        environment: where it runs.
-        processes: its children.
-        clock: epoch seconds, for the timings.
+        spec: its parameters.
+        environment: its paths, memory and identity.
+        processes: its child processes.
+        clock: returns epoch seconds, for the timings.
     """
 
     def __init__(
@@ -61,23 +61,23 @@ class Task:
         self.bytes_in = 0
         self.bytes_out = 0
         if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
-            self.counters.add(counters.SPILLED_RECORDS, 0)  # that nothing was spilled is worth knowing
+            self.counters.add(counters.SPILLED_RECORDS, 0)  # shown also if nothing was spilled
         self._clock = clock
         self._cpu_before_s = _cpu_seconds()
 
     @property
     def name(self) -> str:
-        """`m-00042`."""
+        """Name of the task, such as `m-00042`."""
         return task_name(self.spec.task_type, self.spec.index)
 
     @property
     def cpu_s(self) -> float:
-        """CPU time that the task and its children that have ended have taken, in seconds."""
+        """CPU time of the task and its ended children, in seconds."""
         return _cpu_seconds() - self._cpu_before_s
 
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Notes the phase's start and end."""
+        """Note the phase's start and end."""
         self.phase_name = name
         start = self._clock()
         try:
@@ -86,11 +86,11 @@ class Task:
             self.timings.append(Timing(name, int(start * 1000), int(self._clock() * 1000)))
 
     def place_files(self) -> None:
-        """Puts the job's files into the command's folder."""
+        """Copy the job's files to the command's folder."""
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
 
     def commit(self, *, digest: str, size_bytes: int, records: int) -> CommitRecord:
-        """Creates `_commit/TASK` exclusively and returns whose it is: this attempt's, or the one's that was first."""
+        """Create `_commit/TASK` exclusively; return the commit of this attempt, or of the one that was first."""
         mine = CommitRecord(
             task=self.name,
             attempt=self.spec.attempt,
@@ -106,7 +106,7 @@ class Task:
         return msgspec.json.decode(self.storage.read(location), type=CommitRecord)
 
     def report(self) -> TaskReport:
-        """How far the task is."""
+        """Return the task's progress report."""
         get = self.counters.get
         return TaskReport(
             phase=self.phase_name,
@@ -130,7 +130,7 @@ def _cpu_seconds() -> float:
 
 
 class Reporter:
-    """Sends the task's report every few seconds, or as seldom as the endpoint wants it, until it is stopped."""
+    """Sends the task's report at the interval that the endpoint requests, until it is stopped."""
 
     def __init__(self, task: Task, client: Client, interval_s: float = 5.0) -> None:
         self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
@@ -140,11 +140,11 @@ class Reporter:
         self._stopped = threading.Event()
 
     def start(self) -> None:
-        """Begins to send."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Sends no more."""
+        """Send no more."""
         self._stopped.set()
 
     def _run(self) -> None:

@@ -1,6 +1,6 @@
-"""The uber task: a small step's maps and reduces, one after another in one pod, and after the last step the commit.
+"""Uber task: run a small step's maps and reduces one after another in one pod, and the commit after the last step.
 
-Each is the ordinary task, and commits as ever, so another attempt goes on where this one ended.
+Each is an ordinary task with its commit, so another attempt continues after the finished ones.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Runs the attempt.
+    """Run the attempt.
 
     Raises:
         TaskError: of the task that failed, which the message names.
@@ -52,7 +52,7 @@ def _orders(spec: TaskSpec) -> Iterator[TaskSpec]:
 
 
 def _order(spec: TaskSpec, task_type: TaskType, index: int) -> TaskSpec:
-    """Without the progress endpoint: a reduce finds the maps' commits in the storage."""
+    """Return a task's parameters without the progress endpoint: a reduce reads the maps' commits from the storage."""
     return msgspec.structs.replace(spec, task_type=task_type, index=index, splits=[], progress_url=None)
 
 
@@ -62,7 +62,7 @@ def _run(outer: Task, order: TaskSpec) -> TaskResult:
     work.mkdir(parents=True, exist_ok=True)
     inner = Task(order, dataclasses.replace(outer.environment, work_path=work), outer.processes)
     before = outer.commands, outer.counters
-    outer.commands, outer.counters = inner.commands, inner.counters  # whose progress is watched and reported
+    outer.commands, outer.counters = inner.commands, inner.counters  # the task whose progress is watched and reported
     outer.phase_name = name
     try:
         match order.task_type:

@@ -1,7 +1,7 @@
-"""Looks at a running task every second: ends a command that does nothing, and writes down what it said last.
+"""Check a running task every second: stop a command without progress, and write an interim termination message.
 
-What is written down is a termination message like the last one, with outcome "unfinished": if the container is killed,
-for want of memory say, the kubelet shows it, and the operator can tell what the command said when its pod is gone.
+The message has the outcome "unfinished". If the container is killed, for example because it is out of memory, the pod's
+status shows it, and the operator has the end of the command's standard error.
 """
 
 import contextlib
@@ -18,13 +18,13 @@ _TAIL_CHARS = 1500
 
 
 class Watch:
-    """A thread beside the task.
+    """Thread that checks a task.
 
     Args:
-        task: What is watched.
-        encode: Makes a termination message.
-        hidden: Values that must not be shown.
-        every_s: How often it looks.
+        task: The task.
+        encode: Encodes a termination message.
+        hidden: Values to mask.
+        every_s: Interval of checks.
         monotonic: The clock.
     """
 
@@ -49,11 +49,11 @@ class Watch:
         self._moved_s = monotonic()
 
     def start(self) -> None:
-        """Begins to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Looks no more; afterwards nothing of it is written."""
+        """Look no more; afterwards nothing of it is written."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -63,7 +63,7 @@ class Watch:
             self.look()
 
     def look(self) -> None:
-        """One look."""
+        """Check the task once."""
         self._write_tail()
         commands, limit_s = self._task.commands, self._task.spec.task_timeout_s
         now_s, moved = self._monotonic(), (commands.moved, self._task.counters.status)
@@ -71,7 +71,7 @@ class Watch:
             self._moved, self._moved_s = moved, now_s
         elif limit_s and now_s - self._moved_s >= limit_s:
             commands.give_up(
-                f"read, wrote and reported nothing for {limit_s} s: let it write reporter:status: lines to its "
+                f"did not read, write or report for {limit_s} s: make it write reporter:status: lines to its "
                 "standard error, or raise spec.taskTimeoutSeconds"
             )
 

@@ -60,7 +60,7 @@ class Clock:
         """
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening, False))
+        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, False))
 
     def background(self, time_ms: int, priority: Priority, happening: Happening) -> None:
         """Make an event that alone does not keep the simulation going; leave it out if nothing else is to be expected.
@@ -70,9 +70,9 @@ class Clock:
         """
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        if self.hopeful:
+        if self._idle < _MOST_IDLE or self.hopeful:  # the first nearly always settles it
             self._background += 1
-            heapq.heappush(self._heap, (time_ms, int(priority), next(self._made), happening, True))
+            heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, True))
 
     def progress(self) -> None:
         """Say that a background event changed more than the time: background events go on."""

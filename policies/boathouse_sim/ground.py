@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 from boathouse_policies import framework, model
@@ -137,13 +138,6 @@ class Ground(Generic[S, R]):
         self.room.apply(plan, now_s, park=park)
         return plan.decisions
 
-    def may_fit(self, node: model.NodeName) -> bool:
-        """Whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
-        room = self.ledger.free(node)
-        may_fit = room is not None and self.room.may_fit(self.profile.sizer, room)
-        self.cycles += not may_fit
-        return may_fit
-
     def finished(self) -> results.Outcome:
         """What was seen, when nothing is left to happen.
 
@@ -218,18 +212,8 @@ class Ground(Generic[S, R]):
 AnyGround: TypeAlias = Ground[Any, Any]
 
 
-class Call:
-    """A method and its argument, for the heap."""
-
-    __slots__ = ("_argument", "_method")
-
-    def __init__(self, method: Callable[..., None], argument: object) -> None:
-        self._method = method
-        self._argument = argument
-
-    def __call__(self) -> None:
-        """Do it."""
-        self._method(self._argument)
+Call = functools.partial
+"""A method and its argument, for the heap."""
 
 
 def _first(texts: Sequence[str]) -> str:

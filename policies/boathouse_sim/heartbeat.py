@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
@@ -25,6 +26,7 @@ from boathouse_sim.world import Running, World
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boathouse_sim.clock import Happening
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
     from boathouse_sim.world import JobRun
@@ -36,14 +38,18 @@ class _Node:
 
     Attributes:
         phase_ms: Its heartbeats are at this offset in each period.
+        heartbeat: What happens at them.
         awake: Whether its next heartbeat is on the heap.
+        too_small_for: The least pending size, by row, for which it had no room; None once room came free.
         ended: Containers to report.
         launching: Containers that were allocated and are not launched.
     """
 
     name: model.NodeName
     phase_ms: int
+    heartbeat: Happening
     awake: bool = False
+    too_small_for: Sequence[float] | None = None
     ended: list[Running] = dataclasses.field(default_factory=list)
     launching: int = 0
 
@@ -102,8 +108,10 @@ class Heartbeats:
         nodes = self.world.nodes
         for i, node in enumerate(nodes):
             phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
-            self._by_name[node.name] = one = _Node(node.name, phase_ms, awake=True)
-            self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, one))
+            self._by_name[node.name] = one = _Node(
+                node.name, phase_ms, Call(self._node_heartbeat, node.name), awake=True
+            )
+            self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, one.heartbeat)
 
     def advance(self) -> bool:
         """One event; False at the end."""
@@ -114,21 +122,25 @@ class Heartbeats:
     def _wake(self, node: _Node) -> None:
         if not node.awake:
             node.awake = True
-            at_ms = _next_ms(self.world.clock.now_ms, self._node_ms, node.phase_ms)
-            self.world.clock.background(at_ms, Priority.NODE_HEARTBEAT, Call(self._node_heartbeat, node))
+            clock = self.world.clock
+            at_ms = _next_ms(clock.now_ms, self._node_ms, node.phase_ms)
+            clock.background(at_ms, Priority.NODE_HEARTBEAT, node.heartbeat)
 
     def _wake_all(self) -> None:
         for node in self._by_name.values():
             self._wake(node)
 
-    def _node_heartbeat(self, node: _Node) -> None:
+    def _node_heartbeat(self, name: model.NodeName) -> None:
+        node = self._by_name[name]
         node.awake = False
-        self.world.give_back(node.ended)
-        for task in node.ended:
-            master = self._masters[task.run.job.id]
-            master.released += 1
-            self._wake_master(master)
-        node.ended.clear()
+        if node.ended:
+            self.world.give_back(node.ended)
+            node.too_small_for = None
+            for task in node.ended:
+                master = self._masters[task.run.job.id]
+                master.released += 1
+                self._wake_master(master)
+            node.ended.clear()
         if self._offer(node) and (self.world.waiting or self._coming):
             self._wake(node)
 
@@ -136,7 +148,7 @@ class Heartbeats:
         """Let the cycle place on this node; whether another heartbeat soon could change anything."""
         if not self.world.waiting:
             return node.launching > 0
-        if self._needs_room and not self.world.may_fit(node.name):
+        if self._needs_room and not self._may_fit(node):
             return node.launching > 0
         was_kept = node.name in self.world.room.reserved
         placed, now_s = False, self.world.clock.now_s
@@ -154,6 +166,16 @@ class Heartbeats:
                 case _:
                     self.world.tell_refused(decision, "NotSupported")  # tasks here only run
         return placed or (node.launching > 0 and not was_kept)
+
+    def _may_fit(self, node: _Node) -> bool:
+        """Whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
+        least = self.world.room.least(self.world.profile.sizer)
+        if node.too_small_for is not least:
+            if not any(map(operator.lt, self.world.ledger.free(node.name) or (), least)):
+                return True
+            node.too_small_for = least
+        self.world.cycles += 1
+        return False
 
     def _look_at(self, at_ms: int) -> None:
         """Somebody's patience ends then: time itself is the event."""
@@ -226,7 +248,9 @@ class Heartbeats:
         elif idle:
             assert master.container is not None
             self.world.ledger.gone(master.container.id)
-            self._wake(self._by_name[master.container.node])
+            node = self._by_name[master.container.node]
+            node.too_small_for = None
+            self._wake(node)
             master.closing = True
             self._wake_master(master)
         elif master.acquired or master.counted:

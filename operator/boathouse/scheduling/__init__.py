@@ -1,1 +1,1 @@
-"""The scheduler's shell: from pods and nodes to the policies' model, and from their decisions to writes."""
+"""The scheduler: converts pods and nodes to the policies' model, and decisions to writes."""

@@ -1,4 +1,4 @@
-"""Put a scheduler and its watches together."""
+"""Assemble a scheduler and its watches."""
 
 import asyncio
 import dataclasses
@@ -16,23 +16,23 @@ from boathouse.telemetry import gauges, health, metrics
 from boathouse_policies import framework, model
 
 WATCH_SILENCE_S = 180.0
-"""A watch that heard nothing for so long is ill: bookmarks come about once a minute."""
+"""A watch without a message for this time is unhealthy: bookmarks arrive about once a minute."""
 
 Watch = informer.Informer[Any]
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Scheduling:
-    """A scheduler with its watches; `run` them all.
+    """A scheduler with its watches; run both `watch` and `run`.
 
     Attributes:
-        scheduler: What services talk to.
-        pods: All pods that hold resources, or wait, of all schedulers.
+        scheduler: The scheduler.
+        pods: All pods that use resources or are pending, of all schedulers.
         nodes: All nodes.
-        ended: Pods of tasks that ended, in the namespaces where we act.
-        storage: Claims, volumes and what makes them.
-        aside: The objects that cannot be represented, of all kinds.
-        namespaces: Namespaces that name their default queue.
+        ended: Task pods that ended, in the namespaces with jobs.
+        storage: Claims, volumes and their provisioners.
+        aside: Objects of all kinds that were set aside.
+        namespaces: Namespaces with a label for their default queue.
         quotas: ResourceQuotas.
         on_node: Delivers each change of `nodes`, to the scheduler first.
         on_pod: Delivers each change of `pods`, to the scheduler first.
@@ -53,7 +53,7 @@ class Scheduling:
     on_ended: boundary.Dispatcher[facts.PodFacts]
 
     async def synced(self) -> None:
-        """Wait until all watches have gone through their first list."""
+        """Wait until all watches have processed their first list."""
         await self.storage.synced()
         await self.namespaces.synced.wait()
         for one in (self.nodes, self.pods, self.ended, self.quotas):
@@ -62,31 +62,33 @@ class Scheduling:
     async def watch(self) -> None:
         """Follow the API server until cancelled.
 
-        Begin when leadership has settled: the first list then shows all that an earlier leader wrote.
+        Call it after leadership has settled, so that the first list has all writes of an earlier leader.
         """
         async with asyncio.TaskGroup() as group:
             group.create_task(self.namespaces.run())
-            await self.namespaces.synced.wait()  # first, because a pod is charged to a queue when it is first seen
+            await self.namespaces.synced.wait()  # first, because a pod is charged to a queue when it is first observed
             group.create_task(self.nodes.run())
-            await self.nodes.synced.wait()  # what of a pod's requests is kept depends on what nodes offer
+            await (
+                self.nodes.synced.wait()
+            )  # second, because the stored requests of a pod depend on the resources of nodes
             for one in (self.pods, self.ended, self.quotas):
                 group.create_task(one.run())
             group.create_task(self.storage.run())
 
     async def run(self) -> None:
-        """Decide and write until cancelled, from the moment that `watch` has its first lists."""
+        """Decide and write until cancelled, once `watch` has its first lists."""
         await self.synced()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.scheduler.run())
             group.create_task(self.consistency.run())
 
     def queue_of_namespace(self, name: str) -> str | None:
-        """Return what a namespace's label says is its default queue."""
+        """Return the default queue in a namespace's label, or None."""
         known = self.namespaces.get(name)
         return None if known is None else known.metadata.labels.get(names.LABEL_QUEUE)
 
     def add_probes(self, state: health.Health) -> None:
-        """Let the process be restarted when a watch falls silent or the loop stands still."""
+        """Add liveness probes for silent watches and a stalled scheduling loop."""
         for name, one in (
             ("pods", self.pods),
             ("nodes", self.nodes),
@@ -115,15 +117,15 @@ def assemble(
     """Return a scheduler with its watches and gauges, ready to run.
 
     Args:
-        api: Speaks to the API server.
-        leader: Asked before every write.
-        events: Records events.
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        events: Publishes events.
         metrics_: Metrics.
         profile: The policies: `boathouse_policies.profiles.build`.
-        queues: The queues that exist.
-        on_fatal: Called with the reason when the process must end.
-        options: How to behave.
-        queue_of: The queue of somebody else's pod.
+        queues: Existing queues.
+        on_fatal: Called with the reason when the process must exit.
+        options: Options of the scheduler.
+        queue_of: Returns the queue of a foreign pod.
     """
     aside = boundary.Boundary(events)
     storage = storage_watches.StorageWatches(api, aside)
@@ -245,8 +247,8 @@ def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> Non
     )
     for name, documentation, value in (
         ("events", "Watch events about objects", lambda one: float(one.stats.events)),
-        ("lists", "Lists that were read to the end", lambda one: float(one.stats.lists)),
-        ("failures", "Lists and watches that broke", lambda one: float(one.stats.failures)),
+        ("lists", "Lists that were read completely", lambda one: float(one.stats.lists)),
+        ("failures", "Lists and watches that failed", lambda one: float(one.stats.failures)),
     ):
         target.add(
             gauges.Gauge(

@@ -1,4 +1,4 @@
-"""The queues of the configuration, as the policies see them."""
+"""Convert the configured queues to the policies' model."""
 
 from boathouse.cluster import wire
 from boathouse.resources import config, names, quantity
@@ -25,7 +25,7 @@ def _queue(one: config.QueueConfig) -> model.Queue:
 
 
 def queue_of(settings: config.OperatorConfig) -> ownership.QueueOf:
-    """Return what says which queue somebody else's pod is charged to: its label's, its namespace's, or the default."""
+    """Return a function that returns a foreign pod's queue: that of its label, its namespace's, or the default."""
 
     def of(pod: wire.Pod) -> model.QueueName:
         return model.QueueName(settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE)))

@@ -1,4 +1,4 @@
-"""Distrust of our own memory: the cache against a LIST, and placements that no watch has confirmed against a GET."""
+"""Check the scheduler's cache: compare it with a LIST, and placements that no watch has confirmed with a GET."""
 
 import asyncio
 import time
@@ -15,20 +15,20 @@ log = logs.get(__name__)
 COMPARE_EVERY_S = 60.0
 SETTLE_S = 2.0
 CONFIRM_AFTER_S = 30.0
-HEARD_WITHIN_S = 120.0  # bookmarks come about once a minute
+HEARD_WITHIN_S = 120.0  # bookmarks arrive about once a minute
 
 Watch = informer.Informer[facts.PodFacts] | informer.Informer[wire.NodeView]
 
 
 class ConsistencyChecker(Part):
-    """Compares at intervals; drift that is seen twice is counted and ends the process.
+    """Compares at intervals. Drift in two consecutive comparisons is counted and ends the process.
 
     Args:
         subject: The scheduler.
-        pods: Its watch of all pods that hold resources.
+        pods: Its watch of all pods that use resources.
         nodes: Its watch of nodes.
-        on_fatal: Called with what differs.
-        sleep: How to wait.
+        on_fatal: Called with the differences.
+        sleep: Sleeps for a number of seconds.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class ConsistencyChecker(Part):
     # The cache
 
     async def compare(self) -> bool:
-        """Compare once, and a second time where something differs.
+        """Compare once, and compare objects that differ a second time.
 
         Returns:
-            Whether all is equal, or could not be compared.
+            False if there is drift; True if all is equal or could not be compared.
         """
         try:
             found = [f"{kind} {key}" for kind, one in self._watches.items() for key in await self._watch_drift(one)]
@@ -85,10 +85,10 @@ class ConsistencyChecker(Part):
         return not found
 
     async def _watch_drift(self, watch: Watch) -> list[str]:
-        """Compare a watch with a LIST, and again once it has been heard of since: a stream that is behind is no drift.
+        """Compare a watch with a LIST, and again after its next message, because a watch may be behind without drift.
 
         Raises:
-            errors.ClusterError: The LIST failed, or the watch was not heard of: nothing can be said.
+            errors.ClusterError: The LIST failed, or the watch had no message, so nothing was compared.
         """
         first = _keys(await watch.compare())
         if not first:
@@ -102,7 +102,7 @@ class ConsistencyChecker(Part):
         return sorted(first & _keys(await watch.compare()))
 
     def _ledger_drift(self) -> set[str]:
-        """Compare the ledger with what the watches hold, without awaiting; assumed pods and those just placed aside."""
+        """Compare the ledger with the watches, without awaiting. Assumed and recently placed pods are left out."""
         drift = self._pods.drift(self._shown.values())
         pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods}
         return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
@@ -110,7 +110,7 @@ class ConsistencyChecker(Part):
     # Placements
 
     async def confirm(self) -> None:
-        """Read the pods that were placed a while ago and that no watch has shown, and apply the truth."""
+        """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""
         for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
             self._intake.read(row, await self._writer.read(row.id))
 

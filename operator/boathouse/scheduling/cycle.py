@@ -1,4 +1,4 @@
-"""One scheduling cycle. The framework's plan never leaves this module: others get plain values."""
+"""Run one scheduling cycle. The framework's plan stays within this module; the result has plain values."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,12 +9,12 @@ from boathouse_policies import framework, model
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class CycleResult:
-    """What a cycle decided.
+    """Result of a scheduling cycle.
 
     Attributes:
-        decisions: For the shell to assume and carry out.
-        placed: Classes of which tasks were placed.
-        left: Classes of which tasks are left pending, and why.
+        decisions: Decisions to assume and carry out.
+        placed: Classes with placed tasks.
+        left: Classes with pending tasks, and the reason.
         diagnoses: For some of these, the diagnosis and the namespace of the job.
     """
 
@@ -30,13 +30,13 @@ def run(
     view: framework.ClusterView,
     wants: Callable[[model.ClassId, model.Code], bool],
 ) -> CycleResult:
-    """Run a cycle, and settle it in the queue.
+    """Run a cycle, and update the queue with its result.
 
     Args:
         queue: Pending tasks.
         profile: The policies.
-        view: What nodes hold.
-        wants: Says whether a diagnosis of a class is to be worked out.
+        view: Resource usage of nodes.
+        wants: Returns whether to compute the diagnosis of a class.
     """
     plan = framework.run_cycle(queue, profile, view)
     diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
@@ -60,9 +60,9 @@ def culprits(
     axis: model.Axis,
     view: framework.ClusterView,
 ) -> list[tuple[jobs.Entry, Exception]]:
-    """Return the jobs with which alone a cycle raises, and what it raises.
+    """Return the jobs for which a cycle with only this job raises, with the error.
 
-    It takes one small cycle for each job, and is done only after a cycle failed.
+    This runs a small cycle for each job, and only after a cycle failed.
     """
     found = []
     for entry, todo in tasks:

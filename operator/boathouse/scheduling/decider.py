@@ -1,4 +1,4 @@
-"""Decisions: what is written next, and why the rest is pending. Synchronous, without I/O."""
+"""Decide the next writes, and why other tasks are pending. Synchronous, without I/O."""
 
 import dataclasses
 import math
@@ -19,10 +19,10 @@ CONDITIONS_EVERY_S = 0.5
 
 
 class PendingPods(Part):
-    """Decides whose pods are made ahead, without a node, so that autoscalers and people see what is missing.
+    """Decides which pods to create without a node, so that autoscalers and users see the unmet requests.
 
-    A class qualifies when it has waited for want of nodes for a while without any of its tasks being placed: in a busy
-    cluster, where tasks follow one another, no pod is made twice as dear for show.
+    A class qualifies when it has been pending for lack of nodes for some time and none of its tasks was placed. In a
+    busy cluster, where tasks are placed one after another, this avoids the second write that binds such a pod.
 
     Args:
         state: The state of the scheduler.
@@ -33,7 +33,7 @@ class PendingPods(Part):
         self._since_s: dict[model.ClassId, float] = {}
 
     def next_s(self) -> float:
-        """Return when a class may come to qualify; infinity if none may."""
+        """Return when a class may qualify; infinity if none may."""
         now_s = self._clock()
         due = (since_s + self._options.pending_ahead_delay_s for since_s in self._since_s.values())
         return min((due_s for due_s in due if due_s > now_s), default=math.inf)
@@ -42,7 +42,7 @@ class PendingPods(Part):
         """Yield the operations that create pods without a node now.
 
         Args:
-            result: What a cycle placed and left pending; None if there was no cycle.
+            result: Result of the cycle; None without a cycle.
         """
         now_s = self._clock()
         for class_id in result.placed | result.left.keys() if result is not None else ():
@@ -58,7 +58,7 @@ class PendingPods(Part):
                 for task in queued.pool.pending()[: self._options.pending_ahead]:
                     row = self._pods.get(task.id)
                     if row is None or task.expected or self._jobs.hold_of(row) is not None:
-                        continue  # a pod made ahead would be refused as any other
+                        continue  # the API server would refuse these pods too
                     if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
                         yield operation
 
@@ -78,7 +78,7 @@ class Decider(Part):
         self._conditions_at_s = -math.inf
 
     def next_s(self) -> float:
-        """Return when `decide` may have something to do though nothing happened; infinity for never."""
+        """Return when `decide` is due without an event; infinity for never."""
         others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
         return min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
 
@@ -104,10 +104,10 @@ class Decider(Part):
         yield from self._ahead.decide(result)
 
     def _cycle(self, now_s: float) -> cycle.CycleResult:
-        """Run the cycle; when it raises, set the jobs aside because of which it does, and run it without them.
+        """Run the cycle. If it raises, set the jobs aside that cause the error, and run it without them.
 
         Raises:
-            Exception: The cycle raises, and with no job alone. It is to be run again, with the whole of each job.
+            Exception: The cycle raised, but with no single job. Run it again, with all tasks of each job.
         """
         try:
             result = self._run(now_s)
@@ -165,7 +165,7 @@ class Decider(Part):
         return may_begin
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:
-        """Return the operation of a decision; when that raises, set its job aside."""
+        """Return the operation of a decision. If this raises, set its job aside."""
         if isinstance(decision, model.Create | model.Bind):
             try:
                 return self._place(decision)
@@ -174,8 +174,8 @@ class Decider(Part):
                 if entry is None:
                     raise
                 self._state.set_job_aside(entry, error)
-        elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue remembers these
-            log.error("the profile advises what this release cannot carry out", decision=str(decision))
+        elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue stores these
+            log.error("this release does not support a decision of the profile", decision=str(decision))
             self._state.report_refused(decision, "NotSupported")
         return None
 
@@ -184,13 +184,13 @@ class Decider(Part):
         operation = table.OUTDATED if row is None else self._pods.decide(row, placement)
         if isinstance(operation, rows.Operation):
             return operation
-        if row is not None and row.state is not PodState.CREATING:  # else its answer is awaited
+        if row is not None and row.state is not PodState.CREATING:  # otherwise its response is awaited
             self._jobs.mark_changed(row)
         self._state.report_refused(placement, operation)
         return None
 
     def _update_conditions(self) -> None:
-        """Set the conditions that say why pods are pending."""
+        """Update the conditions with the reasons why pods are pending."""
         for row in self._pods.waiting():
             if row.state is not PodState.PENDING or row.facts is None or row.task is None:
                 continue

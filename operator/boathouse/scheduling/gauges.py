@@ -1,4 +1,4 @@
-"""The scheduler's gauges, read from its own state at each scrape."""
+"""Gauges of the scheduler, read from its state at each scrape."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ _REASONS = tuple(str(code) for code in model.Code)
 
 
 class SchedulerGauges(Part):
-    """Reads gauges off a scheduler.
+    """Reads the gauges of a scheduler.
 
     Args:
         subject: The scheduler.
-        leader: Our leadership.
+        leader: Leadership of this process.
     """
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
@@ -28,10 +28,10 @@ class SchedulerGauges(Part):
         """Expose all gauges."""
         leader = self._leader
         known: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
-            ("leader", "1 while this process leads", (), lambda: {(): float(leader.valid())}),
+            ("leader", "1 while this process is the leader", (), lambda: {(): float(leader.valid())}),
             (
                 "leader_epoch",
-                "The epoch of this process's leadership; 0 when it has none",
+                "Epoch of this process's leadership; 0 without leadership",
                 (),
                 lambda: {(): float(leader.epoch or 0)},
             ),
@@ -55,11 +55,16 @@ class SchedulerGauges(Part):
             ),
             (
                 "queue_dominant_share_ratio",
-                "The largest share of the cluster that a queue holds",
+                "Dominant share of the cluster that a queue uses",
                 ("queue",),
                 self._share,
             ),
-            ("queue_fair_share_ratio", "A queue's weight over that of all queues with work", ("queue",), self._fair),
+            (
+                "queue_fair_share_ratio",
+                "Weight of a queue divided by that of all queues with tasks",
+                ("queue",),
+                self._fair,
+            ),
             (
                 "reservations",
                 "Resources reserved for expected tasks without a pod",
@@ -89,7 +94,7 @@ class SchedulerGauges(Part):
     def _pods_by_state(self) -> gauges.Reading:
         return {(state.value,): float(count) for state, count in self._pods.counts().items()}
 
-    # What waits
+    # Pending tasks
 
     def _pending_pods(self) -> gauges.Reading:
         states = dict.fromkeys(("active", "gated"), 0)

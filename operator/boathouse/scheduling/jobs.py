@@ -1,7 +1,7 @@
-"""The jobs whose tasks are to be scheduled: those that services submit, and the owners of other people's pods.
+"""Jobs whose tasks are to be scheduled: those that services submit, and the owners of foreign pods.
 
-The rows of their tasks are in the pod table. The scheduling queue forgets a task once it is placed; `sync` tells it
-what changed since the last cycle.
+The pod table has the rows of their tasks. The scheduling queue drops a task once it is placed; `sync` passes changes
+since the last cycle to it.
 """
 
 import dataclasses
@@ -21,34 +21,34 @@ from boathouse_policies import framework, model
 
 
 class PodFactory(Protocol):
-    """Makes the pods of a job's tasks."""
+    """Builds the pods of a job's tasks."""
 
     @property
     def resource(self) -> catalogue.Resource[wire.Manifest]:
-        """The kind of the job."""
+        """Kind of the job."""
 
     def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
-        """Return a pod's manifest, without the epoch; with `node` as `spec.nodeName`, or none to be bound later."""
+        """Return a pod's manifest without the epoch; `node` is its `spec.nodeName`, None for a pod without a node."""
         ...
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Entry:
-    """One job.
+    """A job with its classes.
 
     Attributes:
         job: The job.
-        namespace: The namespace of its pods; empty until it has tasks.
+        namespace: Namespace of its pods; empty until it has tasks.
         classes: Its classes, in order.
-        factory: Makes its pods; None for pods that somebody else makes.
-        is_aside: Scheduling failed because of it: nothing of it waits until other classes are submitted.
-        api_refusal: What the API server refused of it last; None since it accepted a write.
-        excess: Why some of its classes are not considered, because its namespace has too many; empty if all are.
-        submitted: How many of its classes its owner submitted: the others are of pods that its pods made.
-        gang: Its driver and the executors that are expected; None for no such.
-        trouble: Why the gang is out of the line; None if it is in it.
+        factory: Builds its pods; None for foreign pods.
+        is_aside: Whether it was set aside: it has no pending tasks until other classes are submitted.
+        api_refusal: Last refusal of the API server; None after an accepted write.
+        excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
+        submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
+        gang: Its driver and the expected executors; None if it has no gang.
+        trouble: Why the gang is not in the queue; None if it is.
         is_draining: Whether room is reserved for the gang task by task, because it has been pending for long.
-        first: Tasks of a gang that has begun and is short of its minimum: they are placed before all others.
+        first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
     """
 
     job: model.Job
@@ -67,26 +67,26 @@ class Entry:
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
 _RETRIED_AT_ONCE = 16
-"""Jobs of a namespace that are considered again in a second where it has too many shapes."""
+"""Jobs per second that are checked again in a namespace that exceeds its limits of shapes."""
 PROBE_PATIENCE_S = 5.0
-"""After so long without a node for the task that is let through, another job's turn comes."""
+"""If a probe gets no node within this time, a task of another job is tried."""
 
 
 class Jobs:
-    """The book of all jobs.
+    """Holds all jobs.
 
     Args:
         queue: Pending tasks.
         pods: The pod table.
-        clock: The scheduler's seconds.
-        queue_of: The queue of somebody else's pod.
-        refused: What is held because the API server refused pods.
-        limits: How many shapes of pods a namespace may have considered at a time.
+        clock: Returns the scheduler's time in seconds.
+        queue_of: Returns the queue of a foreign pod.
+        refused: Backoffs after refusals of the API server.
+        limits: Limits of the shapes of a namespace's pods.
 
     Attributes:
-        refused: What is held because the API server refused pods.
+        refused: Backoffs after refusals of the API server.
         gangs: Jobs with a gang.
-        touched: Those of which a task changed.
+        touched: Jobs of which a task changed.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Jobs:
         self.gangs: set[model.JobId] = set()
         self.touched: dict[model.JobId, None] = {}
 
-    # Jobs of ours
+    # Submitted jobs
 
     def submit(
         self,
@@ -126,7 +126,7 @@ class Jobs:
         tasks: Sequence[model.Task],
         factory: PodFactory,
     ) -> list[model.TaskId]:
-        """Replace the tasks that a job still has to do. Returns those of which a pod ended."""
+        """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
         known, of_children = entry.classes[: entry.submitted], entry.classes[entry.submitted :]
         entry.is_aside = entry.is_aside and known == tuple(classes)
@@ -143,7 +143,7 @@ class Jobs:
         return ended
 
     def withdraw(self, job: model.JobId) -> None:
-        """Remove a job. Its pods are its owner's to delete."""
+        """Remove a job. Its owner deletes its pods."""
         entry = self._entries.pop(job, None)
         if entry is None:
             return
@@ -161,15 +161,15 @@ class Jobs:
         self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
-        """Let nothing of a job wait: scheduling fails because of it."""
+        """Set a job aside that makes scheduling fail: none of its tasks is pending."""
         self._entries[job].is_aside = True
         self._changed.discard(job)
         self._queue.withdraw(job)
 
-    # Pods of others
+    # Foreign pods
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
-        """Schedule another controller's pod as a task; return why that is not possible, or None."""
+        """Add a foreign pod as a task; return why it cannot be scheduled, or None."""
         driver = self._pods.children.driver(row.parent) if row.parent is not None else None
         if driver is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
@@ -180,7 +180,7 @@ class Jobs:
             self._has_excess_pods = True
             return why
         if row.job is not None and row.job != job_id and not row.is_submitted:
-            self.dismiss(row)  # its queue's label was changed
+            self.dismiss(row)  # its queue label was changed
         entry = self._entries.get(job_id)
         if entry is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
@@ -239,7 +239,7 @@ class Jobs:
     # Tasks
 
     def dismiss(self, row: rows.PodRow, *, is_excess: bool = False) -> None:
-        """Let a pod that somebody else made be scheduled no more, or not now."""
+        """Remove the task of a foreign pod that must not be scheduled, or not now."""
         job = row.job
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
@@ -264,7 +264,7 @@ class Jobs:
         self._changed.add(job)
 
     def mark_changed(self, row: rows.PodRow) -> None:
-        """Tell the scheduling queue of a task before the next cycle."""
+        """Update the scheduling queue with this task before the next cycle."""
         if row.job is not None:
             self._changed_rows[row] = None
 
@@ -273,15 +273,15 @@ class Jobs:
         self._changed.update(self._entries)
 
     def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
-        """Note that a pod of a job ended: the scheduling queue need not know of one that was placed."""
+        """Mark a task whose pod ended. The scheduling queue needs no update if the task was placed."""
         if was_pending or not self._pods.of_job(job):
             self._changed.add(job)
 
     def sync(self) -> list[tuple[Entry, Exception]]:
-        """Tell the scheduling queue what changed: single tasks where that will do, for a job may have thousands.
+        """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
 
         Returns:
-            Jobs that the queue could not take, and why.
+            Jobs that the queue rejected, with the error.
         """
         failures = []
         self._retry_excess()
@@ -304,7 +304,7 @@ class Jobs:
         return failures
 
     def _submit(self, entry: Entry) -> Exception | None:
-        """Tell the scheduling queue of a job; return why it cannot take it, None if it can."""
+        """Submit a job to the scheduling queue; return the error if the queue rejects it, else None."""
         classes = self._considered(entry)
         ids = {one.id for one in classes}
         is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
@@ -337,15 +337,15 @@ class Jobs:
             return False
         return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
 
-    # What is too much
+    # Limits of shapes
 
     def next_s(self) -> float:
-        """Return when `sync` may have something to do though nothing happened; infinity for never."""
+        """Return when `sync` is due without an event; infinity for never."""
         excess = self._has_excess_pods or any(self._excess_jobs.values())
         return min(self.refused.next_s(), self._retry_s if excess else math.inf)
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
-        """Return the classes of a job that its namespace may have considered now; pods of others come one by one."""
+        """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
         classes = entry.classes
         if entry.factory is None:
             used = {_task_of(row).task_class for row in self.rows(entry)}
@@ -364,7 +364,7 @@ class Jobs:
         return classes
 
     def _retry_excess(self) -> None:
-        """Consider what was too much, once a second: as many as there is room for now."""
+        """Check once a second whether classes that exceeded the limits are within them now."""
         self._variety.sweep()
         now_s = self._clock()
         if now_s < self._retry_s:
@@ -384,17 +384,17 @@ class Jobs:
             waiting = {_task_of(row).task_class for row in self.rows(entry) if row.is_undecided}
             yield from (one for one in entry.classes if one.id in waiting)
 
-    # What is held
+    # Holds
 
     def hold_of(self, row: rows.PodRow) -> refusals.Hold | None:
-        """Return what holds a task back; None if nothing does, or if it is the one that is let through."""
+        """Return the hold of a task; None without a hold, or if the task is the current probe."""
         if not self.refused or row.task is None:
             return None
         hold = self.refused.of(row.namespace, row.task.task_class, _verb(row))
         return None if hold is None or hold.probe == row.id else hold
 
     def hold_of_job(self, job: model.JobId) -> refusals.Hold | None:
-        """Return what holds back tasks of a job; None if nothing does."""
+        """Return the hold of a job's tasks, or None."""
         entry = self._entries.get(job)
         if entry is None:
             return None
@@ -412,12 +412,12 @@ class Jobs:
             if not self.refused.may_grant:
                 break
             if self._next_held(hold) is None:
-                self.refused.lift(hold.scope)  # nothing is left that could be refused
+                self.refused.lift(hold.scope)  # no task is left that could be refused
             else:
                 self.refused.grant(hold)
 
     def _let_probes_through(self) -> None:
-        """Let one task wait for room for each hold that is being probed."""
+        """Select one task as the probe of each hold that is being probed, which is then pending."""
         for hold in self.refused.probing():
             if not self._awaits_probe(hold):
                 continue
@@ -435,12 +435,12 @@ class Jobs:
             return True
         if not row.is_undecided or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
             return False
-        hold.probe = None  # no node has room for it
+        hold.probe = None  # it fits on no node
         self._update(self._entries[row.job], row)
         return True
 
     def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
-        """Return the next task to let through: of the class that was not tried for longest, the one after its last."""
+        """Return the next probe: of the least recently tried class, the task after its last probe."""
         scope = hold.scope
         entries = self._covered(scope)
         classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]
@@ -450,7 +450,7 @@ class Jobs:
         return None
 
     def _row_after(self, hold: refusals.Hold, entry: Entry, task_class: model.ClassId) -> rows.PodRow | None:
-        """Return the held task of a class that comes after the one that was tried last, in turn."""
+        """Return the held task of a class after the one that was tried last, in round-robin order."""
         _, last = hold.tried.get(task_class, _NEVER_TRIED)
         first: rows.PodRow | None = None
         passed = last not in self._pods.of_job(entry.job.id)
@@ -462,14 +462,14 @@ class Jobs:
             passed = passed or row.id == last
         return first
 
-    # Reading
+    # Queries
 
     def entry(self, job: model.JobId) -> Entry | None:
-        """Return a job's entry."""
+        """Return the entry of a job."""
         return self._entries.get(job)
 
     def entry_of(self, row: rows.PodRow) -> Entry | None:
-        """Return the entry of a task's job; None for a pod that is not scheduled, or not any more."""
+        """Return the entry of a task's job; None for a pod that this scheduler does not schedule."""
         return None if row.job is None or row.has_ended else self._entries.get(row.job)
 
     def entries(self) -> Iterable[Entry]:
@@ -477,16 +477,16 @@ class Jobs:
         return self._entries.values()
 
     def rows(self, entry: Entry) -> Iterable[rows.PodRow]:
-        """Return the tasks of a job of which no pod ended."""
+        """Return the tasks of a job whose pod has not ended."""
         return self._pods.of_job(entry.job.id).values()
 
     def lowest_priority(self) -> int:
-        """Return the lowest priority among the jobs; 0 when there are none."""
+        """Return the lowest priority of all jobs; 0 without jobs."""
         return min((entry.job.priority for entry in self._entries.values()), default=0)
 
 
 def _verb(row: rows.PodRow) -> refusals.Verb:
-    """Return what a placement of a task would be."""
+    """Return the write that places a task."""
     return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
 
 
@@ -495,7 +495,7 @@ def _may_be_probed(row: rows.PodRow, verb: refusals.Verb) -> bool:
 
 
 def _task_of(row: rows.PodRow) -> model.Task:
-    """Return the task of a row of a job, with the pod that needs a bind."""
+    """Return the policies' task of a row, with its pod if that needs a bind."""
     task = row.task
     assert task is not None
     is_current = task.pod_uid == row.pending_uid or not row.is_undecided
@@ -503,7 +503,7 @@ def _task_of(row: rows.PodRow) -> model.Task:
 
 
 def foreign_class(pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
-    """Return the class of somebody else's pod: pods of one owner with equal demands are one class.
+    """Return the class of a foreign pod: pods of one owner with equal requests and constraints have one class.
 
     Args:
         pod: The pod.
@@ -531,6 +531,6 @@ def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:
     return requests.UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
 
 
-@functools.lru_cache(maxsize=256)  # pods of one owner ask for the same
+@functools.lru_cache(maxsize=256)  # pods of one owner have equal requests
 def _digest(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()

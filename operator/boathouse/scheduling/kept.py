@@ -1,12 +1,12 @@
-"""What the informers keep of each object: what is used, in a size that does not depend on what its author writes.
+"""Transforms of the informers: reduce each object to the used fields, with a limit of its size.
 
-An informer's transform is called with each decoded object, and what it returns is stored. So memory depends on the
-number of objects. Whoever reads another annotation of pods adds it to `POD_ANNOTATIONS`. A kind that reads other labels
-than `POD_LABELS` names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
+An informer calls its transform with each decoded object and stores the result, so memory depends only on the number of
+objects. To read another annotation of pods, add it to `POD_ANNOTATIONS`. A kind that reads labels that are not in
+`POD_LABELS` names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
 
-Of a pod's containers, init containers, overhead and resizes in flight, the effective requests are kept. Anybody can
-invent names of resources: of a pod that does not wait and asks for very many, those count that some node offers, for
-of others no node can have too little. Constraints are kept only of a pod that this scheduler may still have to place.
+A pod's containers, init containers, overhead and resizes in flight are stored as its effective requests. Resource names
+are arbitrary: if a pod that is not pending requests very many, only those are stored that some node has. Constraints
+are stored only for pods that this scheduler may have to place.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ NAME_LENGTH = 253
 MESSAGE_LENGTH = 1024
 MOST_CONSTRAINT_LENGTH = 16 << 10
 MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
-"""More than an MRJob may hold: of each of its classes, a few pods wait at a time."""
+"""Above the limits of an MRJob. Of each of its classes only a few pods are pending at a time."""
 MOST_SELECTOR_LENGTH = 4 << 10
-"""Of a claim."""
+"""Maximum size of a claim's selector."""
 MOST_VOLUMES = 32
 MOST_HOST_PORTS = 32
-"""Of a pod that waits; one that has more is too complex. Of one on a node, the first of each count."""
+"""Maximum claims and host ports of a pod. A pending pod with more is too complex; for others, the first count."""
 MOST_RESOURCES = 16
-"""Of a pod that does not wait: if it asks for more, those count that some node offers."""
+"""Extended resources of a pod that is not pending; if it requests more, only those of some node are stored."""
 
 
 def pods(
@@ -55,10 +55,10 @@ def pods(
     """Return the transform of pods.
 
     Args:
-        scheduler_name: Ours: constraints are kept of pods that name it.
+        scheduler_name: Name of this scheduler, for whose pods constraints are stored.
         offered: Returns the extended resources that nodes have.
-        labels: Labels to keep beside those of all pods.
-        containers: The containers of tasks whose statuses are kept.
+        labels: Labels to store in addition to those of all pods.
+        containers: Containers of tasks whose statuses are stored.
     """
     labels |= POD_LABELS
 
@@ -113,7 +113,7 @@ def _identity(pod: wire.PodView, labels: frozenset[str]) -> facts.PodFacts:
 
 
 def node(view: wire.NodeView) -> wire.NodeView:
-    """Keep of a node its labels, taints and allocatable resources, and whether it is ready."""
+    """Reduce a node to its labels, taints, allocatable resources and readiness."""
     conditions = tuple(
         wire.Condition(type=one.type, status=one.status) for one in view.status.conditions if one.type == "Ready"
     )
@@ -125,7 +125,7 @@ def node(view: wire.NodeView) -> wire.NodeView:
 
 
 def namespace(view: wire.ObjectView) -> wire.ObjectView:
-    """Keep of a namespace the label of its default queue."""
+    """Reduce a namespace to the label of its default queue."""
     return wire.ObjectView(metadata=_metadata(view.metadata, NAMESPACE_LABELS, frozenset()))
 
 
@@ -136,7 +136,7 @@ def quota(view: quotas.QuotaView) -> quotas.QuotaView:
 
 
 def claim(view: storage.ClaimView) -> storage.ClaimView:
-    """Keep of a claim all but its labels and most annotations; a selector that is too long selects nothing."""
+    """Remove a claim's labels and most annotations; a selector that is too long selects nothing."""
     spec, selector = view.spec, view.spec.selector
     if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
@@ -153,7 +153,7 @@ def _selected(selector: storage.LabelSelector) -> Iterator[str]:
 
 
 def _metadata(meta: wire.ObjectMeta, labels: frozenset[str] | None, annotations: frozenset[str]) -> wire.ObjectMeta:
-    """Keep these labels (None: all) and annotations, and of the owners the controller."""
+    """Reduce metadata to these labels (None: all) and annotations, and the controller of the owners."""
     owner = meta.controller
     return msgspec.structs.replace(
         meta,
@@ -185,10 +185,10 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
 
     Args:
         pod: The pod.
-        offered: Returns the extended resources that count where they are very many; None for a pod that waits.
+        offered: Returns the extended resources that count if a pod requests very many; None for a pending pod.
 
     Raises:
-        ValueError: An amount is no quantity, or a pod that waits asks for too many different resources.
+        ValueError: An amount is not a quantity, or a pending pod requests too many different resources.
     """
     asked = requests.pod_requests(pod)
     if offered is None:
@@ -222,7 +222,7 @@ def _constraints(pod: wire.PodView) -> model.Constraints | str:
 
 
 def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_task: bool) -> str:
-    """Return what of a waiting pod is more than is kept; empty if nothing is. The API bounds no value's length."""
+    """Return why a pending pod exceeds the limits, or an empty text. The API does not limit the length of values."""
     most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if is_task else MOST_CONSTRAINT_LENGTH
     for what, count, most in (
         ("claims", sum(1 for _ in translate.claims_by_field(pod)), MOST_VOLUMES),
@@ -234,7 +234,7 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
         ),
     ):
         if count > most:
-            return f"it has {count} {what}: at most {most} are possible"
+            return f"it has {count} {what}: at most {most} are supported"
     return ""
 
 
@@ -278,7 +278,7 @@ def _condition(condition: wire.Condition) -> wire.Condition:
 
 
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
-    """Keep how the container does; a termination message is bounded by the kubelet, and holds a task's result."""
+    """Reduce a container's status to its state. The kubelet limits the termination message, a task's result."""
     waiting = status.state.waiting
     if waiting is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])

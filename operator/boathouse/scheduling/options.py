@@ -1,4 +1,4 @@
-"""How the scheduler behaves."""
+"""Options of the scheduler."""
 
 import dataclasses
 
@@ -8,21 +8,21 @@ from boathouse.scheduling.tenants import variety
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How the scheduler behaves.
+    """Options of the scheduler.
 
     Attributes:
-        scheduler_name: The `spec.schedulerName` that we answer to.
-        namespaces: Where we act; empty for everywhere. All pods everywhere are counted.
-        pending_ahead: How many pods of a class that waits for nodes are made before there is one.
-        pending_ahead_delay_s: How long a class must have waited until then.
-        workers: How many writes are on their way at once.
-        coalesce_s: The least time between two cycles, so that events that come together are decided together.
-        idle_s: The longest time between two looks.
-        conditions_per_s: How many conditions of a namespace's pods are written in a second.
-        shape_limits: How many shapes of pods, and constraints, a namespace may have considered at a time.
-        pod_labels: The labels that kinds read of pods, beside those of all pods.
-        pod_containers: The containers of tasks that kinds read the statuses of.
-        stall_s: After so long without coming round, the process is unhealthy.
+        scheduler_name: The `spec.schedulerName` of the pods that it schedules.
+        namespaces: Namespaces with jobs; empty for all. Pods of all namespaces are counted.
+        pending_ahead: Number of pods to create without a node for a class that is pending for lack of nodes.
+        pending_ahead_delay_s: How long a class must be pending before that.
+        workers: Maximum of writes in flight.
+        coalesce_s: Minimum time between two cycles, so that concurrent events are decided together.
+        idle_s: Maximum time between two rounds of the loop.
+        conditions_per_s: Conditions of a namespace's pods written per second.
+        shape_limits: Limits of shapes and constraints of a namespace's pending pods.
+        pod_labels: Labels of pods that kinds read, in addition to those of all pods.
+        pod_containers: Containers of tasks whose statuses kinds read.
+        stall_s: Time without a round of the loop after which the process is unhealthy.
     """
 
     scheduler_name: str = names.SCHEDULER_NAME

@@ -1,4 +1,4 @@
-"""What came of a write: a closed union, so that the scheduler's bookkeeping is one place and the I/O another."""
+"""Outcomes of a write, as a closed union, which separates the I/O from the scheduler's state."""
 
 import dataclasses
 from typing import TypeAlias
@@ -11,20 +11,20 @@ REFUSED_BACKOFF_S = 10.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The pod exists, and is on the node that was decided (or, made ahead, on none)."""
+    """The pod exists on the decided node (or without a node, if decided so)."""
 
     pod: wire.PodView | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NotDone:
-    """It is known that nothing was done; try again later.
+    """The write was certainly not done; retry later.
 
     Attributes:
-        reason: CamelCase, for conditions.
-        message: For people.
-        at_least_s: How long the server, or the kind of refusal, asks to wait.
-        excludes_node: Whether pods of the class are to be kept from the node for a while.
+        reason: CamelCase reason for conditions.
+        message: Message for conditions.
+        at_least_s: Minimum delay of the retry, from the server or the kind of refusal.
+        excludes_node: Whether to exclude the class from the node for some time.
     """
 
     reason: str
@@ -35,52 +35,52 @@ class NotDone:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """The pod is not as decided: on another node, on none, or ended. This is the truth."""
+    """The pod differs from the decision: it is on another node, on none, or ended. Has the actual pod."""
 
     pod: wire.PodView
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Vanished:
-    """The pod to be bound is gone, going, or another one of the same name."""
+    """The pod to bind was deleted, is being deleted, or was replaced by another of the same name."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NameTaken:
-    """A pod of the task's name belongs to somebody else."""
+    """A pod with the task's name has another owner."""
 
     pod: wire.PodView
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fenced:
-    """We do not lead any more: by our own clock, or by the API server's word."""
+    """This process is no longer the leader, by its own clock or by the Lease."""
 
     message: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """Nothing was sent: what was decided makes no sense any more."""
+    """No request was sent, because the decision is stale."""
 
 
 Outcome: TypeAlias = Done | NotDone | Elsewhere | Vanished | NameTaken | Fenced | Skipped
 
 
 def may_be_the_fence(error: errors.ApiError) -> bool:
-    """Say whether an answer may be that of the admission policy that refuses old epochs: the Lease knows, not the text.
+    """Return whether an error may come from the policy that rejects old epochs. Only the Lease can confirm it.
 
     Args:
-        error: An answer after which nothing was done.
+        error: An error after which nothing was done.
     """
     return isinstance(error, errors.Forbidden | errors.Invalid)
 
 
 def refusal(error: errors.ApiError) -> NotDone:
-    """Return what a definite no of the API server means for the pod, written by a process that leads.
+    """Return the outcome of a write that the API server rejected, if this process is the leader.
 
     Args:
-        error: An answer after which nothing was done.
+        error: An error after which nothing was done.
     """
     if isinstance(error, errors.TooManyRequests):
         return NotDone(reason="TooManyRequests", message=error.message, at_least_s=error.retry_after_s or 0.0)

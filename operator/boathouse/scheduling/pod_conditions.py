@@ -1,6 +1,6 @@
-"""What pods that wait are told: the PodScheduled condition and FailedScheduling events; and Scheduled for the others.
+"""Write the PodScheduled conditions and the events FailedScheduling and Scheduled of pods.
 
-Cluster autoscalers buy nodes for pods whose condition says Unschedulable, so that reason stands for want of nodes only.
+Cluster autoscalers add nodes for pods with the reason Unschedulable, so this reason is used only for lack of nodes.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
 REPEAT_EVERY_S = 1.0
-"""The interval at which all delayed writes are examined: there may be thousands, each due at another time."""
+"""Interval of checks of all delayed writes, of which there may be thousands with different times."""
 WRITERS = 2
 WRITES_PER_S = 50.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PendingReason:
-    """Why a pod waits: a CamelCase token and a sentence."""
+    """Reason and message why a pod is pending."""
 
     reason: str
     message: str
@@ -41,13 +41,13 @@ class PendingReason:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class PendingReport:
-    """What the condition and the events of a pending pod say.
+    """Condition and events of a pending pod.
 
     Attributes:
-        condition: The condition that is written, or about to be; None if that is not known.
-        condition_at_s: Since when.
-        events_at_s: When an event was recorded last, by reason.
-        held_back: What is to be said later, if anything is.
+        condition: The condition that was written or is queued; None if unknown.
+        condition_at_s: Time of that write.
+        events_at_s: Time of the last event by reason.
+        held_back: The delayed condition, or None.
         written: Set when the write in flight is done; None without one.
     """
 
@@ -61,21 +61,21 @@ class PendingReport:
 class PodConditions:
     """Writes conditions and events for pods; `run` it in a task.
 
-    A condition is written when its reason changes, or when only its message did, or a write failed, and the last write
-    is some seconds ago (`flush` says later what was held back); an event at most once a minute for a pod and a reason.
-    Namespaces take turns, and one that had more than its share of writes is held back.
+    A condition is written at once if its reason changed. If only its message changed, or a write failed, it is written
+    some seconds after the last write (`flush` writes delayed conditions). An event is published at most once a minute
+    for a pod and a reason. Namespaces take turns, each with a limited rate.
 
     Args:
-        api: Speaks to the API server.
-        leader: Asked before every write.
-        events: Records events.
-        counters: Where writes are counted.
-        clock: The scheduler's seconds.
-        writes_per_s: How many conditions of a namespace are written in a second; of a quiet one, 50 times that at once.
-        aside: Where pods go whose condition cannot be written.
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        events: Publishes events.
+        counters: Counters of writes.
+        clock: Returns the scheduler's time in seconds.
+        writes_per_s: Conditions of a namespace per second, with a burst of 50 times that.
+        aside: Sets pods aside whose condition cannot be written.
 
     Attributes:
-        shares: How much of its share each namespace has used.
+        shares: Token buckets of the namespaces.
     """
 
     def __init__(
@@ -127,11 +127,11 @@ class PodConditions:
         self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
-        """Return when `flush` has something to say; infinite for never."""
+        """Return when `flush` is due; infinity for never."""
         return max(self._next_s, self._repeated_s + REPEAT_EVERY_S)
 
     def flush(self) -> None:
-        """Say what was held back, where it has been long enough: a message that is out of date must not stay."""
+        """Write delayed conditions that are due, so that a stale message is replaced."""
         now_s = self._clock()
         if now_s < self.next_s():
             return
@@ -155,7 +155,7 @@ class PodConditions:
         )
 
     def scheduled(self, row: rows.PodRow, uid: str, node: model.NodeName) -> None:
-        """Report that a pod was put on a node."""
+        """Report that a pod was placed on a node."""
         self.forget(row)
         self._counters.event("Scheduled", "sent")
         self._events.publish(
@@ -167,14 +167,14 @@ class PodConditions:
         )
 
     def forget(self, row: rows.PodRow) -> None:
-        """Note that a pod is not pending any more."""
+        """Drop a pod that is no longer pending."""
         if row.report is not None:
             self._take_due(row)
             self._held_back.pop(row.id, None)
             row.report = None
 
     async def write_deferred(self, row: rows.PodRow) -> None:
-        """Let what is being written of a pod land, because it is about to be bound: the binding says the opposite."""
+        """Drop a pod's due write and wait for the one in flight, because a binding sets another condition next."""
         while row.report is not None and row.report.written is not None:
             await row.report.written.wait()
         if row.report is not None:
@@ -204,7 +204,7 @@ class PodConditions:
                 report.written = None
 
     def _next(self) -> rows.PodRow | None:
-        """Return the next pod to write about: of two writes about one at a time the older might come last, and stay."""
+        """Return the next pod without a write in flight: of two concurrent writes the older might arrive last."""
         for namespace, due in self._due.items():
             for row in due.values():
                 if row.report is not None and row.report.written is None:
@@ -213,7 +213,7 @@ class PodConditions:
         return None
 
     def _take_due(self, row: rows.PodRow) -> bool:
-        """Let nothing be due of a pod; return whether something was."""
+        """Remove a pod from the due writes; return whether it was due."""
         due = self._due.get(row.namespace, {})
         is_due = due.pop(row.id, None) is not None
         if is_due and not due:
@@ -233,7 +233,7 @@ class PodConditions:
             )
         except (errors.NotFound, errors.Conflict):
             if row.report is report:
-                self.forget(row)  # it is gone, or another one
+                self.forget(row)  # the pod was deleted or replaced
         except errors.ClusterError as error:
             self._counters.write_error("status", outcomes.code(error))
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))

@@ -1,4 +1,4 @@
-"""Why pods and jobs are pending: what a cycle said of each class, and one line with numbers for people."""
+"""Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -29,15 +29,15 @@ REFRESH_S = 1.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobDiagnosis:
-    """Why a job waits.
+    """Why a job is pending.
 
     Attributes:
         job: The job.
-        reason: A CamelCase token for conditions: a `model.Code`, or what the API server refused (QuotaExceeded...).
-        message: One line for people.
-        waiting: How many tasks wait.
-        scarce: The resource that is scarce, by Kubernetes' name, where it is a matter of resources.
-        holders: Who holds it in the job's namespace, and how much in base units, the largest first.
+        reason: CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded.
+        message: Message for users.
+        waiting: Number of pending tasks.
+        scarce: Kubernetes' name of the scarce resource, if resources are the cause.
+        holders: Owners in the job's namespace with their amount of it in base units, the largest first.
     """
 
     job: model.JobId
@@ -49,12 +49,12 @@ class JobDiagnosis:
 
 
 def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Holders) -> JobDiagnosis:
-    """Sum up what the cycle said of a job's classes: the reason is that of the class which is worst off.
+    """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
 
     Args:
         job: The job.
-        found: One for each of its classes that waits; at least one.
-        who: Who holds what: named are those of the job's own namespace.
+        found: Diagnoses of its pending classes; at least one.
+        who: Holders of resources, of which those in the job's namespace are named.
     """
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
     held = who.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
@@ -66,13 +66,13 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
 
 
 def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> pod_conditions.PendingReason:
-    """Return the message for a pending pod of a class; of other jobs, it names those of the same namespace."""
+    """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
     held = who.top(found.scarce, namespace) if found.scarce else holders.Held()
     return pod_conditions.PendingReason(reason=str(found.code), message=found.message + _scarce(found, held))
 
 
 def unsupported(field: str) -> pod_conditions.PendingReason:
-    """Return what a pod is told that asks for something Boathouse cannot honour."""
+    """Return the reason for a pod with a field that Boathouse does not support."""
     return pod_conditions.PendingReason(
         reason=pod_conditions.UNSUPPORTED,
         message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
@@ -80,7 +80,7 @@ def unsupported(field: str) -> pod_conditions.PendingReason:
 
 
 def set_aside(error: Exception) -> pod_conditions.PendingReason:
-    """Return what a pod is told that cannot be represented."""
+    """Return the reason for a pod that was set aside."""
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
     return pod_conditions.PendingReason(
         reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
@@ -90,21 +90,21 @@ def set_aside(error: Exception) -> pod_conditions.PendingReason:
 
 
 def too_complex(why: str) -> pod_conditions.PendingReason:
-    """Return what a pod is told that is not considered because its constraints, or its namespace's, are too many."""
+    """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
     return pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=why)
 
 
 def of_too_many_constraints(constraints: int) -> pod_conditions.PendingReason:
-    """Return what a pod is told whose own constraints are too many."""
+    """Return the reason for a pod with too many constraints of its own."""
     return too_complex(
         f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "
         f"of their values, tolerations, volumes, ports), and at most {wire.MOST_CONSTRAINTS} are evaluated: simplify "
-        "them, for example by a label on the nodes that are meant"
+        "them, for example with a label on the intended nodes"
     )
 
 
 def amount(resource: str, value: int) -> str:
-    """Return an amount for people: cores, a size with a binary suffix, or a count."""
+    """Return a readable amount: cores, a size with a binary suffix, or a count."""
     if resource == "cpu":
         return f"{value / _MILLI:.3f}".rstrip("0").rstrip(".")
     if resource in _BYTES or resource.startswith("hugepages-"):
@@ -133,8 +133,8 @@ class Diagnoses:
 
     Args:
         book: The jobs.
-        who: Who holds what.
-        clock: The scheduler's seconds.
+        who: Holders of resources.
+        clock: Returns the scheduler's time in seconds.
     """
 
     def __init__(self, book: jobs.Jobs, who: holders.Holders, clock: Callable[[], float]) -> None:
@@ -144,15 +144,15 @@ class Diagnoses:
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
 
     def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
-        """Say whether a diagnosis of a class is to be worked out: its verdict changed, or the last one is old."""
+        """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
         known = self._classes.get(class_id)
         return known is None or known[0].code is not code or self._clock() - known[2] >= REFRESH_S
 
     def update(self, result: cycle.CycleResult) -> int:
-        """Take in what a cycle left pending.
+        """Update the diagnoses with the result of a cycle.
 
         Returns:
-            How many tasks are pending that were not before, or for another reason.
+            Number of tasks that are newly pending, or pending with another reason.
         """
         now_s, fresh = self._clock(), 0
         for class_id, (found, namespace) in result.diagnoses.items():
@@ -161,16 +161,16 @@ class Diagnoses:
                 fresh += found.count
             self._classes[class_id] = (found, for_pod(found, namespace, self._holders), now_s)
         for class_id in result.placed - result.left.keys():
-            self._classes.pop(class_id, None)  # nothing of it is left waiting
+            self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
 
     def of_class(self, class_id: model.ClassId) -> pod_conditions.PendingReason | None:
-        """Return what pods of a class that wait are told."""
+        """Return the reason for pending pods of a class."""
         known = self._classes.get(class_id)
         return None if known is None else known[1]
 
     def of_job(self, job_id: model.JobId) -> JobDiagnosis | None:
-        """Return why a job waits; None if nothing of it does, as far as is known."""
+        """Return the diagnosis of a job; None if it has no known pending tasks."""
         entry = self._jobs.entry(job_id)
         if entry is None:
             return None
@@ -188,6 +188,6 @@ class Diagnoses:
         return diagnose(entry.job, found, self._holders) if found else None
 
     def forget(self, classes: Iterable[model.TaskClass]) -> None:
-        """Forget the classes of a job."""
+        """Drop the diagnoses of a job's classes."""
         for one in classes:
             self._classes.pop(one.id, None)

@@ -1,7 +1,7 @@
-"""Pods that a kubelet refused after they were placed, and the nodes that are left alone for a while because of it.
+"""Detect pods that a kubelet rejected after their placement, and exclude their nodes for some time.
 
-A kubelet checks again what the scheduler decided. Where another scheduler was quicker, or the node shrank, the pod
-fails at once with a reason such as OutOfcpu, and nothing moves it elsewhere: its owner makes another.
+A kubelet checks the scheduler's decision. If another scheduler was faster, or the node has less capacity, the pod
+fails at once with a reason such as OutOfcpu. It is not moved; its owner creates another.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ _REASONS |= {"AdmissionError", "NodeShutdown", "Terminated", "Taint", "PodOSNotS
 
 
 def rejection(pod: wire.Pod) -> str | None:
-    """Return why a kubelet refused a pod, or None if it did not: then the failure is the container's."""
+    """Return the reason if a kubelet rejected the pod, or None if its container failed."""
     reason = pod.status.reason
     if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):
         return None
@@ -28,10 +28,10 @@ def rejection(pod: wire.Pod) -> str | None:
 
 
 class Exclusions(framework.Filter):
-    """Nodes that refused a pod of a class lately: a filter for the cycle.
+    """Nodes that recently rejected a pod of a class, as a filter of the cycle.
 
     Args:
-        clock: The scheduler's seconds.
+        clock: Returns the scheduler's time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -39,13 +39,13 @@ class Exclusions(framework.Filter):
         self._until_s: dict[model.ClassId, dict[model.NodeName, float]] = {}
 
     def exclude(self, task_class: model.ClassId, node: model.NodeName, *, duration_s: float = EXCLUDED_S) -> float:
-        """Keep a class from a node for a while, and return when that ends."""
+        """Exclude a class from a node for some time; return when this ends."""
         until_s = self._clock() + duration_s
         self._until_s.setdefault(task_class, {})[node] = until_s
         return until_s
 
     def expire(self) -> bool:
-        """Forget what has ended; return whether anything had, so that those who wait may be looked at again."""
+        """Drop expired exclusions; return whether any expired, so that pending tasks are considered again."""
         before, now_s = len(self), self._clock()
         for task_class, nodes in list(self._until_s.items()):
             self._until_s[task_class] = {node: until for node, until in nodes.items() if until > now_s}
@@ -56,21 +56,21 @@ class Exclusions(framework.Filter):
         return sum(map(len, self._until_s.values()))
 
     def next_s(self) -> float:
-        """Return when the next exclusion ends; infinity if there is none."""
+        """Return when the next exclusion ends; infinity without exclusions."""
         return min((until for nodes in self._until_s.values() for until in nodes.values()), default=float("inf"))
 
     # framework.Filter
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Return whether a node refused a pod of the class lately."""
+        """Return whether a node recently rejected a pod of the class."""
         return pending.task_class.id in self._until_s
 
     @override
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True where the class may go; None for everywhere."""
+        """Return True for nodes that the class may use; None for all nodes."""
         excluded = self._until_s.get(pending.task_class.id)
         if not excluded:
             return None
@@ -80,7 +80,7 @@ class Exclusions(framework.Filter):
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        """Return how many of these nodes are left alone."""
+        """Return the number of these nodes that are excluded."""
         mask = self.mask(pending, state, slice(None))
         count = 0 if mask is None else int((~mask & among).sum())
         return (

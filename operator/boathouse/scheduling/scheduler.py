@@ -1,10 +1,10 @@
-"""The scheduler: events in, decisions, effects out, over one state.
+"""Combine the parts of the scheduler: events in, decisions, effects out, over one state.
 
     watches, services --> intake --> state --> decider --> executor --> API server --> watches ...
                             ^                                 |
                             +------ outcomes of writes -------+
 
-A decision is assumed before it is sent, confirmed when the watch shows it, and taken back only on known failure.
+A decision is assumed before it is sent, confirmed by the watch, and reverted only after a definite failure.
 """
 
 import asyncio
@@ -38,41 +38,41 @@ from boathouse.telemetry import health, metrics
 from boathouse_policies import framework, model
 
 BEHIND_S = 0.25
-"""The least time between two cycles while more is decided than written: decisions had better be fresh, but a namespace
-whose writes are many must not keep the others' tasks from being decided at all."""
+"""Minimum time between two cycles while decisions are queued for writing. It keeps decisions current, and a namespace
+with many writes does not stop decisions for others."""
 Options = scheduler_options.Options
 
 
 def steady_clock() -> Callable[[], float]:
-    """Return a clock that shows the time of day when it starts, and from then on only grows, evenly."""
+    """Return a monotonic clock that starts at the current epoch time."""
     offset_s = time.time() - time.monotonic()
     return lambda: time.monotonic() + offset_s
 
 
 class Scheduler:
-    """What services talk to. Every public method is synchronous and returns at once.
+    """Interface of the scheduler for services. Public methods are synchronous and return at once.
 
     Args:
-        api: Speaks to the API server.
-        leader: Asked before every write.
-        events: Records events.
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        events: Publishes events.
         metrics_: Metrics.
         profile: The policies.
-        queues: The queues that exist.
-        options: How to behave.
-        queue_of: The queue of somebody else's pod.
-        on_fatal: Called with the reason when the process must end: leadership lost, or the cache cannot be trusted.
-        clock: Seconds since the epoch that only grow.
-        storage: What is known of volumes, live; tell the intake of changes.
-        aside: Where objects go that cannot be represented.
+        queues: Existing queues.
+        options: Options of the scheduler.
+        queue_of: Returns the queue of a foreign pod.
+        on_fatal: Called with the reason when the process must exit: leadership was lost, or the cache is wrong.
+        clock: Returns monotonic seconds since the epoch.
+        storage: Objects of storage, kept current by watches that report changes to the intake.
+        aside: Sets objects aside that cannot be represented.
 
     Attributes:
-        keep: What of a pod to keep. A watch applies it before it reports the pod.
-        state: The state that the three parts share.
-        intake: Takes events in.
+        keep: Transform of pods, which a watch applies before it reports a pod.
+        state: State that the three parts share.
+        intake: Handles events.
         decider: Decides.
-        executor: Writes.
-        pod_writer: Writes pods, and reads them.
+        executor: Carries decisions out.
+        pod_writer: Writes and reads pods.
     """
 
     def __init__(
@@ -140,30 +140,30 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._decided_s = -math.inf
 
-    # What services read
+    # Queries of services
 
     def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
-        """Return why a job waits; None if nothing of it does, as far as is known."""
+        """Return the diagnosis of a job; None if it has no known pending tasks."""
         return self.state.diagnoses.of_job(job_id)
 
     def may_create(self, job_id: model.JobId) -> bool:
-        """Return whether pods of a job may still come: it has tasks, or a pod of it is being written or unconfirmed."""
+        """Return whether pods of a job may still be created: it has tasks, or a pod is being written or unconfirmed."""
         in_flight = (self.state.pods.job_of(row) for row in self.state.pods.assumed())
         return self.state.jobs.entry(job_id) is not None or job_id in in_flight
 
     def held_back(self) -> dict[tuple[str, ...], float]:
-        """Return how many namespaces and jobs are held back, by reason."""
+        """Return the number of namespaces and jobs that are held back, by reason."""
         counts = collections.Counter(hold.reason for hold in self.state.jobs.refused.holds())
         return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
 
     def wake(self) -> None:
-        """Run a cycle soon: something changed that it may make use of."""
+        """Request a cycle after a relevant change."""
         self._wake.set()
 
     # The loop
 
     async def run(self) -> None:
-        """Decide and write until cancelled. Begin after the watches are in sync and leadership has settled."""
+        """Decide and write until cancelled. Call it after the watches are in sync and leadership has settled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.executor.run())
             group.create_task(self.state.conditions.run())
@@ -172,7 +172,7 @@ class Scheduler:
     async def _round(self) -> None:
         """Wait until a decision is due, and decide."""
         await asyncio.sleep(self.state.options.coalesce_s)
-        with contextlib.suppress(TimeoutError):  # not wait_for: that one can swallow a cancellation in Python 3.11
+        with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation in Python 3.11
             async with asyncio.timeout(self._nap_s()):
                 await self._wake.wait()
         self.heartbeat.beat()
@@ -182,7 +182,7 @@ class Scheduler:
         self._wake.clear()  # at the end: a round that fails is repeated without another event
 
     def cycle(self) -> None:
-        """Decide once, without awaiting anything, and begin what was decided."""
+        """Decide once without awaiting, and begin the decided writes."""
         self._decided_s = self.state.clock()
         for operation in self.decider.decide():
             self.executor.start(operation)

@@ -1,4 +1,4 @@
-"""What the three parts of the scheduler share: events change it, decisions read it, effects are judged by it."""
+"""State that the three parts of the scheduler share: events change it, decisions and effects read it."""
 
 import dataclasses
 from collections.abc import Callable
@@ -15,24 +15,24 @@ from boathouse_policies import framework, model
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """The scheduler's picture of the cluster and of what is to be scheduled.
+    """State of the cluster and of the pods to schedule.
 
     Attributes:
-        options: How the scheduler behaves.
+        options: Options of the scheduler.
         profile: The policies.
-        clock: The scheduler's seconds.
-        axis: The resources that the ledger and the queue count.
-        ledger: What nodes hold.
+        clock: Returns the scheduler's time in seconds.
+        axis: Resources that the ledger and the queue count.
+        ledger: Resource usage of nodes.
         queue: Pending tasks.
         pods: All pods and tasks.
         jobs: Their jobs.
-        volumes: What volumes allow.
+        volumes: Constraints of volumes.
         quotas: ResourceQuotas of namespaces.
-        exclusions: Nodes that refused pods.
-        diagnoses: Why classes and jobs are pending.
+        exclusions: Nodes that recently rejected pods.
+        diagnoses: Diagnoses of pending classes and jobs.
         conditions: Conditions and events of pods.
         counters: Metrics.
-        aside: Objects that cannot be represented.
+        aside: Objects that were set aside.
     """
 
     options: options.Options
@@ -52,12 +52,12 @@ class ClusterState:
     aside: boundary.Boundary
 
     def sync_jobs(self) -> None:
-        """Tell the scheduling queue what changed of jobs; set those aside that it cannot take."""
+        """Update the scheduling queue with changed jobs, and set jobs aside that it rejects."""
         for entry, error in self.jobs.sync():
             self.set_job_aside(entry, error)
 
     def set_job_aside(self, entry: Entry, error: Exception) -> None:
-        """Schedule nothing of a job: the scheduler fails because of it."""
+        """Set a job aside that makes the scheduler fail: none of its tasks is scheduled."""
         why, job = reasons.set_aside(error), entry.job
         self.jobs.set_aside(job.id)
         entry.api_refusal = why
@@ -71,13 +71,13 @@ class ClusterState:
                 self.conditions.set_pending(row, why)
 
     def report_refused(self, decision: model.Decision, reason: str) -> None:
-        """Tell the policies of a decision that is not carried out, and why in a word."""
+        """Report a decision that is not carried out to the policies, with the reason."""
         for observer in self.profile.observers:
             observer.observe(model.Refused(now_s=self.clock(), decision=decision, reason=reason))
 
 
 class Part:
-    """A part of the scheduler, which works on the state. The parts do not know one another.
+    """A part of the scheduler, which works on the state and does not reference other parts.
 
     Args:
         state: The state of the scheduler.
@@ -100,5 +100,5 @@ class Part:
         self._aside = state.aside
 
     def _room_freed(self, freed: framework.Freed) -> None:
-        """Consider the pending tasks that may fit where room came free."""
+        """Reconsider pending tasks that may fit into freed resources."""
         self._queue.capacity_freed(freed, self._ledger.free(freed.node))

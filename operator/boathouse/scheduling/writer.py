@@ -1,6 +1,6 @@
-"""Carries decisions out: one write each, and after anything but a clear yes the truth about the pod is read.
+"""Carry decisions out with one write each. Unless the write certainly succeeded, read the pod's actual state.
 
-Nothing here changes what the scheduler knows; every method returns what came of the write.
+Methods return the outcome of the write and do not change the scheduler's state.
 """
 
 import asyncio
@@ -25,31 +25,31 @@ _UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
 
 class Leadership(Protocol):
-    """Whether we may write, and under which epoch: `cluster.election.LeaderElection` is one."""
+    """Leadership of this process and its epoch; `cluster.election.LeaderElection` implements it."""
 
     @property
     def epoch(self) -> int | None:
-        """The epoch of our leadership."""
+        """Epoch of this process's leadership, or None."""
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a refused write raised the question who leads, and the Lease could not be read since."""
+        """Whether a write was refused and the Lease could not be read since."""
 
     def valid(self) -> bool:
-        """Return whether we lead at this very moment."""
+        """Return whether this process is the leader now."""
 
     async def confirm(self) -> str | None:
-        """Read the Lease: who leads now, or None while we do. Waits while the Lease cannot be read."""
+        """Read the Lease; return the leader, or None if it is this process. Waits while the Lease is unreadable."""
 
 
 class Writer:
-    """Creates, binds and resizes pods under the epoch of our leadership.
+    """Creates, binds and resizes pods with the epoch of this process's leadership.
 
     Args:
-        api: Speaks to the API server.
-        leader: Asked before every write.
-        counters: Where writes are counted.
-        sleep: How to wait between attempts.
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        counters: Counters of writes.
+        sleep: Sleeps between attempts.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Writer:
     async def bind(
         self, operation: rows.Operation, annotations: Mapping[str, str] = MappingProxyType({})
     ) -> outcomes.Outcome:
-        """Bind a pod that exists to its node, and let it have these annotations."""
+        """Bind an existing pod to its node, and add these annotations."""
         uid, node = operation.task.pod_uid, operation.node
         assert uid is not None
         assert node is not None
@@ -105,14 +105,14 @@ class Writer:
     async def resize(
         self, operation: rows.Operation, resources: dict[str, dict[str, wire.Quantities]]
     ) -> outcomes.Outcome:
-        """Resize a pod that exists, before it is bound."""
+        """Resize an existing pod before it is bound."""
 
         async def write() -> outcomes.Outcome:
             return outcomes.Done(pod=await self._api.resize(operation.row.namespace, operation.row.name, resources))
 
         return await self._attempt("resize", operation, write)
 
-    # One write
+    # Writes
 
     async def _attempt(
         self,
@@ -132,9 +132,14 @@ class Writer:
                 self._counters.write_error(verb, outcomes.code(error))
                 if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
                     return await self._definite(error, operation, owner)
-                failures += 1  # it may have been done: the same write again, to the same node, does no harm
+                failures += 1  # it may have been done, and repeating the same write for the same node is safe
                 if failures >= _AMBIGUOUS.attempts:
-                    log.warning("no clear answer", operation=verb, pod=operation.row.id, error=str(error))
+                    log.warning(
+                        "the result of a write is unknown; reading the pod",
+                        operation=verb,
+                        pod=operation.row.id,
+                        error=str(error),
+                    )
                     return await self._truth(
                         operation, owner, outcomes.NotDone(reason="ServerError", message=str(error))
                     )
@@ -159,19 +164,19 @@ class Writer:
             return outcomes.Fenced(message=holder)
         return None
 
-    # The truth
+    # Actual state
 
     async def _truth(
         self, operation: rows.Operation, owner: str | None, otherwise: outcomes.NotDone
     ) -> outcomes.Outcome:
-        """Read the pod until the server answers, and say what that means for what was decided."""
+        """Read the pod until the server responds, and return the outcome of the operation."""
         pod = await self.read(operation.row.id)
         if not self._leader.valid():
-            return outcomes.Fenced(message="leadership was lost while a write was under way")
+            return outcomes.Fenced(message="leadership was lost during a write")
         return judge(operation, owner, pod, otherwise)
 
     async def read(self, task: model.TaskId) -> wire.PodView | None:
-        """Read a pod, however long it takes; None if there is none."""
+        """Read a pod, with unlimited retries; return None if it does not exist."""
         namespace, _, name = task.partition("/")
         try:
             return await retries.retrying(
@@ -187,13 +192,13 @@ class Writer:
 def judge(
     operation: rows.Operation, owner: str | None, pod: wire.PodView | None, otherwise: outcomes.NotDone
 ) -> outcomes.Outcome:
-    """Say what a pod as it is means for what was decided.
+    """Return the outcome of an operation from the actual pod.
 
     Args:
-        operation: What was decided.
-        owner: The UID of the controller that a pod made by us would have.
-        pod: The truth; None if there is no such pod.
-        otherwise: The outcome when the pod is as it was before.
+        operation: The operation.
+        owner: UID of the controller of a pod that this operator creates.
+        pod: The actual pod; None if it does not exist.
+        otherwise: The outcome if the pod is unchanged.
     """
     if operation.task.pod_uid is None:
         if pod is None:

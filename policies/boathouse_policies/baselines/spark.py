@@ -151,8 +151,7 @@ class OneApplication(Filter, Observer):
         return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
 
     def _first(self, pending: PendingClass) -> model.JobId:
-        jobs = (pending.job, *self._applications.values())
-        return min((job.submitted_s, job.id) for job in jobs)[1]
+        return min((job.submitted_s, job.id) for job in (pending.job, *self._applications.values()))[1]
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}

@@ -88,16 +88,18 @@ class FewNodes:
 
     def renew(self) -> None:
         """Take in what the cycle changed since the last call."""
-        state, least, rooms = self._state, self._least, self.rooms
-        for node in state.changed_since(self._seen):
-            room = rooms.get(node)
-            if room is None:
-                if node in self.at and not any(map(operator.lt, state.free_on(node), least)):
-                    self._find_rooms()  # in the order of nodes
-                    rooms = self.rooms
-            elif any(map(operator.lt, room, least)) or node in state.withdrawn:
-                del rooms[node]
-        self.most = max(map(_memory_of, rooms.values()), default=-1)
+        for node in self._state.changed_since(self._seen):
+            self.mend(node)
+
+    def mend(self, node: int) -> None:
+        """Take in what the cycle changed on a node."""
+        state, rooms = self._state, self.rooms
+        if node not in rooms:
+            if node in self.listed and not any(map(operator.lt, state.free_on(node), self._least)):
+                self._find_rooms()  # in the order of nodes
+        elif node in state.withdrawn or any(map(operator.lt, rooms[node], self._least)):
+            del rooms[node]
+        self.most = max(map(_memory_of, self.rooms.values()), default=-1)
         self._seen = state.changes
 
     @property

@@ -34,9 +34,7 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
         return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
     if not node.ready and not tolerated(_NOT_READY, constraints.tolerations):
         return NOT_READY
-    if not selected(constraints, node):
-        return WRONG_LABELS
-    return None
+    return None if selected(constraints, node) else WRONG_LABELS
 
 
 def untolerated(taints: tuple[model.Taint, ...], tolerations: tuple[model.Toleration, ...]) -> model.Taint | None:

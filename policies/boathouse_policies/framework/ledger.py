@@ -333,10 +333,9 @@ class Ledger:
     # Reading
 
     def free(self, node: model.NodeName) -> list[int] | None:
-        """What is free on a node, by row; None for an unknown node."""
+        """What is free on a node, by row; None for an unknown node. Read-only."""
         self._renew_layout()
-        i = self._layout.index.get(node)
-        return None if i is None else self._layout.free(i, self._by_node.plain.get(node, ()))
+        return self._by_node.free(node) if node in self._nodes else None
 
     def snapshot(
         self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None

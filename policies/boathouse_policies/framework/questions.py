@@ -59,8 +59,7 @@ class JobOrder:
 
         Called for all jobs when a cycle begins, and for one job after each of its placements; not where `lasts` is set.
         """
-        layout = state.view.layout
-        return [self.key(job, state.job_usage(job.id), layout) for job in jobs]
+        return [self.key(job, state.job_usage(job.id), state.view.layout) for job in jobs]
 
     def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
         """Another number than before once keys of jobs other than the one last asked for have changed."""

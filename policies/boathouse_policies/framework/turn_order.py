@@ -10,7 +10,7 @@ import bisect
 import dataclasses
 import math
 import operator
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -85,7 +85,7 @@ class TurnOrder:
         self._skips = profile.reserve.is_idle(state)
         self._no_room: list[int] = []
         self._passed_over: list[int] = []
-        self._dropped: list[int] = []
+        self._dropped: _Heap = []
         self._open: list[bool] = []  # the classes that may have turns, once the jobs are lined up
         self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
@@ -195,8 +195,7 @@ class TurnOrder:
             if last > first or band in self._heaps:
                 heap = self._heaps.setdefault(band, [])
                 mine = jobs[first:last]
-                heap[:] = zip(map(keys.__getitem__, mine), mine, strict=True)
-                heapify(heap)
+                heap[:] = sorted(zip(map(keys.__getitem__, mine), mine, strict=True))
             first = last
 
     def _share_out(self, turns: _QueueTurns, namespace: model.NamespaceName) -> None:
@@ -325,28 +324,34 @@ class TurnOrder:
         layout, shapes, keys = state.view.layout, few.shapes, self._keys
         usage: dict[int, model.Amounts] = {}
         for heap in self._only or ():
-            while heap and few.rooms:
-                job = heap[0][1]
+            turn = 0  # the jobs before it have no turn any more: what is left is a sorted list, and so a heap
+            while turn < len(heap) and few.rooms:
+                job = heap[turn][1]
                 shape = shapes[job]
                 if shape.memory > few.most or not (fits := few.with_room(shape)):
-                    self._dropped.append(heappop(heap)[1])
+                    turn += 1
                     continue
                 node = few.best_of(shape, fits)
                 pending = self._pending.get(job) or self._pending_class(job)
                 if node is None or (pick := pending.take_closest(node)) is None:
-                    return found
+                    break
                 assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)
                 state.place(assignment)
                 found.append(assignment)
-                few.renew()
+                few.mend(node)
                 if not pending.left:
                     self.close(job)
-                    heappop(heap)
+                    turn += 1
                 elif not order.constant:
                     before = usage.get(job) or state.view.job_usage(pending.job.id)
                     usage[job] = combined(operator.add, before, shape.sizes)
                     keys[job] = key = order.key(pending.job, usage[job], layout)
-                    heapreplace(heap, (key, job))
+                    del heap[turn]
+                    bisect.insort(heap, (key, job), turn)
+            self._dropped += heap[:turn]
+            del heap[:turn]
+            if heap:
+                break
         return found
 
     def _nothing_fits(self) -> bool:
@@ -394,7 +399,7 @@ class TurnOrder:
                 if keys[job] == key:
                     if not self._skips or has_room(job):
                         return job
-                    self._dropped.append(job)
+                    self._dropped.append(heap[0])
                 heappop(heap)
             heaps.pop(0)
         return None
@@ -496,7 +501,7 @@ class TurnOrder:
         first = self._sorted.first
         if not self._open:
             self._open = self._sorted.open.tolist()
-        for job in range(len(self._sorted.jobs)) if self._is_over else self._dropped:
+        for job in range(len(self._sorted.jobs)) if self._is_over else [job for _, job in self._dropped]:
             for place in range(first[job], first[job + 1]):
                 if self._open[place]:
                     self._open[place] = False

@@ -59,7 +59,16 @@ class NodeTotals:
         self.plain = plain
         self._layout = layout
         self._columns: model.IntMatrix = np.zeros_like(layout.allocatable)
+        self._free: dict[model.NodeName, tuple[Sequence[int], list[int]]] = {}  # as long as the total is the same
         self.stale = set(plain)
+
+    def free(self, node: model.NodeName) -> list[int]:
+        """Return what is free on a node, by row: a memo, read-only."""
+        held = self.plain.get(node, ())
+        known = self._free.get(node)
+        if known is None or known[0] is not held:
+            known = self._free[node] = held, self._layout.free(self._layout.index[node], held)
+        return known[1]
 
     def columns(self) -> model.IntMatrix:
         """Return the totals, shape [R, N]. The array does not change: later totals are in new ones."""
@@ -133,7 +142,7 @@ class ClusterView:
     def free_on(self, place: int) -> list[int]:
         """Return what is free on a node, by row."""
         if self._requested is None:
-            return self.layout.free(place, self.by_node.plain.get(self.layout.names[place], ()))
+            return self.by_node.free(self.layout.names[place]).copy()
         return self.layout.free(place, self._requested[:, place].tolist())
 
     @property

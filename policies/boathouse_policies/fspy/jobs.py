@@ -94,9 +94,10 @@ def container(resources: model.Resources) -> Amount:
 
 def size(shape: Shape) -> Amount:
     """Eq. 5: the sum over the phases of R·SE."""
-    cpu = sum(phase.container[0] * phase.total_s for phase in shape.phases)
-    memory = sum(phase.container[1] * phase.total_s for phase in shape.phases)
-    return cpu, memory
+    return (
+        sum(phase.container[0] * phase.total_s for phase in shape.phases),
+        sum(phase.container[1] * phase.total_s for phase in shape.phases),
+    )
 
 
 def least_time_s(shape: Shape, cluster: Amount) -> float:

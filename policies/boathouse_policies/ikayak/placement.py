@@ -111,8 +111,7 @@ class Prospects:
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
             if count.max(initial=-np.inf) >= 1.0:
-                preferred = np.where((liked < 1.0) & (count >= 1.0), count + _FIRST, count)
-                return int(preferred.argmax())
+                return int(np.where((liked < 1.0) & (count >= 1.0), count + _FIRST, count).argmax())
         wait_s = np.where(self.may, self.wait_s(need) * liked, np.inf)
         return int(wait_s.argmin()) if np.isfinite(wait_s).any() else None
 

@@ -203,8 +203,7 @@ class Elastic:
 
     def spilled_bytes(self, resources: model.Resources) -> int | None:
         """Return the spills with this memory."""
-        memory = np.array(min(resources.memory_bytes, self.ideal_bytes))
-        return int(self.run_time.spilled_bytes(memory))
+        return int(self.run_time.spilled_bytes(np.array(min(resources.memory_bytes, self.ideal_bytes))))
 
     def disk_bytes_per_s(self, memory_bytes: int) -> float:
         """Return the disk bandwidth that an elastic task takes on average; 0 for a regular one.

@@ -47,7 +47,7 @@ def test_a_file_that_grows_a_thousandfold_comes_in_bounded_pieces(codec):
 
 @codecs
 def test_a_file_cut_short_is_said_to_be(codec):
-    with pytest.raises(TaskError, match="ends in the middle") as failed:
+    with pytest.raises(TaskError, match="is truncated") as failed:
         read(COMPRESS[codec](TEXT)[:-10], codec)
     assert (failed.value.reason, failed.value.user_error) == (Reason.CORRUPT_INPUT, True)
 

@@ -90,7 +90,7 @@ def test_an_owner_whose_end_is_not_confirmed_stays_the_owner(outputs, state):
 def test_a_mark_that_says_nothing_is_respected(outputs, content):
     job = outputs.job("one")
     outputs.storage.write(job.layout().owner(3), content)
-    with pytest.raises(TaskError, match="nobody can tell whose it is; name another output, or delete the mark"):
+    with pytest.raises(TaskError, match="its owner is unknown; set another output, or delete the mark"):
         job.setup()
 
 
@@ -98,7 +98,7 @@ def test_a_run_outside_of_a_cluster_confirms_nothing(outputs):
     outputs.job("first").setup()
     task = outputs.job("second").task(outputs.job("second").spec)
     task.client = None
-    with pytest.raises(TaskError, match="a run outside of a cluster cannot tell"):
+    with pytest.raises(TaskError, match="a run outside of a cluster cannot determine"):
         ownership.acquire(task)
 
 
@@ -141,7 +141,7 @@ def test_success_is_not_declared_over_parts_of_others(outputs):
     job.setup()
     job.maps()
     outputs.storage.write(job.layout().part(7), b"stranger 7")
-    with pytest.raises(TaskError, match=r"something else writes to the output: .*/part-00007 is not as"):
+    with pytest.raises(TaskError, match=r"something else writes to the output: .*/part-00007 is not this"):
         job.commit()
     assert outputs.declared() is None
 

@@ -129,7 +129,7 @@ def test_a_pod_leaves_its_result_as_termination_message(workshop):
 def test_an_order_that_cannot_be_read_is_a_result_too(workshop):
     status, result = ended(workshop, start_pod(workshop, b"{}"))
     assert status == contract.EXIT_INFRASTRUCTURE
-    assert "of one version" in result.message
+    assert "of the same version" in result.message
 
 
 class Stopped:
@@ -207,4 +207,4 @@ def test_a_local_job_is_run_from_the_command_line(workshop, total, capfd):
 def test_a_size_that_is_none_is_refused(size, capsys):
     with pytest.raises(SystemExit):
         __main__.main(["local", "--input", "a", "--output", "b", "--mapper", "cat", f"--memory={size}"])
-    assert "is not a size as 64Mi" in capsys.readouterr().err
+    assert "is not a size such as 64Mi" in capsys.readouterr().err

@@ -153,6 +153,6 @@ def test_races_that_nobody_ever_wins_are_the_infrastructures_fault(workshop):
     task = workshop.task(workshop.spec())
     create = task.storage.create
     task.storage.create = lambda location, content: create(location, content) and False
-    with pytest.raises(TaskError, match="answers get lost") as failed:
+    with pytest.raises(TaskError, match="loses responses") as failed:
         setup_task.race(task)
     assert (failed.value.reason, failed.value.user_error) == (Reason.STORAGE_ERROR, False)

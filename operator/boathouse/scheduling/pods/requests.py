@@ -65,12 +65,11 @@ def is_resizing(pod: wire.PodView) -> bool:
     """
     spec, status = pod.spec, pod.status
     desired = {one.name: one.resources for one in (*spec.containers, *spec.init_containers)}
-    sizes = [
-        (desired.get(one.name), one.resources, one.allocated_resources)
-        for one in (*status.container_statuses, *status.init_container_statuses)
-    ]
-    sizes.append((spec.resources, status.resources, status.allocated_resources))
-    return any(_differ(*three) for three in sizes) and not _resize_is_infeasible(pod)
+    for one in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event
+        if _differ(desired.get(one.name), one.resources, one.allocated_resources):
+            return not _resize_is_infeasible(pod)
+    is_other = _differ(spec.resources, status.resources, status.allocated_resources)
+    return is_other and not _resize_is_infeasible(pod)
 
 
 def _differ(

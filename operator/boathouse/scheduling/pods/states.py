@@ -10,16 +10,15 @@
                          v                 |
                        BOUND <-------------+ accepted
                          |
-    - - - - - - - - - - -|- - - - - - - - - - - - - - on its node, as the watch shows it
-                         v        resized
-                     CONFIRMED <---------> RESIZING
-                         ^  |                 ^
-                 resumed |  | suspended       | shrunk, grown
-                         |  v                 v
-                         +----------------> SUSPENDED
-    any of the three --> ENDING (its deletion has begun)
-    - - - - - - - - - - - - - - - - - - - - - - - - -
-    any state ---------> GONE (it ended or was deleted)
+     - - - - - - - - - - |- - - - - - - - - - - - - - - - - - - - - shown on its node
+                         v
+                     CONFIRMED <---------> RESIZING <---------> SUSPENDED
+                               its node gives it      a task has the CPU
+                               another size           of one that is suspended
+
+       any of the three -------> ENDING    its deletion has begun
+     - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
+       any state --------------> GONE      it ended or was deleted
 
 A watch event may skip states: it leads from any state to PENDING, to a state on a node, or to GONE. A GONE row is the
 tombstone of a task's name.

@@ -1,14 +1,14 @@
-"""Backoff by namespace and reason: where the API server refuses pods, one pod at a time finds out when it takes them.
+"""Back off by namespace and reason when the API server refuses pods: one probe at a time tests if it accepts them.
 
 ::
 
-    open ──refused──▶ held ──time is up, and a token──▶ probing ──many taken in a row──▶ open
+    open ──refused──▶ held ──delay over, and a token──▶ probing ──many accepted in a row──▶ open
                        ▲ ─────────────refused─────────────┘
 
-Tasks that are held neither wait for room nor take any. What concerns the namespace (a quota) holds all its jobs. What
-may concern pods of a class alone (they are invalid, or of a priority class that does not exist) holds that class, and
-the whole namespace once several of its jobs were refused in a row. A name that is taken concerns its task alone, unless
-several in a row are. Pure: times come from the clock given.
+Held tasks are not scheduled. A refusal that concerns the namespace (a quota) holds all its jobs. A refusal that may
+concern only pods of a class (they are invalid, or their priority class does not exist) holds that class, and the whole
+namespace after several of its jobs were refused in a row. A name conflict concerns only its task, unless several
+follow in a row. Pure: times come from the given clock.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ from boathouse.scheduling.pods import rows
 from boathouse_policies import model
 
 PROBES_PER_S = 2.0
-"""Probes of all namespaces together, and with them, in the long run, refused creates."""
+"""Probes of all namespaces per second, which in the long run also limit refused creates."""
 NAMESPACE_DISTANCE_S = 1.0
-"""The least time between two probes of a namespace."""
+"""Minimum time between two probes of a namespace."""
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32
-"""So many pods that were taken one by one show that the reason is gone."""
+"""Consecutive successful probes after which a hold ends."""
 IN_A_ROW = 3
-"""Refused jobs of a namespace after which its other jobs are held too, and taken names after which a class is held."""
+"""Refused jobs of a namespace after which all its jobs are held, and name conflicts after which a class is held."""
 QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"
@@ -38,7 +38,7 @@ _ALL = "all namespaces"
 
 
 class Verb(enum.StrEnum):
-    """What was refused."""
+    """Kind of the refused write."""
 
     CREATE = "create"
     BIND = "bind"
@@ -46,7 +46,7 @@ class Verb(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """What a hold concerns.
+    """Scope of a hold.
 
     Attributes:
         task_class: The class; None for all jobs of the namespace.
@@ -58,7 +58,7 @@ class Scope:
 
 
 def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
-    """Return all of the namespace, and the class."""
+    """Return the scopes of a class: its namespace, and the class."""
     verb = Verb.CREATE if operation.task.pod_uid is None else Verb.BIND
     namespace = operation.row.namespace
     return Scope(verb, namespace), Scope(verb, namespace, operation.task_class.id)
@@ -66,19 +66,19 @@ def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Hold:
-    """A backoff.
+    """A backoff of a scope.
 
     Attributes:
-        scope: Whom it concerns.
-        reason: Of `REASONS`.
-        message: The API server's.
-        refused_s: When a pod was refused last.
-        until_s: When the next probe is due.
-        is_probing: Whether one pod at a time is let through.
-        probe: The task that is let through; None for none yet.
-        probed_s: Since when.
-        taken: How many probes succeeded in a row.
-        tried: When a pod of each class was tried last, and which: others come first.
+        scope: The scope.
+        reason: One of `REASONS`.
+        message: Message of the API server.
+        refused_s: Time of the last refusal.
+        until_s: Time of the next probe.
+        is_probing: Whether one pod at a time is tried.
+        probe: The task to try, or None.
+        probed_s: Time since when it is the probe.
+        taken: Number of consecutive successful probes.
+        tried: Time and task of the last probe by class; the least recently tried class is next.
     """
 
     scope: Scope
@@ -97,7 +97,7 @@ class Refusals:
     """All holds.
 
     Args:
-        clock: The scheduler's seconds.
+        clock: Returns the scheduler's time in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -109,10 +109,10 @@ class Refusals:
         self._tokens = buckets.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
 
-    # What happens
+    # Events
 
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
-        """Return a pod was refused; say whether that holds others. If not, it is for the task alone to back off."""
+        """Record a refusal; return whether it holds other tasks. If not, only the task backs off."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
         if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False
@@ -142,7 +142,7 @@ class Refusals:
         return len(tasks) >= IN_A_ROW
 
     def succeeded(self, operation: rows.Operation) -> None:
-        """A pod was created or bound."""
+        """Record that a pod was created or bound."""
         self._in_a_row.pop(_scopes(operation)[0], None)
         self._names_in_a_row.pop(operation.task_class.id, None)
         for scope in _scopes(operation) if self._holds else ():
@@ -153,18 +153,18 @@ class Refusals:
                     self.lift(scope)
 
     def relieved(self, namespace: str) -> None:
-        """A pod of a namespace ended: its quota may have room, so the next probe is due soon."""
+        """Make the next probe due soon after a pod of the namespace ended, which may free quota."""
         hold = self._holds.get(Scope(Verb.CREATE, namespace))
         if hold is not None and hold.reason == QUOTA:
             hold.until_s = min(hold.until_s, max(self._clock(), hold.refused_s + NAMESPACE_DISTANCE_S))
 
     def lift(self, scope: Scope) -> None:
-        """Hold nothing of this scope any more."""
+        """Remove the hold of a scope."""
         if self._holds.pop(scope, None) is not None:
             self._changed.add(scope)
 
     def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
-        """A job is gone."""
+        """Drop the holds of a deleted job."""
         names = self._names_in_a_row
         self._names_in_a_row = {one: tasks for one, tasks in names.items() if not one.startswith(f"{job}/")}
         for one in classes:
@@ -178,13 +178,13 @@ class Refusals:
             if not jobs:
                 self._in_a_row.pop(Scope(verb, namespace), None)
 
-    # Reading
+    # Queries
 
     def __len__(self) -> int:
         return len(self._holds)
 
     def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Hold | None:
-        """Return what holds the pods of a class; None for nothing."""
+        """Return the hold of a class, or None."""
         if not self._holds:
             return None
         return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, task_class))
@@ -194,29 +194,29 @@ class Refusals:
         return self._holds.values()
 
     def probing(self) -> list[Hold]:
-        """Return the holds of which one pod at a time is let through."""
+        """Return the holds that are being probed."""
         return [hold for hold in self._holds.values() if hold.is_probing and self._decides(hold.scope)]
 
     def _decides(self, scope: Scope) -> bool:
-        """Say whether a hold is not part of one on the whole namespace."""
+        """Return whether a hold is not covered by one of the whole namespace."""
         return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._holds
 
     def changed(self) -> set[Scope]:
-        """Return the scopes that came to be held, or are held no more, since the last call."""
+        """Return the scopes whose hold began or ended since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
     def next_s(self) -> float:
-        """Return when `due` may have something; infinity for never."""
+        """Return when `due` may return a hold; infinity for never."""
         due_s = min((hold.until_s for hold in self._holds.values() if not hold.is_probing), default=float("inf"))
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
 
     # Time
 
     def due(self) -> list[Hold]:
-        """Return the holds whose time is up, first of the namespace that was not probed for longest.
+        """Return the holds that are due for a probe, the least recently probed namespace first.
 
-        What an overload held needs no probe: it is lifted.
+        Holds after an overload need no probe and are removed.
         """
         now_s, due = self._clock(), []
         for hold in list(self._holds.values()):
@@ -230,11 +230,11 @@ class Refusals:
 
     @property
     def may_grant(self) -> bool:
-        """Whether there is a token for a probe."""
+        """Whether a token for a probe is available."""
         return self._tokens.wait_s(_ALL) <= 0.0
 
     def grant(self, hold: Hold) -> bool:
-        """Let a hold that is due be probed, if the budgets of its namespace and of all allow it."""
+        """Begin to probe a due hold, if the budgets of its namespace and of all namespaces allow it."""
         namespace, now_s = hold.scope.namespace, self._clock()
         soonest_s = self._granted_s.get(namespace, float("-inf")) + NAMESPACE_DISTANCE_S
         if now_s < soonest_s:

@@ -1,9 +1,9 @@
-"""How many different shapes of pods a namespace may have considered at a time, and how many constraints they may have.
+"""Limit the shapes of pods that a namespace may have pending, and their constraints.
 
-A shape is what pods of one owner have in common: requests and constraints, a task class. Each is compared with the
-nodes on its own whenever nodes change, and each set of constraints is evaluated for every node. So a namespace with
-thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. Beyond its limits a shape
-waits until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
+A shape is the requests and constraints that pods of one owner share, a task class. Each shape is compared with the
+nodes whenever nodes change, and each set of constraints is evaluated for every node. Without limits, a namespace with
+thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. A shape beyond the limits
+is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 TOO_COMPLEX = "TooComplex"
 
 RECOUNT_S = 1.0
-"""How often a namespace is asked what of it waits still, while it is at its limits."""
+"""Interval of counting a namespace's pending classes while it is at its limits."""
 FORGET_S = 60.0
 PRICE_S = 2.5e-6
-"""What evaluating one set of constraints for one node takes, and each single constraint (measured)."""
+"""Measured time to evaluate a set of constraints for one node, and each of its constraints."""
 PRICE_OF_EACH_S = 1.0e-6
 LOAD = 0.05
-"""The part of the scheduler's time in which a namespace's new constraints are evaluated."""
+"""Share of the scheduler's time for evaluating a namespace's new constraints."""
 BURST_S = 0.25
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a namespace may have considered at a time.
+    """Limits of a namespace's pending shapes.
 
     Attributes:
-        shapes: Different shapes.
-        constraints: Constraints of all of them together; equal sets of constraints count once.
+        shapes: Number of shapes.
+        constraints: Total constraints of the shapes; equal sets of constraints count once.
     """
 
     shapes: int = 500
@@ -45,7 +45,7 @@ class Limits:
 
 
 def count(constraints: model.Constraints) -> int:
-    """Return how many constraints a set has: one for every ten values of an expression, and one for all else."""
+    """Return the number of constraints in a set: one per ten values of an expression, and one for each other entry."""
     terms = constraints.affinity or ()
     expressions = [one for term in terms for one in (*term.expressions, *term.fields)]
     parts = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
@@ -54,13 +54,13 @@ def count(constraints: model.Constraints) -> int:
 
 @dataclasses.dataclass(slots=True)
 class _Used:
-    """What of a namespace is considered.
+    """Admitted shapes of a namespace.
 
     Attributes:
-        at_s: When this was last counted from what waits.
+        at_s: Time of the last count of the pending classes.
         shapes: The classes.
-        constraints: How many constraints each different set among them has.
-        total: All constraints together.
+        constraints: Number of constraints of each different set.
+        total: Total constraints.
     """
 
     at_s: float
@@ -79,10 +79,10 @@ class Variety:
     """Admits shapes.
 
     Args:
-        limits: For each namespace.
-        waiting: Returns the classes of a namespace's tasks that wait now.
+        limits: Limits of each namespace.
+        waiting: Returns the classes of a namespace's pending tasks.
         nodes: Returns the number of nodes.
-        clock: The scheduler's seconds.
+        clock: Returns the scheduler's time in seconds.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Variety:
         self._swept_s = clock()
 
     def refusal(self, namespace: str, task_class: model.TaskClass) -> str | None:
-        """Return why a class is not considered now; None when it is, from here on."""
+        """Admit a class, or return why it is not considered now."""
         used, constraints = self._used.get(namespace), task_class.constraints
         if used is not None and task_class.id in used.shapes:
             return None
@@ -111,12 +111,12 @@ class Variety:
         if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
         if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
-            return "new constraints of a namespace are evaluated at a limited rate: this pod follows shortly"
+            return "new constraints of a namespace are evaluated at a limited rate: this pod is considered shortly"
         used.add(task_class.id, constraints)
         return None
 
     def sweep(self) -> None:
-        """Forget what does not wait any more, once a minute."""
+        """Drop classes that are no longer pending, once a minute."""
         if self._clock() < self._swept_s + FORGET_S:
             return
         self._swept_s = self._clock()
@@ -128,14 +128,14 @@ class Variety:
         limits, what = self._limits, None
         more = 0 if constraints in used.constraints else count(constraints)
         if len(used.shapes) >= limits.shapes:
-            what = f"{limits.shapes} shapes (requests and constraints) of pods (tenantLimits.maxShapes)"
+            what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
         elif used.total + more > limits.constraints:
-            what = f"{limits.constraints} constraints of different pods (tenantLimits.maxConstraints)"
+            what = f"{limits.constraints} constraints (tenantLimits.maxConstraints)"
         if what is None:
             return None
         return (
-            f"at most {what} that wait in namespace {namespace} are considered at a time: this pod is considered when "
-            "others were placed or deleted; let pods have the same requests and constraints where they can"
+            f"at most {what} of pending pods in namespace {namespace} are considered at a time: this pod is considered "
+            "when others were placed or deleted; give pods the same requests and constraints if possible"
         )
 
     def _recount(self, namespace: str) -> _Used:

@@ -1,4 +1,4 @@
-"""Volumes as the scheduler uses them: a filter for the cycle, what is promised to whom, what is wrong with claims."""
+"""Volumes for the scheduler: a filter of the cycle, reservations for pods, and errors of claims."""
 
 import collections
 import dataclasses
@@ -27,12 +27,12 @@ _Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | Non
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What was decided for a pod's claims, until its pod is seen on its node.
+    """Reservation of a pod's volumes, until the watch confirms the pod on its node.
 
     Attributes:
-        node: Where the pod is to go.
+        node: Node of the pod.
         claims: Its claims.
-        bindings: What must be written first.
+        bindings: Bindings to write before the pod's.
     """
 
     node: model.NodeName
@@ -48,7 +48,7 @@ class Mounts:
     """Indexes of pods with claims, by node and by claim.
 
     Attributes:
-        version: Grows with every change.
+        version: Incremented with every change.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Mounts:
         self._users: dict[str, dict[model.TaskId, None]] = {}
 
     def replace(self, pod: model.TaskId, former: Mounted | None, mounted: Mounted | None) -> None:
-        """Note that a pod mounts these claims instead of others; None for no claims."""
+        """Replace the claims that a pod mounts; None: no claims."""
         self.version += 1
         if former is not None:
             _discard(self._nodes, former[0], pod)
@@ -69,24 +69,24 @@ class Mounts:
                 self._users.setdefault(claim, {})[pod] = None
 
     def on(self, node: model.NodeName, *, but: model.TaskId | None = None) -> set[str]:
-        """Return the claims mounted on a node by pods other than that one."""
+        """Return the claims that pods other than this one mount on a node."""
         return {claim for pod, claims in self._nodes.get(node, {}).items() if pod != but for claim in claims}
 
     def used_by_others(self, claims: Iterable[str], pod: model.TaskId | None = None) -> bool:
-        """Return whether a pod other than that one mounts any of the claims."""
+        """Return whether a pod other than this one mounts any of the claims."""
         return any(self._users.get(claim, {}).keys() - {pod} for claim in claims)
 
 
 class VolumeBook(framework.Filter):
-    """What volumes allow, with what was promised but is not yet visible.
+    """Constraints of volumes, including reservations that the API server does not show yet.
 
     Args:
-        known: What the watches show.
+        known: Objects of storage from the watches.
 
     Attributes:
-        known: What the watches show.
-        mounts: Who mounts what where.
-        is_needed: Whether pods with claims were to be scheduled: the filter costs nothing until then.
+        known: Objects of storage from the watches.
+        mounts: Claims by node and by pod.
+        is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
     """
 
     def __init__(self, known: rules.Storage) -> None:
@@ -94,20 +94,20 @@ class VolumeBook(framework.Filter):
         self.is_needed = False
         self.mounts = Mounts()
         self._taken: dict[str, str] = {}
-        self._promises: collections.Counter[str] = collections.Counter()  # of each volume: pods may share a claim
+        self._promises: collections.Counter[str] = collections.Counter()  # by volume, because pods may share a claim
         self._judge = rules.Judge(known, self._taken)
         self._version = 0
         self._index: tuple[int, rules.Index] | None = None
         self._judged: dict[tuple[str, ...], _Judged] = {}
 
-    # What changes
+    # Changes
 
     def changed(self) -> None:
-        """A watch of storage showed something new."""
+        """Invalidate cached results after a change of storage."""
         self._version += 1
 
     def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> Promise | None:
-        """Promise to a pod what it needs on a node; None if something of it was taken since the cycle."""
+        """Reserve a pod's volumes on a node; return None if one of them was reserved since the cycle."""
         bindings = self._bindings(claims, node, task)
         if isinstance(bindings, str):
             return None
@@ -117,17 +117,17 @@ class VolumeBook(framework.Filter):
         return Promise(node=node.name, claims=claims, bindings=bindings)
 
     def release(self, promise: Promise) -> None:
-        """Note that a promise is fulfilled, or void."""
+        """Release a reservation that is fulfilled or void."""
         for volume in {volume for _, volume in promise.bindings.volumes}:
             self._promises[volume] -= 1
             if not self._promises[volume]:
                 del self._promises[volume], self._taken[volume]
         self._version += 1
 
-    # What is wrong with a pod, wherever it might go
+    # Errors of a pod's claims, independent of the node
 
     def problem(self, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
-        """Return why a pod's claims cannot be mounted anywhere, naming the field; None where it is up to the node."""
+        """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
         found = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
         return next((one for one in found if one is not None), None)
 
@@ -143,7 +143,7 @@ class VolumeBook(framework.Filter):
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
             return pod_conditions.PendingReason(
-                CLAIM_NOT_OURS, f"{about} was not made for this pod: delete it, or rename the volume"
+                CLAIM_NOT_OURS, f"{about} was not created for this pod: delete it, or rename the volume"
             )
         if claim.metadata.deletion_timestamp is not None:
             return pod_conditions.PendingReason(CLAIM_DELETED, f"{about} is being deleted")
@@ -163,7 +163,8 @@ class VolumeBook(framework.Filter):
             )
         if by is None or not by.waits_for_consumer:
             return pod_conditions.PendingReason(
-                CLAIM_NOT_BOUND, f"{about} is not bound yet; its StorageClass binds immediately: see its events"
+                CLAIM_NOT_BOUND,
+                f"{about} is not bound yet, although its StorageClass binds immediately: check its events",
             )
         return None
 
@@ -176,14 +177,14 @@ class VolumeBook(framework.Filter):
 
     @override
     def key(self, pending: framework.PendingClass) -> Hashable:
-        """Nothing: the claims are constraints, which are part of the shape."""
+        """Return no key: claims are constraints, which are part of the shape."""
         return None
 
     @override
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True where the class' claims can be mounted; None for everywhere."""
+        """Return True for nodes that can mount the class's claims; None for all nodes."""
         claims = pending.task_class.constraints.claims
         if not claims:
             return None
@@ -194,7 +195,7 @@ class VolumeBook(framework.Filter):
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        """Return why nodes among these will not do."""
+        """Return why some of these nodes cannot mount the claims."""
         claims = pending.task_class.constraints.claims
         if not claims:
             return []

@@ -1,8 +1,8 @@
-"""What a pod's claims demand of a node, and what must be written before the pod may go there. Pure.
+"""Rules for a pod's claims: which nodes can mount them, and what must be written before the pod is bound. Pure.
 
-The rules are kube-scheduler's (its plugins VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits, 1.36):
-the node must reach every bound volume; a claim that waits for its first consumer gets the smallest volume at hand that
-the node reaches, or is provisioned there; and a node takes only so many volumes of a driver.
+The rules are kube-scheduler's (plugins VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits, 1.36). The
+node must be able to attach every bound volume. A claim that waits for its first consumer gets the smallest available
+volume that the node can attach, or is provisioned there. A node has a maximum of volumes per driver.
 """
 
 import dataclasses
@@ -31,21 +31,21 @@ _TOPOLOGY = {
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
-_SEVERAL = "__"  # between the zones of a volume that spans several
+_SEVERAL = "__"  # separates the zones of a volume that spans several
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """All that is known of storage: views of the watches, live.
+    """Objects of storage, which the watches keep current.
 
     Attributes:
-        claims: By namespace/name.
-        volumes: By name.
-        classes: By name.
-        csi_nodes: By node.
-        drivers: By provisioner.
-        capacities: By namespace/name.
-        attachments: By name.
+        claims: Claims by namespace/name.
+        volumes: Volumes by name.
+        classes: StorageClasses by name.
+        csi_nodes: CSINodes by node.
+        drivers: CSIDrivers by provisioner.
+        capacities: CSIStorageCapacities by namespace/name.
+        attachments: VolumeAttachments by name.
     """
 
     claims: Mapping[str, storage.ClaimView]
@@ -64,11 +64,11 @@ class Storage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bindings:
-    """What has to be written for a pod to go to a node.
+    """Writes that a pod's claims need before the pod is bound to a node.
 
     Attributes:
-        volumes: (claim, volume): a volume at hand that is to be the claim's.
-        provisions: Claims whose volume is to be made for the node.
+        volumes: (claim, volume) of available volumes to bind.
+        provisions: Claims whose volume is to be provisioned for the node.
     """
 
     volumes: tuple[tuple[str, str], ...] = ()
@@ -77,13 +77,13 @@ class Bindings:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """A claim that waits for its first consumer, and what is the same for all nodes.
+    """A claim that waits for its first consumer, with what is independent of the node.
 
     Attributes:
         claim: The claim.
-        kept: The volume kept for it.
-        at_hand: Volumes that fit it, the smallest first.
-        is_made_anywhere: Whether a volume can be made for it on each node.
+        kept: The volume that is reserved for it.
+        at_hand: Available volumes that fit it, the smallest first.
+        is_made_anywhere: Whether a volume can be provisioned for it on every node.
     """
 
     claim: storage.ClaimView
@@ -94,12 +94,12 @@ class _Waiting:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a pod's claims demand, as far as that is the same for all nodes: nodes are many, and volumes too.
+    """Requirements of a pod's claims that are independent of the node, computed once for all nodes.
 
     Attributes:
-        refusal: Why no node will do; None if one may.
-        bound: Claims whose volume exists.
-        waiting: The others, in the order in which they get volumes.
+        refusal: Why no node can mount the claims; None if a node may.
+        bound: Claims with a bound volume.
+        waiting: Other claims, in the order in which they get volumes.
         handles: (driver, volume) of each claim whose volumes are counted.
     """
 
@@ -110,16 +110,16 @@ class Question:
 
 
 class Index:
-    """What of storage is looked up again and again, as it was when this was made.
+    """Indexes of storage for repeated look-ups, valid until storage changes.
 
     Args:
-        known: What is known of storage.
+        known: Objects of storage.
 
     Attributes:
-        free: Volumes that are kept for no claim.
-        kept: Volumes by the claim (namespace and name) that they are kept for.
+        free: Volumes that are reserved for no claim.
+        kept: Volumes by the claim (namespace and name) for which they are reserved.
         attached: (driver, volume) by node.
-        questions: By claims, as they are asked.
+        questions: Cached requirements by claims.
     """
 
     def __init__(self, known: Storage) -> None:
@@ -141,11 +141,11 @@ class Index:
 
 
 class Judge:
-    """Says for a set of claims which nodes will do, and what it takes.
+    """Determines for a set of claims which nodes can mount them, and the writes that this needs.
 
     Args:
-        known: What is known of storage.
-        taken: Volumes that are promised to a claim, though the API server does not show it yet: volume to claim.
+        known: Objects of storage.
+        taken: Claim by volume of reservations that the API server does not show yet.
     """
 
     def __init__(self, known: Storage, taken: Mapping[str, str]) -> None:
@@ -153,7 +153,7 @@ class Judge:
         self._taken = taken
 
     def question(self, claims: Iterable[str], index: Index) -> Question:
-        """Return what claims demand; it holds as long as neither storage nor what is promised changes."""
+        """Return the requirements of claims, valid until storage or reservations change."""
         asked = tuple(claims)
         if asked not in index.questions:
             index.questions[asked] = self._question(asked, index)
@@ -166,7 +166,7 @@ class Judge:
             return Question(refusal=NO_SUCH_CLAIM)
         waiting = [claim for claim in known if not claim.is_bound]
         if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
-            return Question(refusal=NO_VOLUME)  # somebody else binds it, and has not yet
+            return Question(refusal=NO_VOLUME)  # another controller binds it, and has not done so yet
         return Question(
             bound=tuple(claim for claim in known if claim.is_bound),
             waiting=tuple(
@@ -200,7 +200,7 @@ class Judge:
         )
 
     def bindings(self, claims: Iterable[str], node: model.Node, index: Index | None = None) -> Bindings | str:
-        """Return what must be written for a pod with these claims to go to a node, or why it cannot."""
+        """Return the writes that a pod with these claims needs on a node, or why the node cannot mount them."""
         question = self.question(claims, index or Index(self._known))
         if question.refusal is not None:
             return question.refusal
@@ -211,7 +211,7 @@ class Judge:
     def _class_of(self, claim: storage.ClaimView) -> storage.ClassView:
         return self._known.classes.get(claim.storage_class, storage.ClassView())
 
-    # Volumes that exist
+    # Existing volumes
 
     def _of_bound(self, claim: storage.ClaimView, node: model.Node) -> str | None:
         volume = self._known.volumes.get(claim.spec.volume_name)
@@ -227,7 +227,7 @@ class Judge:
         for one in claims:
             selected = one.claim.metadata.annotations.get(storage.SELECTED_NODE)
             if selected is not None and selected != node.name:
-                return NO_VOLUME  # a provisioner is at work for another node, until it gives up
+                return NO_VOLUME  # a provisioner works for another node, until it gives up
             volume = None if selected is not None else _match(one, node, chosen)
             if volume is not None:
                 chosen[volume.metadata.name] = one.claim.metadata.key
@@ -238,7 +238,7 @@ class Judge:
         pairs = tuple((claim, volume) for volume, claim in chosen.items())
         return Bindings(volumes=pairs, provisions=tuple(provisions))
 
-    # Volumes to be made
+    # Volumes to provision
 
     def _cannot_provision(self, claim: storage.ClaimView, node: model.Node) -> str | None:
         by = self._class_of(claim)
@@ -254,10 +254,10 @@ class Judge:
         )
         return None if any(_selects(one.node_topology, node.labels) for one in enough) else NO_SPACE
 
-    # How many
+    # Limits
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
-        """Return (driver, volume) of each claim whose volumes are counted; one not made yet is counted by its name."""
+        """Return (driver, volume) of each claim whose volumes are counted; for a missing volume, the claim's name."""
         found = set()
         for key in claims:
             claim = self._known.claims.get(key)
@@ -271,14 +271,14 @@ class Judge:
         return found
 
     def limits(self, node: str) -> dict[str, int]:
-        """Return how many volumes of each driver a node takes, of the drivers that have a limit there."""
+        """Return the maximum volumes of each driver with a limit on a node."""
         csi = self._known.csi_nodes.get(node)
         drivers = () if csi is None else csi.spec.drivers or ()
         limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
         return {name: count for name, count in limits.items() if count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
-        """Return whether a pod with these claims would exceed a limit of a node on which those claims are mounted."""
+        """Return whether a pod with these claims would exceed a limit of a node with the mounted claims."""
         limits = self.limits(node)
         if not limits:
             return False
@@ -291,13 +291,13 @@ class Judge:
         )
 
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
-        """Return those of the claims that one pod only may use."""
+        """Return the claims that only one pod may use (ReadWriteOncePod)."""
         known = ((key, self._known.claims.get(key)) for key in claims)
         return [key for key, claim in known if claim is not None and storage.ONE_POD in claim.spec.access_modes]
 
 
 def _match(one: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
-    """Return the volume kept for a claim, else the smallest at hand that fits it and that the node reaches."""
+    """Return the volume reserved for a claim, else the smallest available one that fits and the node can attach."""
     if one.kept is not None and one.kept.metadata.name not in chosen:
         return one.kept if _reaches(one.kept, node) else None
     fitting = (volume for volume in one.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
@@ -316,7 +316,7 @@ def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:
 
 
 def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
-    """Return whether a node is in a volume's zone and region; a node that names neither is in every."""
+    """Return whether a node is in a volume's zone and region; True for a node without these labels."""
     if not _TOPOLOGY.keys() & node.labels:
         return True
     return all(
@@ -362,7 +362,7 @@ def _offers(capacity: storage.CapacityView) -> int:
 
 
 def _size_bytes(text: str, *, otherwise: int) -> int:
-    """Return a size, or what stands for one that is no quantity: one object's fault must not stop a cycle."""
+    """Return a size in bytes, or a default for an invalid quantity, so that one object cannot stop a cycle."""
     try:
         return quantities.size_bytes(text)
     except ValueError:
@@ -370,7 +370,7 @@ def _size_bytes(text: str, *, otherwise: int) -> int:
 
 
 def _selects(selector: storage.LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    """Return whether a label selector selects; an absent one selects nothing, an empty one everything."""
+    """Return whether a label selector matches; an absent one matches nothing, an empty one everything."""
     if selector is None:
         return False
     try:

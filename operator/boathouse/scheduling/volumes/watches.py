@@ -1,4 +1,4 @@
-"""The watches of storage: claims, volumes, classes, and what CSI drivers say of themselves."""
+"""Watch objects of storage: claims, volumes, classes, and those of CSI drivers."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -12,14 +12,14 @@ T = TypeVar("T", bound=store.HasMetadata)
 
 
 class StorageWatches:
-    """Seven watches, cluster-wide: pods of all schedulers and namespaces use up what nodes can attach.
+    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes.
 
     Args:
-        api: Speaks to the API server.
-        aside: Where objects go that cannot be represented.
+        api: Client of the API server.
+        aside: Sets objects aside that cannot be represented.
 
     Attributes:
-        known: What they show, live.
+        known: Objects of storage, kept current.
     """
 
     def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
@@ -50,7 +50,7 @@ class StorageWatches:
         yield from self._all.items()
 
     def subscribe(self, call: Callable[[], None]) -> None:
-        """Call after each change from now on."""
+        """Call the function after each change from now on."""
         for dispatcher in self._dispatchers:
             dispatcher.subscribe(lambda _: call())
 
@@ -62,7 +62,7 @@ class StorageWatches:
         return informer.Informer(self._api, resource, on_change=dispatcher, transform=transform, aside=self._aside)
 
     async def synced(self) -> None:
-        """Wait until all have gone through their first list."""
+        """Wait until all watches have processed their first list."""
         for one in self._all.values():
             await one.synced.wait()
 

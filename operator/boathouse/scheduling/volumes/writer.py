@@ -1,8 +1,8 @@
-"""Write what binds a pod's claims, before the pod itself is bound, and sees what became of it.
+"""Bind a pod's claims before the pod itself, and determine the result.
 
-A volume at hand is given its claim (`spec.claimRef`), a claim to be provisioned its node (annotation selected-node);
-both under the resourceVersion that was judged by, so that whoever was quicker wins. The volume controller and the
-provisioner do the rest.
+An available volume gets its claim (`spec.claimRef`), a claim to provision gets its node (annotation selected-node).
+Both writes have the resourceVersion of the decision as a precondition, so that of two writers the first wins. The
+volume controller and the provisioner complete the binding.
 """
 
 from typing import Any, TypeAlias
@@ -18,16 +18,16 @@ TIMED_OUT = "VolumeBindingTimedOut"
 
 
 Revisions: TypeAlias = dict[tuple[str, str], int]
-"""(kind, name) of what was written for claims that are not bound yet, and its resourceVersion then."""
+"""(kind, name) of objects that were written for claims that are not bound yet, with their resourceVersion."""
 
 
 class VolumeWriter:
-    """Prepares pods' volumes.
+    """Binds pods' volumes.
 
     Args:
-        api: Speaks to the API server.
-        leader: Asked before every write.
-        book: What was promised.
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        book: Reservations.
     """
 
     def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: volume_book.VolumeBook) -> None:
@@ -36,7 +36,7 @@ class VolumeWriter:
         self._book = book
 
     async def prepare(self, promise: volume_book.Promise) -> Revisions | outcomes.NotDone | outcomes.Fenced | None:
-        """Write what the promise says; None when all its claims are bound already."""
+        """Write the bindings of a reservation; return None if all its claims are bound."""
         if self.is_bound(promise):
             return None
         revisions: Revisions = {}
@@ -54,15 +54,17 @@ class VolumeWriter:
         return revisions
 
     async def _give(self, name: str, key: str) -> int:
-        """Give a volume its claim, unless it has it."""
+        """Reserve a volume for its claim, unless it is."""
         volume, claim = self._book.known.volumes.get(name), self._book.known.claims.get(key)
         if volume is None or claim is None:
-            raise errors.ConnectionLost(f"the volume {name} or the claim {key} is gone")
+            raise errors.ConnectionLost(f"the volume {name} or the claim {key} was deleted")
         reference = volume.spec.claim_ref
         if reference is not None and reference.uid == claim.metadata.uid:
             return 0
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
-        if reference is None:  # else somebody kept it for the claim, and may keep it when the claim goes
+        if (
+            reference is None
+        ):  # otherwise somebody else reserved it for the claim, and may keep it reserved after the claim is deleted
             metadata["annotations"] = {storage.BOUND_BY_CONTROLLER: "yes"}
         whom = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim.metadata.uid}
         whom |= {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
@@ -71,10 +73,10 @@ class VolumeWriter:
         return int(made.metadata.resource_version)
 
     async def _select(self, key: str, node: model.NodeName) -> int:
-        """Ask for a claim's volume to be made for a node, unless it was."""
+        """Request the provisioning of a claim's volume for a node, unless it was requested."""
         claim = self._book.known.claims.get(key)
         if claim is None:
-            raise errors.ConnectionLost(f"the claim {key} is gone")
+            raise errors.ConnectionLost(f"the claim {key} was deleted")
         if claim.metadata.annotations.get(storage.SELECTED_NODE) == node:
             return 0
         namespace, _, name = key.partition("/")
@@ -84,7 +86,7 @@ class VolumeWriter:
         )
         return int(made.metadata.resource_version)
 
-    # What became of it
+    # Results
 
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
@@ -92,7 +94,7 @@ class VolumeWriter:
         return all(claim is not None and claim.is_bound for claim in claims)
 
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
-        """Return what went wrong since it was written, as far as the watches show; None while there is hope."""
+        """Return the error since the write, as far as the watches show it, or None."""
         for key in promise.bindings.provisions:
             claim = self._book.known.claims.get(key)
             if claim is None:
@@ -100,7 +102,9 @@ class VolumeWriter:
             if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
                 continue
             if claim.metadata.annotations.get(storage.SELECTED_NODE) != promise.node:
-                message = f"no volume could be made for the claim {key} on {promise.node}: see the claim's events"
+                message = (
+                    f"no volume could be provisioned for the claim {key} on {promise.node}: check the claim's events"
+                )
                 return outcomes.NotDone(reason=PROVISIONING_FAILED, message=message)
         for key, name in promise.bindings.volumes:
             volume = self._book.known.volumes.get(name)

@@ -25,7 +25,6 @@ import collections
 import heapq
 import itertools
 import math
-import operator
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
@@ -204,10 +203,9 @@ class SchedulingQueue:
         self._sorted.consider(self._unschedulable)
         return self._sorted
 
-    def may_fit(self, sizer: LeastSizes, room: Sequence[int]) -> bool:
-        """Return whether a node with so much room, by row, may have room for any pending class: False is certain."""
-        least = self.sorted_classes().shapes(sizer, self._axis)[0].least_listed
-        return not any(map(operator.lt, room, least))
+    def least(self, sizer: LeastSizes) -> Sequence[float]:
+        """Return the least that any pending class needs, by row: another list once other classes are pending."""
+        return (self._sorted or self.sorted_classes()).shapes(sizer, self._axis)[0].least_listed
 
     def classes_of(self, job: model.JobId) -> Sequence[QueuedClass]:
         """Return all classes of a job, in its order."""

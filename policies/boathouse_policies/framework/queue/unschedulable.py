@@ -198,15 +198,14 @@ class UnschedulableClasses:
             The other classes that the room fits: they may fit elsewhere too by now.
         """
         rooms, self.unmatched = self.unmatched, {}
-        if not rooms:
-            return []
         self.freed.update(rooms)
+        if self._bytes.find(1, -2 * len(self._classes)) < 0:
+            return []  # no class needs room
         # Requests of 0 fit where a resource is over-committed, as in kube-scheduler. The shortest vector ends the list:
         # newer resources are in the longer ones alone.
         room = list(map(max, itertools.repeat(0), *rooms.values()))
         self.matches_freed |= self._fitting(room, self._needs_only_room)
-        need_more = self._bytes.find(1, -len(self._classes)) >= 0
-        return self._selected(self._fitting(room, self._needs_more)) if need_more else []
+        return self._selected(self._fitting(room, self._needs_more)) if 1 in self._bytes[-len(self._classes) :] else []
 
     def _fitting(self, room: Sequence[int], among: model.BoolVector) -> model.BoolVector:
         for row, (largest, amount) in enumerate(zip(self._largest, room, strict=False)):
