@@ -94,7 +94,7 @@ class Decider(Part):
         if self._reservations.are_restored() and self._queue.tick(now_s):
             began = time.perf_counter()
             result = self._cycle(now_s)
-            yield from filter(None, map(self._begin, result.decisions))
+            yield from self._begin_all(result.decisions)
             self._counters.cycle_s.observe(time.perf_counter() - began)
             self._conditions_due_s = min(self._conditions_due_s, max(now_s, self._conditions_at_s + CONDITIONS_EVERY_S))
         if now_s >= self._conditions_due_s:
