@@ -163,10 +163,11 @@ def stale_epochs(audit: Iterable[Json]) -> list[Violation]:
 
 
 def status_went_back(audit: Iterable[Json]) -> list[Violation]:
-    """Jobs whose status lost what it had: tasks that had succeeded, the generation observed, a final phase."""
+    """Objects whose status lost what it had: tasks that had succeeded, attempts, the generation, a final phase."""
     last: dict[str, Json] = {}
     found = []
-    for event in _done(audit, "mrjobs"):
+    events = list(audit)
+    for event in (*_done(events, "mrjobs"), *_done(events, "sparkapps")):
         if event["objectRef"].get("subresource") != "status":
             continue
         job = f"{event['objectRef']['namespace']}/{event['objectRef']['name']}/{event['objectRef'].get('uid', '')}"
@@ -178,7 +179,7 @@ def status_went_back(audit: Iterable[Json]) -> list[Violation]:
 
 
 def _lost(before: Json, after: Json) -> Iterator[str]:
-    for name in ("observedGeneration", "succeededMaps", "succeededReduces"):
+    for name in ("observedGeneration", "succeededMaps", "succeededReduces", "attempt"):
         was, now = before.get(name) or 0, after.get(name, before.get(name)) or 0
         if isinstance(was, int) and isinstance(now, int) and now < was:
             yield f"{name} fell from {was} to {now}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _JOBS = itertools.count(1)
 _PATIENCE_S = 200
 _FINAL = ("Succeeded", "Failed")
+VALUES = {"spark": {"namespaces": [lab.NAMESPACE]}}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -32,12 +33,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def laboratory(tmp_path_factory):
-    with lab.laboratory(tmp_path_factory.mktemp("faults")) as place:
+    with lab.laboratory(tmp_path_factory.mktemp("faults"), values=VALUES) as place:
         yield place
 
 
 class Trial:
     """One job under harm, and what must hold of it in the end."""
+
+    resource = MRJOBS
 
     def __init__(self, place: lab.Lab, api: client.ApiClient, nodes: kubelets.Kubelets, recording: Any) -> None:
         self.lab, self.api, self.kubelets = place, api, nodes
@@ -60,9 +63,13 @@ class Trial:
         self._name = f"job-{next(_JOBS)}"
         manifest = shape.manifest(self._name)
         manifest["spec"]["cleanUp"] = clean_up
-        made = await self.api.create(MRJOBS, manifest, lab.NAMESPACE)
-        self._uid = made["metadata"]["uid"]
+        await self.create(manifest)
         self.kubelets.jobs[self._uid] = kubelets.Ledger(shape)
+
+    async def create(self, manifest: dict[str, Any]) -> None:
+        """Apply the object of the trial."""
+        self._name = manifest["metadata"]["name"]
+        self._uid = (await self.api.create(self.resource, manifest, lab.NAMESPACE))["metadata"]["uid"]
 
     @property
     def ledger(self) -> kubelets.Ledger:
@@ -87,7 +94,7 @@ class Trial:
     async def status(self) -> dict[str, Any]:
         """The job's status; empty when it is gone."""
         try:
-            return (await self.api.get(MRJOBS, self._name, lab.NAMESPACE)).get("status") or {}
+            return (await self.api.get(self.resource, self._name, lab.NAMESPACE)).get("status") or {}
         except errors.NotFound:
             return {}
 
@@ -142,7 +149,7 @@ class Trial:
 
     async def patch(self, spec: dict[str, Any]) -> None:
         """Change the job's spec."""
-        await self.api.patch(MRJOBS, self._name, {"spec": spec}, lab.NAMESPACE)
+        await self.api.patch(self.resource, self._name, {"spec": spec}, lab.NAMESPACE)
 
     def running(self, number: int) -> Callable[[], Awaitable[bool]]:
         """Whether so many of the job's pods run."""
@@ -163,7 +170,7 @@ class Trial:
     async def gone(self) -> bool:
         """Whether the job is deleted."""
         try:
-            await self.api.get(MRJOBS, self._name, lab.NAMESPACE)
+            await self.api.get(self.resource, self._name, lab.NAMESPACE)
         except errors.NotFound:
             return True
         return False
@@ -208,7 +215,7 @@ class Trial:
     async def discard(self) -> None:
         """Delete the job, if it is there: one that a failed test left would take the nodes from the next."""
         with contextlib.suppress(errors.NotFound):
-            await self.api.delete(MRJOBS, self._name, lab.NAMESPACE)
+            await self.api.delete(self.resource, self._name, lab.NAMESPACE)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue
 from boathouse_e2e import lab
 from boathouse_e2e.kubelets import Shape
-from tests.faults import test_failpoints
+from tests.faults import test_failpoints, test_sparkapps
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.long]
 
@@ -20,11 +20,14 @@ MANY_PODS = 8
 def test_every_write_has_its_deaths():
     assert {
         *test_failpoints.PASSAGES,
+        *test_sparkapps.PASSAGES,
         "mrjob.delete-pod",
         "mrjob.expire",
         "mrjob.finalizer",
         "scheduler.bind",
         "learned.write",
+        "sparkapp.delete-pod",
+        "sparkapp.expire",
     } == {*failpoints.WRITES}
 
 

@@ -97,3 +97,19 @@ async def test_nothing_stays_reserved_for_a_driver_that_requests_no_executors(ap
     world.later(70)
     await eventually(lambda: world.condition("ExecutorsReady") == ("False", "NoExecutorsRequested"))
     await eventually(lambda: world.kind._scheduler.state.jobs.entry(world.uid()).gang is None)
+
+
+async def test_executors_that_fail_are_counted_over_the_attempt(api, eventually):
+    api.add(account())
+    world = World(api)
+    world.nodes.scripts[0].ends = False
+    async with world.running():
+        api.add(sparkapp())
+        await eventually(lambda: world.status().get("executors", {}).get("running") == 2)
+        api.set_phase(world.executors()[0], "Failed")
+        await eventually(lambda: world.status()["executors"]["failed"] == 1)
+    async with world.running():
+        await eventually(world.leader.controllers.loops[-1].synced.is_set)
+        api.set_phase(world.executors()[1], "Failed")
+        await eventually(lambda: world.status()["executors"]["failed"] == 2)
+    assert world.phase() == "Running"

@@ -142,7 +142,7 @@ class Decider(Part):
     def _begin_all(self, decisions: Sequence[model.Decision]) -> Iterator[rows.Operation]:
         """Yield the operations of decisions; with that of a driver, reserve room for the executors that it expects."""
         expected: dict[model.JobId, list[model.Reservation]] = {}
-        for decision in decisions:
+        for decision in decisions if self._jobs.gangs else ():
             if isinstance(decision, model.Reservation) and decision.task is not None:
                 expected.setdefault(decision.job.id, []).append(decision)
         for decision in decisions:

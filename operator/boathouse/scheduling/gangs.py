@@ -99,10 +99,11 @@ def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
     if driver is not None and driver.has_ended:
         driver = None
     executors = pods.children.of(driver.uid).values() if driver is not None else ()
-    pending = [row for row in executors if row.state is PodState.PENDING and row.task is not None and row.may_be_placed]
-    takers, retry_s = [], None
+    placed, takers, retry_s = sum(row.state in _ON_A_NODE for row in executors), [], None
+    is_short = placed < len(gang.expected)
+    pending = [row for row in executors if row.state is PodState.PENDING and row.task is not None] if is_short else []
     for row in sorted(pending, key=lambda row: (len(row.id), row.id)):
-        if row.facts is None or not replaces(row, gang.executor):
+        if not row.may_be_placed or not replaces(row, gang.executor):
             continue
         due_s = row.since_s + _BACKOFF_S[min(row.failures, len(_BACKOFF_S) - 1)]
         if due_s <= now_s:
@@ -112,7 +113,7 @@ def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
     return Members(
         driver=driver,
         expected=[one for task in gang.expected if (one := pods.get(task)) is not None],
-        placed=sum(row.state in _ON_A_NODE for row in executors),
+        placed=placed,
         children=len(executors),
         takers=takers,
         retry_s=retry_s,

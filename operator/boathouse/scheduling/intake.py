@@ -219,6 +219,8 @@ class Intake(Part):
     def _follow(self, change: rows.Change) -> None:
         """Note what a transition means for the gang of the pod, and for the pods that it made."""
         row = change.row
+        if not self._jobs.gangs and not self._pods.children:
+            return
         if row.parent is not None:
             driver = self._pods.children.driver(row.parent)
             self._jobs.touch(None if driver is None else ownership.job_of(driver))

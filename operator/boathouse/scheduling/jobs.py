@@ -48,6 +48,7 @@ class Entry:
         gang: Its driver and the expected executors; None if it has no gang.
         trouble: Why the gang is not in the queue; None if it is.
         is_draining: Whether room is reserved for the gang task by task, because it has been pending for long.
+        has_begun: Whether the driver of the gang has a node.
         first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
     """
 
@@ -62,6 +63,7 @@ class Entry:
     gang: gangs.Gang | None = None
     trouble: pod_conditions.PendingReason | None = None
     is_draining: bool = False
+    has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
 
 
@@ -331,7 +333,7 @@ class Jobs:
         return [row for row in self.rows(entry) if not row.is_submitted and row.id not in first]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
-        if entry.gang is not None:
+        if entry.gang is not None and (row.is_submitted or not entry.has_begun or row in entry.first):
             return False
         if entry.is_aside or not row.may_be_placed:
             return False

@@ -141,7 +141,9 @@ class Reservations(Part):
         found = gangs.members(entry.gang, self._pods, self._clock())
         if found.retry_s is not None:
             self._retry[job] = found.retry_s
-        self._jobs.mark_job(job)
+        if not (entry.has_begun and found.has_begun) or entry.first:
+            self._jobs.mark_job(job)
+        entry.has_begun = found.has_begun
         if not found.has_begun:
             entry.first = ()
             if found.driver is None:
@@ -156,6 +158,9 @@ class Reservations(Part):
         operations, entry.first = self._seat(entry, found)
         if entry.first:
             self._short[job] = -1
+            self._jobs.mark_job(job)
+        for operation in operations:
+            self._jobs.mark_changed(operation.row)
         return operations
 
     def may_begin(self, job: model.JobId) -> bool:

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     # The application's
     APPLICATION_FAILED = "ApplicationFailed"
     SERVICE_ACCOUNT_NOT_FOUND = "ServiceAccountNotFound"
+    CONFIG_MAP_REFUSED = "ConfigMapRefused"
     EXCEEDS_QUOTA = "ExceedsQuota"
     TOO_MANY_RESTARTS = "TooManyRestarts"
     # The infrastructure's

@@ -378,9 +378,11 @@ class PodTable:
         return [row for row in self._by_state[PodState.BOUND].values() if row.since_s + age_s <= self._clock()]
 
     def with_reservations(self) -> Iterator[PodRow]:
-        """Yield the pods that run and for whose own pods room was reserved."""
-        rows = self._by_state[PodState.CONFIRMED].values()
-        return (row for row in rows if row.facts is not None and row.facts.reserved)
+        """Yield the pods that run and have fewer pods of their own than room was reserved for."""
+        for row in self._by_state[PodState.CONFIRMED].values():
+            reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
+            if reserved > len(self.children.of(row.uid)):
+                yield row
 
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
         """Return what pods that belong to no job of ours hold of each node."""

@@ -25,7 +25,7 @@ class ObjectMetrics:
         self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
         self._duration_s = prometheus.Histogram(
             f"{prefix}_duration_seconds",
-            f"From a {kind.noun}'s creation to its end",
+            f"From the {kind.noun}'s creation to its end",
             ["result"],
             buckets=_DURATIONS_S,
             registry=target,

@@ -9,10 +9,11 @@ from boathouse.services.sparkapp.submission.objects import Submission
 
 async def ensure(submission: Submission, writes: Writes) -> Problem | None:
     """Create what does not exist; returns why the driver's pod must not be created yet, or None."""
-    found = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
-    if found is not None:
-        return taken("ConfigMap", found["metadata"]["name"])
-    return None
+    try:
+        found = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
+    except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
+        return Problem(reason=Reason.CONFIG_MAP_REFUSED, message=error.message)
+    return None if found is None else taken("ConfigMap", found["metadata"]["name"])
 
 
 async def ensure_service(submission: Submission, writes: Writes) -> str:

@@ -125,9 +125,11 @@ class SparkAppKind:
     def restored(self, uid: ObjectUid) -> None:
         """Do nothing: all that is kept of an application is in its memory."""
 
-    def forget(self, uid: ObjectUid, _namespace: str) -> None:
-        """Withdraw the driver of an application that is gone."""
+    def forget(self, uid: ObjectUid, namespace: str) -> None:
+        """Drop everything about an application that is gone, and withdraw its driver."""
         self.reports.forget(uid)
+        for pod in self.drivers.of(uid):
+            self.executors.forget(namespace, pod.uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
     def node_lost(self, name: str) -> None:
@@ -146,7 +148,6 @@ class SparkAppKind:
             current = await self._read_driver(app, state.attempt)
             is_lost = current is None
             drivers += [current] if current is not None else []
-        pending, running = self.executors.count(app.namespace, current.uid) if current else (0, 0)
         diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
         waits = current is None and not (state.is_finished or app.spec.suspend)
         return Observation(
@@ -154,11 +155,11 @@ class SparkAppKind:
             state=state,
             now_s=self._context.now(),
             drivers=[self._with_node(pod) for pod in drivers],
-            executors=Executors(pending=pending, running=running),
+            executors=self._executors(app, state, current),
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
-            diagnosis=memory.obstacle
-            or (Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None),
+            obstacle=memory.obstacle,
+            diagnosis=Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
             report=self.reports.of(app.uid, current.uid) if current else reports.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
         )
@@ -182,10 +183,21 @@ class SparkAppKind:
             recheck_at_s=found.requeue_s,
         )
 
-    def _mark_owner(self, driver_uid: str) -> None:
+    def _mark_owner(self, namespace: str, driver_uid: str) -> None:
         uid = self.drivers.object_of(driver_uid)
-        if uid is not None:
+        if uid is None:
+            self.executors.forget(namespace, driver_uid)
+        else:
             self._mark(uid)
+
+    def _executors(self, app: App, state: AppState, driver: DriverPod | None) -> Executors:
+        """Return the executors of the current attempt; those that failed before this process are in the status."""
+        if driver is None:
+            return Executors()
+        self.executors.follow(app.namespace, driver.uid, failed=state.executors.failed if state.executors else 0)
+        pending, running = self.executors.count(app.namespace, driver.uid)
+        failed = self.executors.failed(app.namespace, driver.uid)
+        return Executors(pending=pending, running=running, failed=failed)
 
     def _with_node(self, pod: DriverPod) -> DriverPod:
         is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
@@ -258,7 +270,7 @@ class SparkAppKind:
         pod = seen.driver(attempt)
         self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
-            return OBSTACLE_REQUEUE_S
+            return OBSTACLE_REQUEUE_S if memory.obstacle == seen.obstacle else 0.0
         wanted = gang.of(
             app,
             attempt,

@@ -3,8 +3,9 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import store, wire
-from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE
+from boathouse.cluster import boundary, catalogue, informer, store, wire
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR
+from boathouse.scheduling.pods import facts
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.sparkapp.kind import SparkAppKind
 from boathouse.services.sparkapp.pods.executor_pods import LABEL_ROLE
@@ -25,7 +26,34 @@ def add(leader: LeaderServices) -> None:
     scheduling.on_pod.subscribe(kind.drivers.on_pod)
     scheduling.on_pod.subscribe(kind.executors.on_pod)
     scheduling.on_ended.subscribe(kind.drivers.on_ended)
-    leader.controllers.loops.append(kind.reports)
+    leader.controllers.loops += [kind.reports, _ended_executors(leader, kind)]
+
+
+def _ended_executors(leader: LeaderServices, kind: SparkAppKind) -> informer.Informer[facts.PodFacts]:
+    """Return the watch of executors that ended: Boathouse's other watch of ended pods shows only its own."""
+    context = leader.controllers.context
+
+    def changed(change: store.Change[facts.PodFacts]) -> None:
+        if watch.synced.is_set():  # those of the first list ended before this process
+            context.aside.run(
+                catalogue.PODS,
+                store.subject(change).metadata,
+                boundary.Reason.HANDLING,
+                kind.executors.on_ended,
+                change,
+            )
+
+    watch = informer.Informer(
+        context.api,
+        catalogue.PODS,
+        on_change=changed,
+        namespaces=sorted(leader.settings.watch_namespaces),
+        labels=f"{LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
+        fields=catalogue.PODS_THAT_ENDED,
+        transform=leader.scheduling.scheduler.keep,
+        aside=context.aside,
+    )
+    return watch
 
 
 SPARKAPPS: Final = KindEntry(

@@ -20,7 +20,7 @@ class Index:
 
     def __init__(self):
         self.changes, self._due = [], []
-        self.pods = ExecutorPods(self.changes.append, lambda _, call: self._due.append(call))
+        self.pods = ExecutorPods(lambda _, uid: self.changes.append(uid), lambda _, call: self._due.append(call))
 
     def add(self, *pods):
         for each in pods:
@@ -69,3 +69,15 @@ def test_many_changes_of_one_driver_are_told_once(index):
 def test_a_bounded_number_of_executors_is_returned(index):
     index.add(*(pod(f"e{number}") for number in range(100)))
     assert len(index.pods.some("demo", "d1", 7)) == 7
+
+
+def test_executors_that_failed_are_counted_once_and_others_not(index):
+    for each in (pod("e1", "Failed"), pod("e2", "Succeeded"), pod("e3", "Failed", namespace="elsewhere")):
+        index.pods.on_ended(store.Added(key=each.metadata.key, new=each))
+        index.pods.on_ended(store.Modified(key=each.metadata.key, old=each, new=each))
+        index.pods.on_ended(store.Deleted(key=each.metadata.key, old=each))
+    assert index.pods.failed("demo", "d1") == 1
+    index.a_moment_later()
+    assert index.changes == ["d1", "d1"]
+    index.pods.forget("demo", "d1")
+    assert index.pods.failed("demo", "d1") == 0

@@ -56,9 +56,10 @@ def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, ha
     if not state.holds(ConditionType.ADMITTED):
         _admit(state, known)
     if pod is None or pod.state is PodLife.UNPLACED:
-        if seen.diagnosis is not None:
-            reason = seen.diagnosis.reason
-            known.set(ConditionType.SCHEDULED, False, seen.diagnosis.reason, seen.diagnosis.message)
+        why = seen.obstacle or seen.diagnosis
+        if why is not None:
+            reason = why.reason
+            known.set(ConditionType.SCHEDULED, False, why.reason, why.message)
     else:
         known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
     if pod is not None and pod.state is PodLife.RUNNING:

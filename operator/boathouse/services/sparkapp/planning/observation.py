@@ -78,6 +78,7 @@ class Observation:
         drivers: The pods of all attempts that exist.
         is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
         is_in_flight: Whether a driver that was decided may still be created.
+        obstacle: Why the objects of the attempt could not be created.
         diagnosis: Why the driver is pending.
         report: What the current driver says of itself.
         refusal: Why no attempt can be submitted: something that it needs is missing.
@@ -90,6 +91,7 @@ class Observation:
     executors: Executors = dataclasses.field(default_factory=Executors)
     is_lost: bool = False
     is_in_flight: bool = False
+    obstacle: Problem | None = None
     diagnosis: Problem | None = None
     report: Report = dataclasses.field(default_factory=Report)
     refusal: Refusal | None = None

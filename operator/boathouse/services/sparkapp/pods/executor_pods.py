@@ -49,13 +49,15 @@ class ExecutorPods:
     """The executors that exist and have not ended, by driver.
 
     Args:
-        on_change: Called with the UID of the driver whose executors changed.
+        on_change: Called with the namespace and the UID of the driver whose executors changed.
         later: Calls a function after a delay in seconds: the loop's `call_later`.
     """
 
-    def __init__(self, on_change: Callable[[str], None], later: Later) -> None:
+    def __init__(self, on_change: Callable[[str, str], None], later: Later) -> None:
         self._on_change, self._later = on_change, later
         self._by_driver: dict[_Owner, _Children] = {}
+        self._failed: collections.Counter[_Owner] = collections.Counter()
+        self._followed: set[_Owner] = set()
         self._due: set[_Owner] = set()
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
@@ -72,6 +74,30 @@ class ExecutorPods:
                 owner = _owner(pod)
                 if owner is not None:
                     self._put(owner, pod.metadata.name, None)
+
+    def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
+        """Count an executor that failed: each is shown as added once, unless its driver deleted it before."""
+        if isinstance(change, store.Added) and change.new.status.phase == "Failed":
+            owner = _owner(change.new)
+            if owner is not None and change.new.metadata.deletion_timestamp is None:
+                self._failed[owner] += 1
+                self._tell(owner)
+
+    def follow(self, namespace: str, driver_uid: str, *, failed: int) -> None:
+        """Begin with so many executors of a driver that failed before this process, unless that was said before."""
+        owner = (namespace, driver_uid)
+        if owner not in self._followed:
+            self._followed.add(owner)
+            self._failed[owner] += failed
+
+    def failed(self, namespace: str, driver_uid: str) -> int:
+        """Return how many executors of a driver failed."""
+        return self._failed[namespace, driver_uid]
+
+    def forget(self, namespace: str, driver_uid: str) -> None:
+        """Drop the failures of a driver that is gone."""
+        self._failed.pop((namespace, driver_uid), None)
+        self._followed.discard((namespace, driver_uid))
 
     def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
         """Return how many executors of a driver are pending, and how many run."""
@@ -91,13 +117,16 @@ class ExecutorPods:
         children.put(name, pod)
         if not children.pods:
             del self._by_driver[owner]
+        self._tell(owner)
+
+    def _tell(self, owner: _Owner) -> None:
         if owner not in self._due:
             self._due.add(owner)
             self._later(NOTICE_S, lambda: self._notice(owner))
 
     def _notice(self, owner: _Owner) -> None:
         self._due.discard(owner)
-        self._on_change(owner[1])
+        self._on_change(*owner)
 
 
 def _owner(pod: facts.PodFacts) -> _Owner | None:

@@ -1,0 +1,193 @@
+"""Programs of Spark applications where no kubelet runs: drivers create executors of their template, by their token.
+
+KWOK lets pods start. The model does what the program and Spark in a driver's pod would do, as far as the API server
+sees it: it creates the executors that its properties ask for, and ends when they have run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+from boathouse.cluster import catalogue, client, errors
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
+from boathouse_e2e import hostile, lab
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ACCOUNT = "boathouse-spark"
+_PODS = catalogue.PODS.untyped()
+_STEP_S = 0.1
+_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
+_CONTAINER = "spark-kubernetes-driver"
+_BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
+
+
+def manifest(name: str, **spec: Any) -> dict[str, Any]:
+    """Return a SparkApp in Python with two executors, whose pods are small."""
+    small = {"memory": "450m", "coreRequest": "500m"}
+    known = {
+        "type": "Python",
+        "mainApplicationFile": "local:///opt/app/pi.py",
+        "image": "spark:dev",
+        "driver": small,
+        "executor": {**small, "instances": 2},
+    }
+    metadata = {"name": name, "namespace": lab.NAMESPACE}
+    return {"apiVersion": names.API_VERSION, "kind": SPARKAPP_KIND, "metadata": metadata, "spec": known | spec}
+
+
+@dataclasses.dataclass(slots=True)
+class Program:
+    """What the programs of the applications do.
+
+    Attributes:
+        executors: How many executors they request.
+        holds: Whether they run on until this is taken back.
+        fails: The attempts that end with exit code 1.
+    """
+
+    executors: int = 2
+    holds: bool = False
+    fails: frozenset[int] = frozenset()
+
+
+class SparkModel:
+    """Plays the drivers of one namespace.
+
+    Attributes:
+        program: What they do.
+        started: How many drivers of each name started.
+        overlaps: Applications of which two drivers ran at once.
+    """
+
+    def __init__(self, api: client.ApiClient, place: lab.Lab) -> None:
+        self._api, self._lab = api, place
+        self.program = Program()
+        self.started: collections.Counter[str] = collections.Counter()
+        self.overlaps: set[str] = set()
+        self._playing: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Play each driver that runs, until cancelled."""
+        label = f"{LABEL_TASK_TYPE}={TASK_TYPE_DRIVER}"
+        try:
+            while True:
+                with contextlib.suppress(*_PASSING):
+                    found = (await self._api.list(_PODS, lab.NAMESPACE, labels=label)).items
+                    self._look([pod for pod in found if _runs(pod)])
+                for task in self._playing.values():
+                    if task.done():
+                        task.result()
+                await asyncio.sleep(_STEP_S)
+        finally:
+            for task in self._playing.values():
+                task.cancel()
+            await asyncio.gather(*self._playing.values(), return_exceptions=True)
+
+    def _look(self, running: list[dict[str, Any]]) -> None:
+        counts = collections.Counter(pod["metadata"]["labels"][names.LABEL_JOB_UID] for pod in running)
+        self.overlaps |= {uid for uid, count in counts.items() if count > 1}
+        for pod in running:
+            metadata = pod["metadata"]
+            if metadata["uid"] not in self._playing:
+                self.started[metadata["name"]] += 1
+                self._playing[metadata["uid"]] = asyncio.create_task(self._play(pod))
+
+    async def _play(self, driver: dict[str, Any]) -> None:
+        """Be the program of a driver from its start to its end."""
+        metadata = driver["metadata"]
+        with contextlib.suppress(errors.NotFound, errors.Forbidden):  # it was deleted, and its token with it
+            async with hostile.tenant(self._lab, ACCOUNT, lab.NAMESPACE, metadata["name"]) as program:
+                await self._create_executors(program, driver)
+                await self._until_executors_run(metadata)
+            await self._end(driver, 1 if int(metadata["labels"][LABEL_ATTEMPT]) in self.program.fails else 0)
+
+    async def _create_executors(self, program: hostile.Tenant, driver: dict[str, Any]) -> None:
+        template = await self._template(driver)
+        for number in range(1, self.program.executors + 1):
+            with contextlib.suppress(errors.AlreadyExists):
+                await program.api.create(_PODS, executor(driver, template, number), lab.NAMESPACE)
+
+    async def _template(self, driver: dict[str, Any]) -> dict[str, Any]:
+        name = next(each["configMap"]["name"] for each in driver["spec"]["volumes"] if "configMap" in each)
+        found = await self._api.get(catalogue.CONFIG_MAPS, name, lab.NAMESPACE)
+        return dict(json.loads(found["data"]["executor.yaml"]))
+
+    async def _until_executors_run(self, driver: dict[str, Any]) -> None:
+        while True:
+            with contextlib.suppress(*_PASSING):
+                pods = (await self._api.list(_PODS, lab.NAMESPACE, labels="spark-role=executor")).items
+                own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == driver["uid"]]
+                running = sum(pod["status"]["phase"] == "Running" for pod in own)
+                if running >= self.program.executors and not self.program.holds:
+                    return
+            await asyncio.sleep(_STEP_S)
+
+    async def _end(self, driver: dict[str, Any], exit_code: int) -> None:
+        terminated = {"exitCode": exit_code, "startedAt": _BEGAN, "finishedAt": _ENDED, "message": "the last line"}
+        terminated["reason"] = "Error" if exit_code else "Completed"
+        state = {"terminated": terminated, "running": None}
+        status = {
+            "phase": "Failed" if exit_code else "Succeeded",
+            "containerStatuses": [{"name": _CONTAINER, "state": state}],
+        }
+        metadata = driver["metadata"]
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await self._api.patch_status(
+                _PODS,
+                metadata["name"],
+                status,
+                lab.NAMESPACE,
+                style=client.PatchStyle.STRATEGIC,
+                uid=metadata["uid"],
+            )
+
+
+def executor(driver: dict[str, Any], template: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an executor as Spark makes it of the template, with little memory."""
+    metadata = driver["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"], "controller": True}
+    labels = {"spark-role": "executor", "spark-app-selector": metadata["labels"]["spark-app-selector"]}
+    (container,) = template["spec"]["containers"]
+    resources = {**container["resources"]}
+    resources["requests"] = {**resources.get("requests", {}), "cpu": "500m", "memory": "834Mi"}
+    resources["limits"] = {**resources.get("limits", {}), "memory": "834Mi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{metadata['name'].removesuffix('-driver')}-exec-{number}",
+            "ownerReferences": [owner],
+            "labels": {**template["metadata"]["labels"], **labels},
+            "annotations": template["metadata"].get("annotations") or {},
+        },
+        "spec": {
+            **template["spec"],
+            "serviceAccountName": "default",
+            "containers": [{**container, "image": "spark:dev", "args": ["executor"], "resources": resources}],
+        },
+    }
+
+
+def _runs(pod: dict[str, Any]) -> bool:
+    return bool(pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp"))
+
+
+@contextlib.asynccontextmanager
+async def running(api: client.ApiClient, place: lab.Lab) -> AsyncIterator[SparkModel]:
+    """Drivers at work until the block ends; what went wrong with them is raised then."""
+    model = SparkModel(api, place)
+    task = asyncio.create_task(model.run())
+    try:
+        yield model
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,170 @@
+"""The operator dies by SIGKILL before and after each write for a SparkApp: one driver, which ends well."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse.cluster import catalogue, client, config
+from boathouse.services.sparkapp.placement.driver_factory import SPARKAPPS
+from boathouse_e2e import faults, kubelets, lab, sparkmodel
+from tests.faults.conftest import Trial
+
+pytestmark = pytest.mark.apiserver
+
+PASSAGES = {
+    "sparkapp.status": (1, 2, 3),
+    "sparkapp.config-map": (1,),
+    "sparkapp.service": (1,),
+    "sparkapp.submit": (1, 2),
+    "scheduler.create": (1,),
+}
+SHORT = {"before-sparkapp.config-map:1", "after-scheduler.create:1"}
+FAILPOINTS = [
+    f"{moment}-{write}:{passage}"
+    for write, passages in PASSAGES.items()
+    for moment in ("before", "after")
+    for passage in passages
+]
+CASES = [pytest.param(each, marks=() if each in SHORT else pytest.mark.long) for each in FAILPOINTS]
+MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
+
+
+class AppTrial(Trial):
+    """One application under harm."""
+
+    resource = SPARKAPPS
+
+    def __init__(self, place, api, nodes, recording, model):
+        super().__init__(place, api, nodes, recording)
+        self.model = model
+
+    async def phase(self):
+        return (await self.status()).get("phase")
+
+    def is_in(self, phase):
+        async def holds():
+            return await self.phase() == phase
+
+        return holds
+
+    async def nothing_left(self):
+        return not (await self.api.list(catalogue.PODS, lab.NAMESPACE)).items
+
+    async def judge(self, *, attempts=1):
+        """Demand that the application ended well, with as many drivers as attempts, one at a time."""
+        await self.until(self.ended, "the application has ended")
+        status, audit = await self.status(), self.lab.new_audit_events()
+        assert (status["phase"], status["attempt"]) == ("Succeeded", attempts), status
+        assert created_drivers(audit) == attempts
+        assert set(self.model.started.values()) == {1}
+        assert (len(self.model.started), self.model.overlaps) == (attempts, set())
+        assert self.violations(audit, status) == []
+        await self.discard()
+        await self.until(self.nothing_left, "its pods are gone")
+
+
+def created_drivers(audit):
+    """Return how many drivers the API server accepted."""
+    return sum(
+        event["verb"] == "create"
+        and event["objectRef"]["resource"] == "pods"
+        and not event["objectRef"].get("subresource")
+        and event["user"]["username"] == lab.ACCOUNT
+        and event["responseStatus"]["code"] < 300
+        for event in audit
+    )
+
+
+@pytest.fixture
+async def app(laboratory):
+    laboratory.new_audit_events()
+    with faults.recording(laboratory.cluster) as recording:
+        async with (
+            client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig)) as api,
+            kubelets.running(api, laboratory) as nodes,
+            sparkmodel.running(api, laboratory) as model,
+        ):
+            one = AppTrial(laboratory, api, nodes, recording, model)
+            yield one
+            if one.has_job:
+                await one.discard()
+
+
+@pytest.mark.parametrize("failpoint", CASES)
+async def test_one_driver_is_submitted_whenever_the_operator_dies(app, failpoint, record_property):
+    await app.create(sparkmodel.manifest("pi"))
+    with app.operator() as operator:
+        kills = await app.deaths(operator, failpoint, most=3, unless=app.ended)
+        operator.start()
+        await app.judge()
+    record_property("kills", kills)
+    assert kills, f"no life came to {failpoint}"
+
+
+async def test_a_driver_that_fails_is_followed_by_another(app):
+    app.model.program.fails = frozenset({1})
+    policy = {"type": "OnFailure", "onFailureRetryInterval": 1}
+    await app.create(sparkmodel.manifest("retried", restartPolicy=policy))
+    with app.operator() as operator:
+        operator.start()
+        await app.judge(attempts=2)
+
+
+@MOMENTS
+async def test_a_suspended_application_has_no_pods_and_ends_when_it_is_resumed(app, moment, record_property):
+    app.model.program.holds = True
+    await app.create(sparkmodel.manifest("suspended"))
+    with app.operator() as operator:
+        operator.start()
+        await app.until(app.is_in("Running"), "the driver runs")
+        operator.kill()
+        await app.patch({"suspend": True})
+        most = 3 if moment == "before" else 1  # then the driver is deleted
+        kills = await app.deaths(operator, f"{moment}-sparkapp.delete-pod", most=most)
+        operator.start()
+        await app.until(app.is_in("Suspended"), "the application is suspended")
+        await app.until(app.nothing_left, "it has no pods")
+        app.model.program.holds = False
+        await app.patch({"suspend": False})
+        await app.judge(attempts=2)
+    record_property("kills", kills)
+    assert kills == most
+
+
+@pytest.mark.long
+@MOMENTS
+async def test_an_application_expires_with_all_that_was_made_for_it(app, moment, record_property):
+    await app.create(sparkmodel.manifest("expiring"))
+    with app.operator() as operator:
+        operator.start()
+        await app.until(app.ended, "the application has ended")
+        operator.kill()
+        await app.patch({"ttlSecondsAfterFinished": 0})
+        kills = await app.deaths(operator, f"{moment}-sparkapp.expire", most=1)
+        operator.start()
+        await app.until(app.gone, "the application is deleted")
+        await app.until(app.nothing_left, "its pods are gone")
+    record_property("kills", kills)
+    assert kills == 1
+
+
+async def test_a_driver_whose_node_is_removed_is_followed_by_another(app):
+    app.model.program.holds = True
+    policy = {"type": "OnFailure", "onFailureRetryInterval": 1}
+    await app.create(sparkmodel.manifest("moved", restartPolicy=policy))
+    with app.operator() as operator:
+        operator.start()
+        await app.until(app.is_in("Running"), "the driver runs")
+        node = (await app.status())["driver"]["node"]
+        kept = app.lab.cluster.get("node", node)
+        app.lab.cluster.run("delete", "node", node)
+        app.model.program.holds = False
+        await app.until(app.ended, "the application has ended")
+        status = await app.status()
+        app.lab.cluster.apply(_without_identity(kept))
+    assert (status["phase"], status["attempt"], status["pastAttempts"][0]["reason"]) == ("Succeeded", 2, "DriverLost")
+
+
+def _without_identity(node):
+    metadata = {key: node["metadata"][key] for key in ("name", "labels", "annotations")}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": node["status"]}
