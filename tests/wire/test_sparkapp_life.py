@@ -113,3 +113,14 @@ async def test_executors_that_fail_are_counted_over_the_attempt(api, eventually)
         api.set_phase(world.executors()[1], "Failed")
         await eventually(lambda: world.status()["executors"]["failed"] == 2)
     assert world.phase() == "Running"
+
+
+async def test_a_deleted_application_is_forgotten(api, world, eventually):
+    world.nodes.scripts[0].ends = False
+    api.add(sparkapp())
+    await eventually(lambda: world.status().get("executors", {}).get("running") == 2)
+    kind, uid = world.kind, world.uid()
+    api.remove("sparkapps", KEY)
+    await eventually(lambda: not api.objects("pods") and not kind.drivers.of(uid))
+    await eventually(lambda: kind._scheduler.state.jobs.entry(uid) is None and not kind.reports._followed)
+    await eventually(lambda: not kind.executors._followed and not kind.executors._by_driver)

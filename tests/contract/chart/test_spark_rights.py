@@ -199,7 +199,7 @@ def test_on_an_update_only_what_changes_is_checked(author, suspended):
 def test_what_is_set_later_is_checked(author, suspended):
     another = {"driver": {"serviceAccountName": "boathouse-spark-another"}}
     assert "as the service account boathouse-spark-another" in author.patches(suspended, {"spec": another})
-    assert "nor use the PriorityClass" in author.patches(suspended, {"spec": CLASS})
+    assert "use the PriorityClass batch-low" in author.patches(suspended, {"spec": CLASS})  # two policies refuse it
     assert SECRET.replace("other", "more") in author.patches(
         suspended, {"spec": {"driver": {"env": variable(secretKeyRef={"name": "more", "key": "k"})}}}
     )

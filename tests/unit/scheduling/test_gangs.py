@@ -8,7 +8,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import reservations
+from boathouse.scheduling import draining, reservations
 from boathouse_policies import model
 from tests.unit.scheduling import builders, deciding
 from tests.unit.scheduling.driver_world import App, DriverDesk
@@ -472,6 +472,6 @@ async def test_a_gang_is_not_starved_by_small_tasks():
 
 
 async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
-    monkeypatch.setattr(reservations, "PATIENCE_S", 1e9)
+    monkeypatch.setattr(draining, "PATIENCE_S", 1e9)
     async with desk(pending_ahead=0) as world:
         assert not await flood(world, App(minimum=3), rounds=12)

@@ -88,11 +88,12 @@ class Reports:
 
     def follow(self, target: Target) -> None:
         """Read this driver from now on."""
-        known = self._followed.get(target.uid)
-        if known is None or known.target.pod_uid != target.pod_uid:
-            self._followed[target.uid] = _Followed(target, self._monotonic())
-        else:
-            known.target = target
+        self._followed[target.uid] = _Followed(target, self._monotonic())
+
+    def follows(self, uid: ObjectUid, pod_uid: str) -> bool:
+        """Return whether this driver is read."""
+        known = self._followed.get(uid)
+        return known is not None and known.target.pod_uid == pod_uid
 
     def forget(self, uid: ObjectUid) -> None:
         """Read the driver of an application no more."""
@@ -100,8 +101,7 @@ class Reports:
 
     def of(self, uid: ObjectUid, pod_uid: str) -> Report:
         """Return what the driver said last; an empty report if it said nothing."""
-        known = self._followed.get(uid)
-        return known.report if known is not None and known.target.pod_uid == pod_uid else Report()
+        return self._followed[uid].report if self.follows(uid, pod_uid) else Report()
 
     async def run(self) -> None:
         """Read reports until cancelled."""

@@ -1,0 +1,177 @@
+"""Draining: room is reserved task by task, as it comes free, for one gang that could not start for long.
+
+Every profile uses each node as soon as something fits, so a stream of small tasks would keep a large gang pending. One
+gang at a time is drained for, that of the highest priority that waited for longest: two would wait for each other. It
+must fit beside the pods that belong to no job of ours, and gives up after `DRAIN_S`.
+"""
+
+import dataclasses
+import math
+from collections.abc import Collection
+
+from boathouse.scheduling import gang_judge, gang_room, gangs, jobs
+from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.scheduling.tenants import fitting
+from boathouse.telemetry import logs
+from boathouse_policies import model
+
+log = logs.get(__name__)
+
+PATIENCE_S = 30.0
+DRAIN_S = 600.0
+RETRY_S = 5.0
+WHOLE_EVERY_S = 1.0
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Drain:
+    """The gang for which nodes are drained of other tasks.
+
+    Attributes:
+        job: Its job.
+        until_s: When it gives up.
+        at_change: The room changes that were seen at the last attempt.
+        whole_from_s: When to look for a place for the whole gang again.
+    """
+
+    job: model.JobId
+    until_s: float
+    at_change: int = -1
+    whole_from_s: float = -math.inf
+
+
+class Draining(Part):
+    """Starts gangs that could not start for long.
+
+    Args:
+        state: The state of the scheduler.
+        room: Reserves room.
+        judge: Says whether a gang is in line.
+    """
+
+    def __init__(self, state: ClusterState, room: gang_room.GangRoom, judge: gang_judge.GangJudge) -> None:
+        super().__init__(state)
+        self._room, self._judge = room, judge
+        self._waiting: dict[model.JobId, float] = {}  # gangs that have not begun, and since when
+        self._drain: _Drain | None = None
+        self._drain_from_s = -math.inf
+
+    @property
+    def waiting(self) -> Collection[model.JobId]:
+        """Return the gangs that have not begun."""
+        return self._waiting.keys()
+
+    def next_s(self) -> float:
+        """Return when `decide` may have something to do though nothing happened; infinity for never."""
+        if self._drain is not None:
+            return min(self._drain.until_s, max(self._drain.whole_from_s, self._clock() + WHOLE_EVERY_S))
+        if not self._waiting:
+            return math.inf
+        return max(min(self._waiting.values()) + PATIENCE_S, self._clock() + RETRY_S)
+
+    def add(self, job: model.JobId) -> None:
+        """Note that a gang has not begun."""
+        self._waiting.setdefault(job, self._clock())
+
+    def remove(self, job: model.JobId) -> None:
+        """Note that a gang does not wait any more: it has begun, or is over."""
+        self._waiting.pop(job, None)
+        if self._drain is not None and self._drain.job == job:
+            self._stop_draining()
+
+    def decide(self) -> list[rows.Operation]:
+        """Reserve what came free for the gang that is drained for; return the write of its driver if it can start."""
+        if self._drain is not None and self._clock() >= self._drain.until_s:
+            log.warning("a gang gives up room that was reserved for it", job=self._drain.job)
+            self._waiting[self._drain.job] = self._clock()
+            self._stop_draining()
+        if self._drain is None:
+            self._begin_draining()
+        if self._drain is None or (
+            self._drain.at_change == self._pods.room_changes and self._clock() < self._drain.whole_from_s
+        ):
+            return []
+        entry = self._jobs.entry(self._drain.job)
+        if entry is None or entry.gang is None or entry.trouble is not None:
+            self._stop_draining()
+            return []
+        operations = self._accumulate(entry, entry.gang)
+        if self._drain is not None:
+            self._drain.at_change = self._pods.room_changes
+        return operations
+
+    def _begin_draining(self) -> None:
+        """Choose the gang of the highest priority that has waited for longest, and could start once others ended."""
+        now_s = self._clock()
+        if now_s < self._drain_from_s:
+            return
+        due = [job for job, since_s in self._waiting.items() if since_s + PATIENCE_S <= now_s]
+        entries = [one for job in due if (one := self._jobs.entry(job)) is not None and self._may_drain(one)]
+        if not entries:
+            return
+        self._drain_from_s = now_s + RETRY_S
+        spaces = fitting.without(fitting.empty(self._pods.nodes.values()), self._pods.held_by_others())
+        entries.sort(key=lambda one: (-one.job.priority, self._waiting[one.job.id], one.job.id))
+        fit = (one for one in entries if one.gang and fitting.never_fits(one.gang, spaces) is None)
+        entry = next(fit, None)
+        if entry is not None:
+            log.info("room is reserved for a gang as it comes free", job=entry.job.name)
+            entry.is_draining, self._drain = True, _Drain(job=entry.job.id, until_s=now_s + DRAIN_S)
+            self._jobs.mark_job(entry.job.id)
+
+    def _may_drain(self, entry: jobs.Entry) -> bool:
+        driver = None if entry.gang is None else self._pods.get(entry.gang.driver)
+        is_pending = driver is not None and driver.state is PodState.PLANNED and not driver.has_ended
+        is_out = entry.trouble is not None or entry.is_aside or bool(entry.excess)
+        return is_pending and not is_out and self._jobs.hold_of_job(entry.job.id) is None
+
+    def _stop_draining(self) -> None:
+        if self._drain is None:
+            return
+        entry, self._drain = self._jobs.entry(self._drain.job), None
+        if entry is None or not entry.is_draining:
+            return
+        entry.is_draining = False
+        self._jobs.mark_job(entry.job.id)
+        found = None if entry.gang is None else gangs.members(entry.gang, self._pods, self._clock())
+        if found is not None and not found.has_begun:
+            self._room.release([*found.expected, *([found.driver] if found.driver is not None else ())])
+
+    def _place_whole(self, entry: jobs.Entry, gang: gangs.Gang, todo: list[rows.PodRow]) -> None:
+        """Take all reservations back, and reserve the driver's place where all executors fit beside it."""
+        if self._drain is None or self._clock() < self._drain.whole_from_s:
+            return
+        self._drain.whole_from_s = self._clock() + WHOLE_EVERY_S
+        self._room.release(todo)
+        whole = fitting.fit(gang, self._room.free(), fitting.is_allowed)
+        if whole.driver is not None and whole.beside >= len(todo) - 1:
+            self._room.reserve_at(entry, todo[0], gang.leader, whole.driver)
+
+    def _accumulate(self, entry: jobs.Entry, gang: gangs.Gang) -> list[rows.Operation]:
+        """Reserve room for what of a gang has none; start the driver once all of it has."""
+        found = gangs.members(gang, self._pods, self._clock())
+        driver = found.driver
+        if driver is None or driver.state is not PodState.PLANNED or not self._may_drain(entry):
+            self._stop_draining()
+            return []
+        todo = [driver, *found.expected[: found.needed]]
+        if not self._judge.may_begin(entry.job.id):
+            self._stop_draining()
+            return []
+        self._place_whole(entry, gang, todo)
+        self._room.place(entry, [row for row in todo if row.reserved is None])
+        if any(row.reserved is None for row in todo) or driver.reserved is None:
+            return []
+        place, driver_task = driver.reserved, driver.task
+        assert driver_task is not None
+        self._pods.unreserve(driver)
+        operation = self._pods.decide(driver, dataclasses.replace(place, task=driver_task))
+        self._jobs.touch(entry.job.id)
+        if not isinstance(operation, rows.Operation):
+            self._stop_draining()
+            return []
+        entry.is_draining, self._drain = False, None
+        self._waiting.pop(entry.job.id, None)
+        return [operation]
