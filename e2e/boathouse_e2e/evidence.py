@@ -20,8 +20,8 @@ def save(cluster: Cluster, namespace: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     logs = ("logs", "-n", install.NAMESPACE, "-l", "app.kubernetes.io/name=boathouse", "--prefix", "--tail", LOG_LINES)
     for name, arguments in {
-        "jobs.yaml": ("get", "mrjobs", "-A", "-o", "yaml"),
-        "jobs.txt": ("describe", "mrjobs", "-n", namespace),
+        "jobs.yaml": ("get", "boathouse", "-A", "-o", "yaml"),
+        "jobs.txt": ("describe", "boathouse", "-n", namespace),
         "pods.txt": ("get", "pods", "-A", "-o", "wide"),
         "pods.yaml": ("get", "pods", "-n", namespace, "-o", "yaml"),
         "events.txt": ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp"),

@@ -57,8 +57,11 @@ def _values(checkout: Path, chart: Path, tag: str) -> dict[str, Any]:
     built = dockerfiles.inputs_hash(checkout)
     task: dict[str, Any] = {"image": {"tag": tag}}
     values: dict[str, Any] = {"image": {"tag": tag}, "task": task, "podAnnotations": {"checksum/build": built}}
-    if "ephemeralStorage" in yaml.safe_load((chart / "values.yaml").read_text())["task"]:  # 0.1.0 refuses such values
+    known = yaml.safe_load((chart / "values.yaml").read_text())
+    if "ephemeralStorage" in known["task"]:  # 0.1.0 refuses such values
         # The local provider's kubelets report no ephemeral storage: a pod that requests some would fit on no node.
         task["ephemeralStorage"] = {"request": "", "limit": ""}
         values["resources"] = {kind: {"ephemeral-storage": None} for kind in ("requests", "limits")}
+    if "spark" in known:  # 0.2.0 has no SparkApps
+        values["spark"] = {"image": {"tag": tag}, "ephemeralStorage": {"request": "", "limit": ""}}
     return values

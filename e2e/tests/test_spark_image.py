@@ -1,31 +1,22 @@
 """The Spark image by itself: drivers built by hand run executors, in a namespace that enforces `restricted`."""
 
-import collections
 import json
 import pathlib
 
 import pytest
 
-from boathouse_e2e import images, objects, paths, sparkdriver, sparkjar, waiting
-from e2e.tests import harness
+from boathouse_e2e import sparkdriver, sparkjar, waiting
+from e2e.tests import harness, spark_harness
+from e2e.tests.spark_harness import TEXT, s3a
 
-EXAMPLE = paths.REPOSITORY / "examples" / "spark" / "wordcount.py"
 CHECKS = pathlib.Path(__file__).with_name("spark_checks.py")
-TEXT = harness.text(1_000_000).decode("ascii", "ignore").encode()
-WITHIN_S = 900  # on a busy machine; 30 to 110 where little else runs
-ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
 
 
 @pytest.fixture
 def place(place: harness.Place) -> harness.Place:
     """A namespace that refuses pods with privileges, on nodes that have the image."""
-    images.load(place.cluster, [images.SPARK])
-    place.cluster.run("label", "namespace", place.namespace, ENFORCED)
+    spark_harness.prepare(place)
     return place
-
-
-def s3a(place: harness.Place, name: str) -> str:
-    return place.url(name).replace("s3://", "s3a://")
 
 
 def succeed(place: harness.Place, application: sparkdriver.Application) -> str:
@@ -37,32 +28,24 @@ def succeed(place: harness.Place, application: sparkdriver.Application) -> str:
         now = str(cluster.get("pod", *pod)["status"]["phase"])
         return now if now in {"Succeeded", "Failed"} else None
 
-    ended = waiting.until(phase, f"{application.name} ends", within_s=WITHIN_S, every_s=1)
+    ended = waiting.until(phase, f"{application.name} ends", within_s=spark_harness.TIMEOUT_S, every_s=1)
     log = cluster.run("logs", *pod)
     assert ended == "Succeeded", log[-5000:]
     assert "forbidden" not in log
     return log
 
 
-def counted(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:
-    """What `_SUCCESS` says of a word count, and its words."""
-    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")  # a folder is an object of no bytes
-    files = {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
-    success = files.pop("_SUCCESS", b"")
-    return json.loads(success) if success else {}, harness.pairs(files)
-
-
 def test_a_python_application_counts_words_of_s3a_and_commits_them_by_magic(place: harness.Place) -> None:
     place.put("in/text", TEXT)
     arguments = ("/opt/app/wordcount.py", s3a(place, "in"), s3a(place, "out"))
-    files = {"wordcount.py": EXAMPLE.read_text()}
+    files = {"wordcount.py": (spark_harness.FOLDER / "wordcount.py").read_text()}
     succeed(
         place,
         sparkdriver.Application(name="python", namespace=place.namespace, arguments=arguments, files=files),
     )
-    success, words = counted(place, "out")
+    success, words = spark_harness.output(place, "out")
     assert success["committer"] == "magic"
-    assert words == dict(collections.Counter(TEXT.split()))
+    assert words == spark_harness.COUNTED
 
 
 def test_a_jar_in_s3a_runs_as_a_user_whom_the_image_does_not_know(place: harness.Place) -> None:
@@ -77,8 +60,8 @@ def test_a_jar_in_s3a_runs_as_a_user_whom_the_image_does_not_know(place: harness
         uid=4242,
     )
     succeed(place, application)
-    _, words = counted(place, "out")
-    assert words == dict(collections.Counter(TEXT.split()))
+    _, words = spark_harness.output(place, "out")
+    assert words == spark_harness.COUNTED
 
 
 @pytest.mark.long

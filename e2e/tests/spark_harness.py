@@ -1,0 +1,114 @@
+"""What the end-to-end tests say about Spark applications: SparkApps, their inputs, and what they counted."""
+
+import collections
+import dataclasses
+import json
+from typing import Any
+
+from boathouse.resources import names
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND
+from boathouse_cli import enable_spark, kinds, model, sparkapps
+from boathouse_e2e import images, objects, paths, storage
+from e2e.tests import harness
+
+FOLDER = paths.REPOSITORY / "examples" / "spark"
+TEXT = harness.text(1_000_000).decode("ascii", "ignore").encode()
+COUNTED = dict(collections.Counter(TEXT.split()))
+TIMEOUT_S = 900  # on a busy machine; 30 to 110 where little else runs
+ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
+PROGRAMS = "/opt/app"
+SMALL_DRIVER = {"coreRequest": "200m", "memory": "512m"}
+SMALL_EXECUTOR = {"coreRequest": "200m", "memory": "512m"}
+
+
+def prepare(place: harness.Place) -> None:
+    """Refuse pods with privileges in the namespace, and have Spark's image on the nodes."""
+    images.load(place.cluster, [images.SPARK])
+    place.cluster.run("label", "namespace", place.namespace, ENFORCED)
+
+
+def s3a(place: harness.Place, name: str) -> str:
+    """Where Spark finds a file or folder of this test."""
+    return place.url(name).replace("s3://", "s3a://")
+
+
+def output(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:
+    """What `_SUCCESS` says of a word count, and its words."""
+    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")  # a folder is an object of no bytes
+    files = {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
+    success = files.pop("_SUCCESS", b"")
+    return json.loads(success) if success else {}, harness.pairs(files)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Applications:
+    """The SparkApps of a namespace whose drivers may create executors."""
+
+    place: harness.Place
+
+    def enable(self) -> None:
+        """Give drivers their account, as users do."""
+        cluster = self.place.cluster
+        kubeconfig = str(cluster.kubeconfig)
+        enable_spark.enable_spark(namespace=self.place.namespace, context=cluster.context, kubeconfig=kubeconfig)
+
+    def program(self, text: str, name: str = "main.py") -> str:
+        """Put a program into the ConfigMap that applications mount; return its URI."""
+        self.place.cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "programs", "namespace": self.place.namespace},
+                "data": {name: text},
+            }
+        )
+        return f"local://{PROGRAMS}/{name}"
+
+    def manifest(self, name: str, **spec: Any) -> dict[str, Any]:
+        """A SparkApp; `spec` replaces fields, None removes them."""
+        default = {
+            "type": "Python",
+            "driver": SMALL_DRIVER,
+            "executor": {"instances": 2, **SMALL_EXECUTOR},
+            "volumes": [{"name": "programs", "mountPath": PROGRAMS, "readOnly": True, "configMapName": "programs"}],
+            "storage": {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}},
+        }
+        return {
+            "apiVersion": names.API_VERSION,
+            "kind": SPARKAPP_KIND,
+            "metadata": {"name": name, "namespace": self.place.namespace},
+            "spec": {key: value for key, value in (default | spec).items() if value is not None},
+        }
+
+    def start(self, name: str, **spec: Any) -> str:
+        """Apply an application; return its name."""
+        self.place.cluster.apply(self.manifest(name, **spec))
+        return name
+
+    def look(self, name: str) -> sparkapps.SparkApp:
+        """The application now."""
+        return sparkapps.read(self.raw(name))
+
+    def raw(self, name: str) -> model.Raw:
+        """The application as the API has it."""
+        return self.place.gateway.job(kinds.SPARKAPP.plural, name)
+
+    def finish(self, name: str) -> sparkapps.SparkApp:
+        """Wait until an application ends, whichever way."""
+
+        def ended() -> sparkapps.SparkApp | None:
+            found = self.look(name)
+            return found if found.finished else None
+
+        return harness.until(ended, f"sparkapp/{name} ends", timeout_s=TIMEOUT_S, every_s=1)
+
+    def succeed(self, name: str) -> sparkapps.SparkApp:
+        """Wait until an application ends, and be sure that it succeeded."""
+        app = self.finish(name)
+        assert app.phase == "Succeeded", f"{app.phase}: {app.conditions}, {app.attempts}\n{app.last_log}"
+        return app
+
+    def raw_pods(self, name: str) -> list[model.Raw]:
+        """The application's drivers and executors as the API has them."""
+        app = self.look(name)
+        return sparkapps.own_pods(app, self.place.gateway.pods(sparkapps.selector(app)))
