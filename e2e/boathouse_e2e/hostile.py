@@ -39,7 +39,7 @@ DRIVERS = "boathouse-spark"
 """The account of drivers in the attacker's namespace."""
 _AT_ONCE = 24
 _PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
-_CLEAR_S = 300  # ten thousand pods, on a busy machine
+_CLEAR_S = 600  # ten thousand pods, on a busy machine
 
 REPLICA_SETS = catalogue.Resource(group="apps", plural="replicasets", kind="ReplicaSet", view=dict[str, Any])
 JOBS = catalogue.Resource(group="batch", plural="jobs", kind="Job", view=dict[str, Any])
@@ -371,8 +371,10 @@ async def clear(admin: client.ApiClient, namespace: str) -> None:
     """Delete what tenants made in a namespace, and wait until it is gone."""
     async with asyncio.timeout(_CLEAR_S):
         for resource in _KINDS.values():
+            is_held = False
             while names_left := await _names(admin, resource, namespace):
-                await _delete_all(admin, resource, namespace, names_left)
+                await _delete_all(admin, resource, namespace, names_left, is_held=is_held)
+                is_held = True
 
 
 async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest], namespace: str) -> list[str]:
@@ -385,15 +387,17 @@ async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest]
 
 
 async def _delete_all(
-    admin: client.ApiClient, resource: catalogue.Resource[Any], namespace: str, found: list[str]
+    admin: client.ApiClient, resource: catalogue.Resource[Any], namespace: str, found: list[str], *, is_held: bool
 ) -> None:
+    """Delete objects, and also the finalizers of those that a deletion did not remove: nobody serves them."""
     left: Iterator[str] = iter(found)
 
     async def work() -> None:
         for name in left:
             with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
                 await admin.delete(resource, name, namespace, grace_period_s=0, propagation="Background")
-                await admin.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)  # nobody serves them
+                if is_held:
+                    await admin.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)
 
     async with asyncio.TaskGroup() as group:
         for _ in range(_AT_ONCE):

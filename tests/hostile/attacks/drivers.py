@@ -145,8 +145,8 @@ ATTACKS = (
         name="a driver of 10,000 executors",
         act=makes_executors(10_000),
         holds=goes_on,
-        most_writes=15_000,
-        most_events=15_000,
+        most_writes=5_000,
+        most_events=5_000,
         long=True,
     ),
     Attack(
