@@ -12,10 +12,10 @@ from tests.faults.conftest import Trial
 pytestmark = pytest.mark.apiserver
 
 PASSAGES = {
-    "sparkapp.status": (1, 2, 3),
+    "sparkapp.status": (1, 2),
     "sparkapp.config-map": (1,),
     "sparkapp.service": (1,),
-    "sparkapp.submit": (1, 2),
+    "sparkapp.submit": (1,),
     "scheduler.create": (1,),
 }
 SHORT = {"before-sparkapp.config-map:1", "after-scheduler.create:1"}
