@@ -18,7 +18,7 @@ ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
 
 @pytest.fixture
 def place(place: harness.Place) -> harness.Place:
-    """A namespace that refuses pods with privileges, on nodes that have the image."""
+    """Return a namespace that refuses pods with privileges, on nodes that have the image."""
     images.load(place.cluster, [images.SPARK])
     place.cluster.run("label", "namespace", place.namespace, ENFORCED)
     return place
@@ -45,7 +45,7 @@ def succeed(place: harness.Place, application: sparkdriver.Application) -> str:
 
 
 def counted(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:
-    """What `_SUCCESS` says of a word count, and its words."""
+    """Return what `_SUCCESS` says of a word count, and its words."""
     sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")  # a folder is an object of no bytes
     files = {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
     success = files.pop("_SUCCESS", b"")
