@@ -94,6 +94,10 @@ class Informer(Generic[T]):
         """Known objects by `namespace/name`, which change only between awaits."""
         return self._objects
 
+    def get(self, key: str) -> T | None:
+        """Return the object with this `namespace/name`, or None."""
+        return self._objects.get(key)
+
     def subscribe(self, call: Callable[[store.Change[T]], object]) -> None:
         """Call the function with each change from now on, in order, after the update of the store.
 
