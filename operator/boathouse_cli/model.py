@@ -58,7 +58,7 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An MRJob."""
+    """An MRJob with its status, decoded from the API's JSON."""
 
     name: str
     namespace: str
