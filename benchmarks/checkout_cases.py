@@ -1,4 +1,4 @@
-"""The cases of `compare_checkouts.py`, one in a process.
+"""Run one case of `compare_checkouts.py` in this process.
 
     python benchmarks/checkout_cases.py CASE
 
@@ -51,7 +51,7 @@ class Found:
 
 
 def cycles(case: cycle.Case, name: str, rounds: int = ROUNDS) -> Found:
-    """The cycle that fills an empty cluster, and the short cycles, each after 30 tasks ended."""
+    """Return the cycle that fills an empty cluster, and the short cycles, each after 30 tasks ended."""
     turning, digest = cycle.Turning(case, name), hashlib.sha256()
     _, fill_s = turning.cycle()
     peak_mib = peak_rss_mib()
@@ -74,7 +74,7 @@ def _add(digest: hashlib._Hash, placements: list[model.Placement]) -> None:
 
 
 def simulated(name: str, size: int, heartbeat_s: float | None) -> Found:
-    """A simulation of as many jobs as nodes."""
+    """Return a simulation of as many jobs as nodes."""
     workload = table2.Table2().draw(size, size, np.random.default_rng(7))
     found = simulation.simulate(workload, name, heartbeat_s=heartbeat_s)
     digest = hashlib.sha256(repr((found.job_times_s, found.elastic_tasks)).encode())
@@ -90,7 +90,7 @@ def paper_scale(name: str) -> Found:
 
 
 def peak_rss_mib() -> float:
-    """The most memory that this process has held."""
+    """Return the most memory that this process has held."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(one.split()[1]) / 1024 for one in lines if one.startswith("VmHWM"))
 

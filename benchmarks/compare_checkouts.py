@@ -103,7 +103,7 @@ def report(
 
 
 def spread(values: list[float], spec: str) -> tuple[str, str]:
-    """The least and the most."""
+    """Return the least and the most."""
     return format(min(values), spec), format(max(values), spec)
 
 
@@ -121,7 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("base", type=Path, help="another checkout, with its own .venv")
     parser.add_argument("--pairs", type=int, default=7, help="(default: %(default)s)")
-    parser.add_argument("--only", nargs="+", metavar="PATTERN", help=f"of: {'; '.join(CASES)}")
+    parser.add_argument(
+        "--only", nargs="+", metavar="PATTERN", help=f"run only cases that match, of: {'; '.join(CASES)}"
+    )
     arguments = parser.parse_args()
     base, this = Checkout(arguments.base.resolve()), Checkout(HERE.parent)
     for checkout in (base, this):

@@ -1,4 +1,4 @@
-"""The scheduler's core with the duties of its shell: the only place in the benchmarks that names the core's parts.
+"""Drive the scheduler's core like the operator does: the only place in the benchmarks that names the core's parts.
 
 Benchmarks that compare two checkouts run this file against the packages of both. Where the core's interface changes,
 this file supports the old one and the new one.

@@ -52,28 +52,28 @@ class Case:
     shapes: int = 208
 
     def namespace(self, job: int) -> model.NamespaceName:
-        """The namespace of a job."""
+        """Return the namespace of a job."""
         return model.NamespaceName(f"team-{job % self.namespaces:03}")
 
     def sizes(self) -> list[model.Resources]:
-        """A size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
+        """Return a size for each job, between 0.5 and 2 CPUs and 1 and 4 GiB."""
         return [
             model.Resources(cpu_milli=500 + 100 * (7 * i % 16), memory_bytes=GIB + GIB // 4 * (5 * i % 13))
             for i in (job % self.shapes for job in range(self.jobs))
         ]
 
     def make_nodes(self) -> Iterable[model.Node]:
-        """The nodes, all equal."""
+        """Return the nodes, all equal."""
         return (model.Node(name=node_name(i), allocatable=self.node) for i in range(self.nodes))
 
 
 def node_name(i: int) -> model.NodeName:
-    """The name of a node."""
+    """Return the name of a node."""
     return model.NodeName(f"node-{i:05}")
 
 
 def core_of(case: Case, profile: Profile) -> Core:
-    """The case, for the cycle."""
+    """Return the case, for the cycle."""
     core = Core(case.make_nodes(), profile)
     for i, size in enumerate(case.sizes()):
         job = model.Job(id=model.JobId(f"job-{i:04}"), queue=QUEUE, submitted_s=float(i), namespace=case.namespace(i))
@@ -94,7 +94,7 @@ def one_cycle(case: Case, profile: Profile) -> tuple[int, float]:
 
 
 def steady(case: Case, profile: Profile, rounds: int = 500) -> tuple[int, float]:
-    """A full cluster in which one task ends at a time: ledger, waking, cycle and settling, for each end."""
+    """Return a full cluster in which one task ends at a time: ledger, waking, cycle and settling, for each end."""
     core = core_of(case, profile)
     running = [one.task.id for one in core.cycle(0.0)]
     start = time.process_time()
@@ -151,7 +151,7 @@ class Turning:
         self.core.submit(job, [one], tasks)
 
     def cycle(self) -> tuple[int, float]:
-        """One cycle with what follows from it: (placements, CPU seconds)."""
+        """Return one cycle with what follows from it: (placements, CPU seconds)."""
         start = time.process_time()
         placements = self.core.cycle(self.now_s)
         seconds = time.process_time() - start
@@ -203,7 +203,7 @@ def compare(names: Sequence[str], rounds: int, namespaces: int) -> None:
 
 
 def nested_loops(case: Case, most: int) -> tuple[int, float]:
-    """The reference: plain objects and loops; stops after `most` placements, for it is slow."""
+    """Return the reference: plain objects and loops; stops after `most` placements, for it is slow."""
     free = [[NODE.cpu_milli, NODE.memory_bytes, 110] for _ in range(case.nodes)]
     total = [NODE.cpu_milli * case.nodes, NODE.memory_bytes * case.nodes]
     jobs = [[size.cpu_milli, size.memory_bytes, case.tasks, 0] for size in case.sizes()]
@@ -236,9 +236,11 @@ def rate(run: Callable[[], tuple[int, float]], repeats: int) -> float:
 def main() -> None:
     """Print one line for each case, or for each profile."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("profile", nargs="*", metavar="PROFILE", help="compare these with fair")
-    parser.add_argument("--quick", action="store_true", help="one run of each instead of three, or 5 rounds, not 40")
-    parser.add_argument("--namespaces", type=int, default=1, metavar="N", help="how many share the queue")
+    parser.add_argument("profile", nargs="*", metavar="PROFILE", help="profile to compare with fair")
+    parser.add_argument("--quick", action="store_true", help="one run of each instead of three; 5 rounds instead of 40")
+    parser.add_argument(
+        "--namespaces", type=int, default=1, metavar="N", help="namespaces that share the queue (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     if unknown := set(arguments.profile) - set(profiles.names()):
         parser.error(f"no such profile: {', '.join(sorted(unknown))}; choose from: {', '.join(profiles.names())}")

@@ -1,4 +1,4 @@
-"""Hadoop's own map task as a command: its jars by Maven, pinned by version and checksum, kept in the cache folder."""
+"""Run Hadoop's map task as a command, with jars from Maven, pinned by version and checksum, in the cache folder."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Hadoop:
 
 
 def _command(words: list[str], script: Path) -> str:
-    """A command as Hadoop Streaming takes it: one string, so a program in it goes into a file."""
+    """Return a command as Hadoop Streaming takes it: one string, so a program in it goes into a file."""
     if words[1:2] == ["-c"]:
         script.write_text(words[2])
         words = [words[0], str(script)]

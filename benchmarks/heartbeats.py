@@ -85,8 +85,15 @@ def main() -> None:
     """Print a line for each workload and profile."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--sizes", nargs="*", type=int, default=[20, 100], help="jobs and nodes (default: 20 100)")
-    parser.add_argument("--workload", nargs="+", type=Path, default=[], metavar="FILE", help="as `data/workloads`")
-    parser.add_argument("--profile", nargs="+", default=PROFILES, choices=PROFILES, help="only these")
+    parser.add_argument(
+        "--workload",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="workload files like those in `data/workloads`",
+    )
+    parser.add_argument("--profile", nargs="+", default=PROFILES, choices=PROFILES, help="profiles to simulate")
     parser.add_argument("--pairs", type=int, default=3, help="(default: %(default)s)")
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What ILA costs at the paper's scale (its 5.6): placements a second of scheduling CPU, and as a ratio to `fair`.
+"""Placements per second of scheduling CPU time with ILA at the paper's scale (section 5.6), and as a ratio to `fair`.
 
 2,400 virtual machines on 400 hosts, 100 jobs, 15,000 maps and 5,000 reducers of 10 s each where nothing is in their
 way. The paper's simulator scheduled 720 tasks a second on a 3 GHz Xeon. Counted is all CPU time of scheduling: the
@@ -77,13 +77,13 @@ class World:
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """What runs inside is scheduling."""
+        """Count the CPU time of the block as scheduling."""
         start = time.process_time()
         yield
         self.cpu_s += time.process_time() - start
 
     def _job(self, load: Load, i: int) -> tuple[model.Job, list[model.TaskClass], list[model.Task]]:
-        """The sizes of jobs differ by up to nine times."""
+        """Return the sizes of jobs differ by up to nine times."""
         share = (1 + i % 9) / 5 / load.jobs
         kind = "io" if i % 2 else "cpu"
         job = model.Job(id=model.JobId(f"job-{i:03}"), queue=QUEUE, submitted_s=float(i), kind=kind)
@@ -131,7 +131,7 @@ class World:
             self._begin(one)
 
     def _begin(self, one: model.Placement) -> None:
-        """The world: how long it will take beside what runs there now."""
+        """Start a task, and compute its run time with those that run on the node now."""
         load = self._load[self.server[one.node]]
         cpu, disk = self._use(one)
         load[0], load[1], load[3] = load[0] + cpu, load[1] + disk, load[3] + (disk > 0)
@@ -147,7 +147,7 @@ class World:
         return (0.1, 20.0) if one.job.kind == "io" else (1.0, 0.0)
 
     def _end(self) -> None:
-        """What is due ends, in the world and then for who schedules."""
+        """End the tasks that are due, first in the world and then for the scheduler."""
         events = []
         while self._ends and self._ends[0][0] <= self.now_s:
             _, _, one, seconds = heapq.heappop(self._ends)
@@ -189,11 +189,13 @@ class World:
 def main() -> None:
     """Print a line for each profile."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--hosts", type=int, default=400, help="of six virtual machines each (default %(default)s)")
-    parser.add_argument("--maps", type=int, default=15_000, help="in all (default %(default)s)")
+    parser.add_argument(
+        "--hosts", type=int, default=400, help="hosts with six virtual machines each (default %(default)s)"
+    )
+    parser.add_argument("--maps", type=int, default=15_000, help="total number of maps (default %(default)s)")
     parser.add_argument("--step", type=float, default=0.25, help="seconds between cycles (default %(default)s)")
     parser.add_argument("--profiles", nargs="+", default=["fair", "lao", "iao", "ila"], choices=profiles.names())
-    parser.add_argument("--profile-calls", action="store_true", help="show where the time goes")
+    parser.add_argument("--profile-calls", action="store_true", help="profile the Python calls")
     options = parser.parse_args()
     load = Load(hosts=options.hosts, jobs=100, maps=options.maps, reduces=options.maps // 3, every_s=0.25)
     columns = (("profile", 10), ("placements", 10), ("per CPU-s", 10), ("µs each", 8), ("cycles", 7), ("makespan", 9))

@@ -1,4 +1,4 @@
-"""The whole operator under load: 10,000 pods on 1,000 fake nodes, beside kube-scheduler on the same API server.
+"""The whole operator under load: 10,000 pods on 1,000 fake nodes, against kube-scheduler on the same API server.
 
     python benchmarks/load.py [--pods 10000] [--pairs 1] [--nodes 1000]
 

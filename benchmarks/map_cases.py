@@ -1,4 +1,4 @@
-"""What the benchmarks of map attempts share: the cases, their data, and how a run is measured."""
+"""Common parts of the benchmarks of map attempts: the cases, their data, and the measurement of a run."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Measured:
 
 
 def measure(command: Sequence[str], environment: dict[str, str]) -> Measured:
-    """Runs a command; its CPU and memory with all its children, by wait4 and the children's own rusage.
+    """Run a command; its CPU and memory with all its children, by wait4 and the children's own rusage.
 
     The attempt alone is what the last line of its output says: CPU and elapsed seconds.
     """

@@ -1,4 +1,4 @@
-"""Memory and CPU of the operator with many pods in view.
+"""Memory and CPU time of the operator in a cluster with many pods.
 
     python benchmarks/memory.py [--pods 10000] [--nodes 200]
 

@@ -1,4 +1,4 @@
-"""What noop_job.py reads off the audit log: who wrote what, and when each task went from one state to the next."""
+"""Evaluate the audit log for noop_job.py: writes by author, and the times of each task's states."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _decoder = msgspec.json.Decoder(Event)
 
 
 def read(log: Path, begin: int, end: int) -> list[Event]:
-    """The writes between two places of an audit log; Leases aside: they cost the same without jobs."""
+    """Return the writes between two places of an audit log; Leases aside: they cost the same without jobs."""
     with log.open("rb") as file:
         file.seek(begin)
         lines = file.read(end - begin).splitlines(keepends=True)
@@ -109,7 +109,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: list[float]) -> Spread:
-        """Their spread."""
+        """Return their spread."""
         cuts = statistics.quantiles(values, n=10) if len(values) > 1 else values * 9
         return cls(median=statistics.median(values), p90=cuts[8], mean=statistics.mean(values))
 
@@ -157,7 +157,7 @@ class Run:
 
 
 def _maps(audit: list[Event]) -> dict[int, dict[str, float]]:
-    """The states of maps by index, read off the requests in the order of their answers."""
+    """Return the states of maps by index, read off the requests in the order of their answers."""
     found: dict[int, dict[str, float]] = {}
     indexes: dict[str, int] = {}
     zero: dt.datetime | None = None
@@ -184,7 +184,7 @@ _PHASES = {"Running": "running", "Succeeded": "ended"}
 
 
 def _count(found: dict[int, dict[str, float]], status: dict[str, Any], now_s: float) -> None:
-    """A status names the maps that it counts."""
+    """Count the maps in a status."""
     for index in contract.decode_bitmap(status.get("succeededMaps") or "", max(found, default=-1) + 1):
         if index in found:
             found[index].setdefault("counted", now_s)

@@ -1,4 +1,4 @@
-"""A job of thousands of tasks that do nothing, on fake nodes: what Boathouse itself costs, and where the time goes.
+"""Overhead of Boathouse: CPU time, memory and durations for a job of thousands of empty tasks on fake nodes.
 
     python benchmarks/noop_job.py [--maps 5000] [--reduces 100] [--nodes 40] [--picture noop-job.svg]
 
@@ -74,7 +74,7 @@ async def leading(place: lab.Lab, operator: lab.Operator) -> None:
 
 
 async def status(api: client.ApiClient) -> dict[str, Any]:
-    """The job's status."""
+    """Return the job's status."""
     return (await support.reading(lambda: api.get(MRJOBS, NAME, lab.NAMESPACE))).get("status") or {}
 
 
@@ -159,11 +159,11 @@ def tell(run: noop_audit.Run, load: float) -> bool:
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--maps", type=int, default=5000, help="(default %(default)s)")
-    parser.add_argument("--reduces", type=int, default=100, help="(default %(default)s)")
-    parser.add_argument("--nodes", type=int, default=40, help="fake nodes, of 32 CPUs each (default %(default)s)")
-    parser.add_argument("--picture", type=Path, help="an SVG of where the time goes; needs the simulator extra")
-    parser.add_argument("--folder", type=Path, help="an empty one for logs (default: a new temporary one)")
+    parser.add_argument("--maps", type=int, default=5000, help="maps of the job (default: %(default)s)")
+    parser.add_argument("--reduces", type=int, default=100, help="reduces of the job (default: %(default)s)")
+    parser.add_argument("--nodes", type=int, default=40, help="fake nodes with 32 CPUs each (default: %(default)s)")
+    parser.add_argument("--picture", type=Path, help="file for an SVG of the durations; requires the simulator extra")
+    parser.add_argument("--folder", type=Path, help="empty folder for logs (default: a new temporary folder)")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The picture of noop_job.py: how far the job was when, how long a map was in each state, and whose CPU it took."""
+"""Draw the picture of noop_job.py: progress over time, a map's time in each state, and CPU time by process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _over_time(axes: Any, run: noop_audit.Run) -> None:
 
 
 def _stretches(axes: Any, run: noop_audit.Run) -> None:
-    """The wait for a turn is the others' work; it would dwarf the rest, so it stands in the title."""
+    """Draw a map's states. The wait for its turn is only in the title, because it would dwarf the others."""
     left, found = 0.0, run.stretches
     waiting = found.pop("waiting for its turn")
     for (name, values), colour in zip(found.items(), COLOURS[1:], strict=True):

@@ -1,10 +1,10 @@
-"""Tasks of a waiting job placed per second: one write a pod, against a plain Job with kube-scheduler.
+"""Tasks of a pending job placed per second, with one write per pod, against a plain Job with kube-scheduler.
 
     python benchmarks/place.py [--tasks 2000] [--pairs 5] [--nodes 200]
 
 Boathouse is given a job of tasks and creates each pod with its node. The plain Job's pods are created by the Job
 controller and bound by kube-scheduler, both with their client limits raised. The time from the submission until the
-last pod has its node counts. Rounds alternate; who does not play is stopped. About 3 minutes on two cores.
+last pod has its node counts. Rounds alternate; the idle side is stopped. About 3 minutes on two cores.
 """
 
 from __future__ import annotations

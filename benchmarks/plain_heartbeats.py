@@ -1,4 +1,4 @@
-"""A simulator of YARN's heartbeats as one would write it first: plain objects, a sorted list of jobs, loops.
+"""Straightforward simulator of YARN's heartbeats: plain objects, a sorted list of jobs, loops.
 
 It follows the protocol of `boathouse_sim.heartbeat` and makes the same decisions as four profiles: `fifo`, `fair`,
 `yarn` and `yarn-no-reservations`. At a node's heartbeat the jobs with pending containers are sorted by their key, and
@@ -130,11 +130,11 @@ class PlainHeartbeats:
         return job.arrival_ms, job.place
 
     def by_memory(self, job: Job) -> tuple[int, int, int]:
-        """The least memory held first."""
+        """Return the least memory held first."""
         return job.held_mb, job.arrival_ms, job.place
 
     def by_share(self, job: Job) -> tuple[float, int, int]:
-        """The least dominant share first; the number of containers is a resource too."""
+        """Return the least dominant share first; the number of containers is a resource too."""
         cores, memory, containers = self.inverse
         share = max(job.held_cores * cores, job.held_mb * memory, job.held * containers)
         return share, job.arrival_ms, job.place
@@ -165,7 +165,7 @@ class PlainHeartbeats:
         return bool(taken) or (node.launching > 0 and not was_reserved)
 
     def next(self, node: Node) -> Job | None:
-        """The job that gets a container on the node."""
+        """Return the job that gets a container on the node."""
         if node.reserved_for is not None:
             return node.reserved_for if self.fits(node.reserved_for, node) else None
         for job in sorted(self.waiting, key=self.key):
@@ -177,7 +177,7 @@ class PlainHeartbeats:
         return None
 
     def fits(self, job: Job, node: Node) -> bool:
-        """Whether the node has room for a container of the job."""
+        """Return whether the node has room for a container of the job."""
         return job.cores <= node.cores and job.mem_mb <= node.mem_mb
 
     def take(self, job: Job, node: Node) -> Container:
@@ -220,7 +220,7 @@ class PlainHeartbeats:
         job.held -= 1
 
     def end(self, container: Container) -> None:
-        """A task ended; its node reports it at its next heartbeat."""
+        """End a task, which its node reports at the next heartbeat."""
         container.node.ended.append(container)
         self.wake(container.node)
 
@@ -238,13 +238,13 @@ class PlainHeartbeats:
     # Jobs and their masters
 
     def arrive(self, job: Job) -> None:
-        """The job's master is pending."""
+        """Add a job, whose master is then pending."""
         self.waiting.append(job)
         self.wake_master(job)
         self.wake_all()
 
     def submit_next_phase(self, job: Job) -> None:
-        """The tasks of the next phase are pending."""
+        """Submit the tasks of the next phase."""
         job.phase += 1
         phase = job.phases[job.phase]
         job.cores, job.mem_mb, job.duration_ms, job.pending = (
@@ -282,7 +282,7 @@ class PlainHeartbeats:
             self.wake_master(job)
 
     def come_up(self, job: Job, master: Container) -> None:
-        """The master was launched: the job's first phase is pending."""
+        """Launch the master, and submit the job's first phase."""
         job.is_up = True
         self.coming -= 1
         master.node.launching -= 1
@@ -297,6 +297,6 @@ class PlainHeartbeats:
             self.at(self.next_ms(period_ms, job.arrival_ms % period_ms), MASTER, self.master_heartbeat, job)
 
     def next_ms(self, period_ms: int, phase_ms: int) -> int:
-        """The next time after now at a phase of a period."""
+        """Return the next time after now at a phase of a period."""
         at_ms = self.now_ms // period_ms * period_ms + phase_ms
         return at_ms if at_ms > self.now_ms else at_ms + period_ms

@@ -96,7 +96,7 @@ class Loops:
         job.left -= step > 0
 
     def next(self, waiting: list[int]) -> tuple[int, int] | None:
-        """The first job in the order of which a task fits, and the emptiest node that it fits."""
+        """Return the first job in the order of which a task fits, and the emptiest node that it fits."""
         for i in sorted(waiting, key=self.key):
             job = self.jobs[i]
             node = self.best(job) if job.left else None
@@ -105,13 +105,13 @@ class Loops:
         return None
 
     def key(self, i: int) -> tuple[float, int, int]:
-        """The least goes first."""
+        """Return the sort key of a job; the least is first."""
         job = self.jobs[i]
         share = max(job.holds * job.cpu * self.totals[0], job.holds * job.mem * self.totals[1])
         return (share if self.is_fair else 0.0, job.arrival_ms, i)
 
     def best(self, job: PlainJob) -> int | None:
-        """The node with the largest free share, the first of equals."""
+        """Return the node with the largest free share, the first of equals."""
         best, most = None, -math.inf
         for node, (cpu, mem) in enumerate(self.free):
             if cpu >= job.cpu and mem >= job.mem:
@@ -140,11 +140,11 @@ def loops_rate(workload: Workload, profile: str, ours: Outcome, most_s: float) -
 def main() -> None:
     """Print one line for each profile and size."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true", help="20 and 60 jobs and nodes: some seconds")
-    parser.add_argument("--huge", action="store_true", help="3,000 jobs and nodes too, without heartbeats")
-    parser.add_argument("--profile", nargs="+", choices=simulation.names(), help="only these")
+    parser.add_argument("--quick", action="store_true", help="20 and 60 jobs and nodes, which takes seconds")
+    parser.add_argument("--huge", action="store_true", help="also 3,000 jobs and nodes, without heartbeats")
+    parser.add_argument("--profile", nargs="+", choices=simulation.names(), help="profiles to simulate")
     parser.add_argument(
-        "--loops-most-s", type=float, default=30.0, help="stop the baseline after so long (default: 30)"
+        "--loops-most-s", type=float, default=30.0, help="seconds after which the baseline is stopped (default: 30)"
     )
     parser.add_argument("--seed", type=int, default=7)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What the benchmarks of scheduling share: a control plane with fake nodes, pods in bulk, a stopwatch over a watch."""
+"""Common parts of the scheduling benchmarks: a control plane with fake nodes, pods in bulk, timing by a watch."""
 
 from __future__ import annotations
 

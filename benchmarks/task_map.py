@@ -35,7 +35,7 @@ Run = Callable[[Case, Path, int], Measured]
 
 
 def attempt(case: Case, folder: Path, memory_bytes: int) -> Measured:
-    """Runs the case as a map attempt in a process of its own."""
+    """Run the case as a map attempt in a process of its own."""
     data = folder / case.data
     size = data.stat().st_size
     shutil.rmtree(folder / "work", ignore_errors=True)
@@ -59,7 +59,7 @@ def attempt(case: Case, folder: Path, memory_bytes: int) -> Measured:
 
 
 def pipeline(case: Case, folder: Path, memory_bytes: int) -> Measured:
-    """Runs the case as `mapper | sort`, its combiner behind."""
+    """Run the case as `mapper | sort`, its combiner behind."""
     buffer = Environment(memory_limit_bytes=memory_bytes).sort_bytes
     sort = f"sort --parallel=1 -S{buffer}b -T '{folder}'"
     combiner = ' | "$0" -c "$SUM"' if case.combiner else ""
@@ -72,11 +72,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", choices=("pipeline", "hadoop"), default="pipeline", help="(default %(default)s)")
     parser.add_argument(
-        "--mib", type=int, default=128, help="input of the identity cases; a quarter of it for word count"
+        "--mib", type=int, default=128, help="MiB of input of the identity cases; word count has a quarter of it"
     )
-    parser.add_argument("--memory-mib", type=int, default=512, help="memory limit of the attempt")
+    parser.add_argument("--memory-mib", type=int, default=512, help="memory limit of the attempt in MiB")
     parser.add_argument("--pairs", type=int, default=3, help="alternating pairs of runs")
-    parser.add_argument("--case", default="", help="only cases whose name has this")
+    parser.add_argument("--case", default="", help="run only cases whose name contains this")
     options = parser.parse_args()
     other = pipeline if options.against == "pipeline" else _hadoop()
     with tempfile.TemporaryDirectory() as name:

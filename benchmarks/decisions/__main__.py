@@ -29,17 +29,19 @@ def main() -> int:
     """Read the command line and do what it says; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decisions", description=(__doc__ or "").split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    record = commands.add_parser("record", help="record all scenarios")
+    record = commands.add_parser("record", help="record the decisions of all scenarios")
     record.add_argument("folder", type=Path)
     record.add_argument("--quick", action="store_true", help="a few scenarios of each kind, for every profile")
-    record.add_argument("--only", default="*", metavar="PATTERN", help="scenarios by name, for example 'core/ila*'")
+    record.add_argument(
+        "--only", default="*", metavar="PATTERN", help="record only these scenarios, for example 'core/ila*'"
+    )
     record.add_argument("--workers", type=int, default=1, help="processes; recordings do not depend on it (default: 1)")
     compared = commands.add_parser("compare", help="compare two recordings")
     compared.add_argument("a", type=Path)
     compared.add_argument("b", type=Path)
-    compared.add_argument("--strict", action="store_true", help="exit with 1 where anything differs")
+    compared.add_argument("--strict", action="store_true", help="exit with 1 if anything differs")
     compared.add_argument("--common", action="store_true", help="leave out runs that only one recording has")
-    compared.add_argument("--most", type=int, default=3, help="divergences shown of a scenario (default: 3)")
+    compared.add_argument("--most", type=int, default=3, help="maximum divergences shown per scenario (default: 3)")
     arguments = parser.parse_args()
     if arguments.command == "record":
         return _record(arguments.folder, arguments.only, arguments.workers, quick=arguments.quick)

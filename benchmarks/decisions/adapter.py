@@ -1,4 +1,4 @@
-"""All that the recorder knows of the framework: what a cycle left pending, and a scheduler's core as a shell drives it.
+"""Adapt the framework for recordings: pending tasks after a cycle, and a scheduler's core driven like the operator's.
 
 A rewrite of the framework changes this module alone.
 """
@@ -134,15 +134,15 @@ class Core:
         self._room.set_queues(queues)
 
     def put_back(self, task: model.TaskId, task_class: model.ClassId) -> None:
-        """A placed task is pending again at once."""
+        """Make a placed task pending again at once."""
         self._room.put_back(task, task_class)
 
     def back_off(self, task: model.TaskId, task_class: model.ClassId, now_s: float, at_least_s: float) -> None:
-        """A task whose write failed is pending again after a while."""
+        """Make a task whose write failed pending again after its backoff."""
         self._room.back_off(task, task_class, now_s, at_least_s=at_least_s)
 
     def written(self, task: model.TaskId) -> None:
-        """The write of a placed task succeeded."""
+        """Report that the write of a placed task succeeded."""
         self._room.succeeded(task)
 
     # Nodes
@@ -164,7 +164,7 @@ class Core:
     # Pods
 
     def __contains__(self, task: model.TaskId) -> bool:
-        """Whether a task holds resources."""
+        """Return whether a task holds resources."""
         return task in self._ledger
 
     def assume(self, placement: model.Placement) -> None:
@@ -172,7 +172,7 @@ class Core:
         self._ledger.assume(placement)
 
     def forget(self, task: model.TaskId) -> None:
-        """The write of a placement failed."""
+        """Report that the write of a placement failed."""
         self._freed(self._ledger.forget(task))
 
     def observe(self, pod: framework.Account) -> None:
@@ -180,15 +180,15 @@ class Core:
         self._freed(self._ledger.observe(pod))
 
     def gone(self, task: model.TaskId) -> None:
-        """A pod ended."""
+        """Report that a pod ended."""
         self._freed(self._ledger.gone(task))
 
     def resizing(self, task: model.TaskId, resources: model.Resources) -> None:
-        """A resize was requested."""
+        """Report that a resize was requested."""
         self._ledger.assume_resize(task, resources)
 
     def not_resized(self, task: model.TaskId) -> None:
-        """The resize failed."""
+        """Report that the resize failed."""
         self._freed(self._ledger.forget_resize(task))
 
     def _freed(self, freed: framework.Freed | None) -> None:

@@ -130,7 +130,7 @@ class _Builder:
         )
 
     def _expression(self) -> model.Expression:
-        """A requirement on a node's size, by any operator."""
+        """Return a requirement on a node's size, by any operator."""
         operator = self._random.pick(tuple(model.Operator))
         values = {model.Operator.EXISTS: (), model.Operator.DOES_NOT_EXIST: ()}.get(operator, ("4000",))
         return model.Expression(key="size", operator=operator, values=values)
@@ -215,7 +215,7 @@ class _Builder:
     # Kinds of jobs
 
     def plain(self, job: model.Job) -> list[Part]:
-        """One to three classes at once."""
+        """Return one to three classes at once."""
         random, kinds = self._random, (model.Stage.OTHER, model.Stage.MAP, model.Stage.UBER)
         gang = self._theme in ("located", "mixed") and random.chance(0.15)
         return [
@@ -232,7 +232,7 @@ class _Builder:
         ]
 
     def map_reduce(self, job: model.Job) -> list[Part]:
-        """Maps with input in blocks, then reducers; some with a setup and a commit, some in two steps."""
+        """Map with input in blocks, then reducers; some with a setup and a commit, some in two steps."""
         random, parts = self._random, []
         if random.chance(0.3):
             parts.append(self._part(job, "setup", model.Stage.SETUP, 1, size=amount(100, 0.25)))
@@ -251,7 +251,7 @@ class _Builder:
         return parts
 
     def spark(self, job: model.Job) -> list[Part]:
-        """A driver and executors: together as a gang, expected until the driver runs, or one after the other."""
+        """Return a driver and executors: together as a gang, expected until the driver runs, or one after the other."""
         random, executors = self._random, max(1, self._count(1, 7))
         gpu = int(self._mixed and random.chance(0.15))
         size = amount(random.pick([1000, 2000, 3000]), random.pick([1, 2, 4, 7]), gpu=gpu)

@@ -22,7 +22,7 @@ _SHAPES = ((2000, 4), (4000, 8), (4000, 16), (8000, 16), (8000, 32))
 
 
 def amount(cpu: int, gib: float, disk_gib: int = 0, gpu: int = 0) -> model.Resources:
-    """An amount of resources."""
+    """Return an amount of resources."""
     return model.Resources.of(
         cpu_milli=cpu,
         memory_bytes=int(gib * GIB),
@@ -58,7 +58,7 @@ def _node(random: Draw, name: str, shape: tuple[int, int], theme: str, rack: str
 
 
 def worse(random: Draw, node: model.Node) -> model.Node:
-    """The node with something wrong, or smaller, or larger."""
+    """Return the node with something wrong, or smaller, or larger."""
     size = node.allocatable
     changes: list[dict[str, object]] = [
         {"unschedulable": True},
@@ -75,14 +75,14 @@ def worse(random: Draw, node: model.Node) -> model.Node:
 
 
 def part_of(random: Draw, node: model.Node) -> model.Resources:
-    """A part of what a node has; now and then more than all of it."""
+    """Return a part of what a node has; now and then more than all of it."""
     share = random.pick([0.1, 0.3, 0.6, 1.2])
     size = node.allocatable
     return model.Resources(cpu_milli=int(size.cpu_milli * share), memory_bytes=int(size.memory_bytes * share))
 
 
 def queues(random: Draw, theme: str, some: Sequence[model.Node]) -> tuple[model.Queue, ...]:
-    """One queue without limits, or several with weights and limits."""
+    """Return one queue without limits, or several with weights and limits."""
     if theme in ("plain", "namespaces", "spark") and random.chance(0.8):
         return (model.Queue.of(model.QueueName("default")),)
     cpu, memory = _totals(some)
@@ -103,14 +103,14 @@ def queues(random: Draw, theme: str, some: Sequence[model.Node]) -> tuple[model.
 
 
 def _reserved(random: Draw, queue: model.Queue) -> model.Queue:
-    """The queue for some namespaces or priority classes alone."""
+    """Return the queue for some namespaces or priority classes alone."""
     if random.chance(0.5):
         return dataclasses.replace(queue, namespaces=frozenset(random.some(NAMESPACES, 2)))
     return dataclasses.replace(queue, priority_classes=frozenset(["high"]))
 
 
 def changed(random: Draw, some: Sequence[model.Queue]) -> list[model.Queue]:
-    """The queues with other weights and limits, and perhaps one more."""
+    """Return the queues with other weights and limits, and perhaps one more."""
     found = []
     for queue in some:
         limits = dict(queue.limits)

@@ -47,7 +47,7 @@ class Divergence:
 
     @override
     def __str__(self) -> str:
-        """Both records, below the place."""
+        """Return both records, below the place."""
         where = f"run {self.run}: {KINDS[self.kind]} differ first at number {self.place}"
         return f"{where}\n    a: {self.ours}\n    b: {self.theirs}"
 
@@ -149,7 +149,7 @@ def _runs(path: Path) -> Mapping[str, journal.Run]:
 
 
 def lines(found: Comparison, *, most: int) -> Sequence[str]:
-    """What is said of one scenario.
+    """Return what is said of one scenario.
 
     Args:
         found: It.

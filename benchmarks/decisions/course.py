@@ -1,4 +1,4 @@
-"""Plays a random world: the operator's loop in virtual time, without an API server.
+"""Simulate a random world: the operator's loop in virtual time, without an API server.
 
 Decisions are assumed, written, observed and started one after the other; writes fail, tasks fail, nodes go. What is
 drawn for a task follows from its name, so a course depends on decisions and on nothing else.
@@ -83,7 +83,7 @@ class App:
     driven: bool = False
 
     def part_of(self, task_class: model.ClassId) -> int:
-        """The place of the part of a class."""
+        """Return the place of the part of a class."""
         return next(i for i, one in enumerate(self.spec.parts) if one.task_class.id == task_class)
 
 
@@ -151,7 +151,7 @@ class Course:
         self._in(period_s, again, idle=True)
 
     def _luck(self, *key: object) -> float:
-        """A number from 0 to 1 that follows from a name."""
+        """Return a number from 0 to 1 that follows from a name."""
         return zlib.crc32(repr((self._world.seed, *key)).encode()) / 0xFFFFFFFF
 
     def _begin(self) -> None:
@@ -348,7 +348,7 @@ class Course:
         }
 
     def _seconds(self, pod: Pod) -> float:
-        """How long it runs: by luck, size, distance and neighbours."""
+        """Return how long it runs: by luck, size, distance and neighbours."""
         one, got = pod.part.task_class, pod.placement.resources
         alone_s, given_s = one.estimates.duration_s(one.resources), one.estimates.duration_s(got)
         spills = given_s / alone_s if alone_s and given_s else 1.0
@@ -399,7 +399,7 @@ class Course:
         self.core.tell(model.Failed(**self._about(pod), reason=reason))
 
     def _fail(self, pod: Pod, reason: str) -> None:
-        """The pod ends without success: its task is pending again, under its name or as another attempt."""
+        """End the pod without success: its task is pending again, under its name or as another attempt."""
         if not self._is_there(pod):
             return
         self._leave(pod)
@@ -519,7 +519,7 @@ class Course:
         self._wake_all()
 
     def _happen_elsewhere(self, what: worlds.Stranger | worlds.StrangerGone) -> None:
-        """A pod of another scheduler comes or ends."""
+        """Add or end a pod of another scheduler."""
         if isinstance(what, worlds.Stranger):
             self._strangers[what.name] = what
             self.core.observe(adapter.stranger(what.name, what.node, what.resources))

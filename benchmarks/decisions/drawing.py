@@ -1,4 +1,4 @@
-"""What random worlds are drawn with."""
+"""Random draws for random worlds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Draw:
         self._random = random
 
     def pick(self, among: Sequence[T]) -> T:
-        """One of several."""
+        """Return one of several."""
         return among[int(self._random.integers(len(among)))]
 
     def some(self, among: Sequence[T], count: int) -> list[T]:
@@ -32,17 +32,17 @@ class Draw:
         return [among[i] for i in chosen.tolist()]
 
     def between(self, least: int, most: int) -> int:
-        """A whole number, both bounds included."""
+        """Return a whole number, both bounds included."""
         return int(self._random.integers(least, most + 1))
 
     def chance(self, share: float) -> bool:
-        """Whether something of this probability happens."""
+        """Return whether something of this probability happens."""
         return bool(self._random.random() < share)
 
     def time(self, from_s: float, to_s: float) -> float:
-        """A time in tenths of a second, so that some are equal."""
+        """Return a time in tenths of a second, so that some are equal."""
         return round(float(self._random.uniform(from_s, to_s)), 1)
 
     def factor(self, least: float, most: float) -> float:
-        """A number in between."""
+        """Return a number in between."""
         return float(self._random.uniform(least, most))

@@ -1,4 +1,4 @@
-"""What a recording looks like: one text file for each scenario, gzip-compressed, with one record on each line.
+"""Format of a recording: a gzip-compressed text file for each scenario, with one record per line.
 
 | first word | record |
 |---|---|
@@ -155,7 +155,7 @@ class Run:
     records: dict[str, list[str]] = dataclasses.field(default_factory=dict)
 
     def of(self, kind: str) -> list[str]:
-        """The records of a kind, in order."""
+        """Return the records of a kind, in order."""
         return self.records.get(kind, [])
 
     @property

@@ -1,4 +1,4 @@
-"""Turns the cycles of simulations into a journal."""
+"""Write the cycles of simulations to a journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is recorded, by name: each scenario becomes one file."""
+"""Scenarios by name, each of which is recorded to one file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def catalogue(*, quick: bool) -> dict[str, Scenario]:
 
 
 def _some(count: int, name: str, *, quick: bool) -> range:
-    """The indices of random worlds that a profile plays."""
+    """Return the indices of random worlds that a profile plays."""
     if quick:
         return range(0, count, count // 8)
     return range(0, count, _ALIKE) if name.startswith("ila-static") else range(count)
@@ -190,7 +190,7 @@ def _of_studies(*, quick: bool) -> Iterator[Scenario]:
 
 
 def _study(paper: str, journal: Journal) -> None:
-    """The quick form; its claims' values are measures."""
+    """Run the quick form of a study; the values of its claims are measures."""
     (one,) = studies.chosen(paper)
     with RecordingRunner(Recorder(journal, Questions(pending_each=20))) as runner:
         findings = one.run(study.Scale.of(study.Form.QUICK), runner)
@@ -201,7 +201,7 @@ def _study(paper: str, journal: Journal) -> None:
 
 
 def _is_timed(claim: Claim) -> bool:
-    """Whether a claim's value is CPU time of the machine that it is simulated on."""
+    """Return whether a claim's value is CPU time of the machine that it is simulated on."""
     return "CPU" in claim.claim and "second" in claim.claim
 
 

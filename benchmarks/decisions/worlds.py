@@ -196,7 +196,7 @@ def _of_job(random: Draw, app: Application) -> list[tuple[float, Happening]]:
 
 
 def _trouble(random: Draw, node: model.Node) -> list[tuple[float, Happening]]:
-    """A node changes, or goes; most come back as they were."""
+    """Return a node changes, or goes; most come back as they were."""
     at_s = random.time(2, 70)
     back_s = at_s + random.time(3, 40)
     if random.chance(0.45):

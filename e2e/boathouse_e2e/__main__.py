@@ -21,11 +21,11 @@ app = typer.Typer(
 )
 _DEFAULT = ClusterSpec()
 
-Name = Annotated[str, typer.Option("--name", help="The cluster's name; several may be up side by side.")]
+Name = Annotated[str, typer.Option("--name", help="Name of the cluster; several can run at a time.")]
 ProviderName = Annotated[
-    str, typer.Option("--provider", help="local, kind, existing, or auto: kind where Docker runs, else local.")
+    str, typer.Option("--provider", help="local, kind, existing, or auto: kind if Docker runs, else local.")
 ]
-Context = Annotated[str | None, typer.Option("--context", help="The kubeconfig context of an existing cluster.")]
+Context = Annotated[str | None, typer.Option("--context", help="Kubeconfig context of an existing cluster.")]
 
 
 @app.command()
@@ -33,15 +33,19 @@ def up(  # noqa: PLR0917 # a command's options, which typer passes by name
     name: Name = _DEFAULT.name,
     provider: ProviderName = "auto",
     context: Context = None,
-    nodes: Annotated[int, typer.Option(help="Real nodes; 0: a control plane alone, in seconds.")] = _DEFAULT.nodes,
-    kwok_nodes: Annotated[int, typer.Option(help="Fake nodes for scale, kept by KWOK.")] = _DEFAULT.kwok_nodes,
+    nodes: Annotated[
+        int, typer.Option(help="Number of real nodes; 0: only a control plane, which starts in seconds.")
+    ] = _DEFAULT.nodes,
+    kwok_nodes: Annotated[int, typer.Option(help="Number of fake nodes, run by KWOK.")] = _DEFAULT.kwok_nodes,
     node_cpu: Annotated[int, typer.Option(help="CPUs of a real node.")] = _DEFAULT.node_cpu,
-    node_memory_mib: Annotated[int, typer.Option(help="Memory of a real node.")] = _DEFAULT.node_memory_mib,
-    racks: Annotated[int, typer.Option(help="Values of the label boathouse.dev/rack.")] = _DEFAULT.racks,
-    audit_log: Annotated[Path | None, typer.Option(help="Where the API server's audit log goes.")] = None,
-    grace_period_s: Annotated[int | None, typer.Option(help="A node silent for so long is NotReady.")] = None,
+    node_memory_mib: Annotated[int, typer.Option(help="MiB of memory of a real node.")] = _DEFAULT.node_memory_mib,
+    racks: Annotated[int, typer.Option(help="Number of values of the label boathouse.dev/rack.")] = _DEFAULT.racks,
+    audit_log: Annotated[Path | None, typer.Option(help="File for the API server's audit log.")] = None,
+    grace_period_s: Annotated[
+        int | None, typer.Option(help="Seconds without a heartbeat after which a node is NotReady.")
+    ] = None,
 ) -> None:
-    """Start a cluster, or find it up, and wait until it is ready."""
+    """Start a cluster unless it runs, and wait until it is ready."""
     spec = ClusterSpec(
         name=name,
         nodes=nodes,
@@ -61,7 +65,7 @@ def up(  # noqa: PLR0917 # a command's options, which typer passes by name
 
 @app.command()
 def down(name: Name = _DEFAULT.name, provider: ProviderName = "auto", context: Context = None) -> None:
-    """End a cluster and remove all that was made for it."""
+    """Stop a cluster and remove its files."""
     started = time.monotonic()
     _chosen(provider, name, context).down(name)
     print(f"Cluster {name!r} is down after {time.monotonic() - started:.1f} s")
@@ -72,7 +76,7 @@ def status(name: Name = _DEFAULT.name, provider: ProviderName = "auto", context:
     """Show a cluster's processes, nodes and logs."""
     parts = _chosen(provider, name, context).status(name)
     if not parts:
-        raise ClusterError(f"there is no cluster {name!r}; start it with `up`")
+        raise ClusterError(f"the cluster {name!r} does not exist: start it with `up`")
     table = Table("part", "state", "pid", Column("log", overflow="fold"))
     for part in parts:
         table.add_row(part.name, part.state, str(part.pid or ""), str(part.log or ""))
@@ -101,38 +105,36 @@ def load_image(
     provider: ProviderName = "auto",
     context: Context = None,
 ) -> None:
-    """Make images known to every node of the cluster."""
+    """Load images into every node of the cluster."""
     chosen = _chosen(provider, name, context)
     chosen.load_images(_found(provider, name, context, quiet=True), archives)
 
 
 @app.command(name="images")
 def build_images(
-    names: Annotated[list[str] | None, typer.Argument(help="Their names; default: all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Image names. Default: all.")] = None,
 ) -> None:
-    """Build the images of demo and tests where their inputs have changed, and print where their archives are."""
+    """Build the images of the demo and the tests if their inputs changed, and print the paths of their archives."""
     for path in images.ensure(names or images.ALL).values():
         print(path)
 
 
 @app.command(name="load-images")
 def load_images(
-    names: Annotated[list[str] | None, typer.Argument(help="Their names; default: all.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Image names. Default: all.")] = None,
     name: Name = _DEFAULT.name,
     provider: ProviderName = "auto",
     context: Context = None,
 ) -> None:
-    """Build the images of demo and tests and make them known to every node of the cluster."""
+    """Build the images of the demo and the tests, and load them into every node of the cluster."""
     images.load(_found(provider, name, context), names or images.ALL)
 
 
 @app.command(name="tools")
 def build_tools(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Their names; default: all that run without Docker.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Tool names. Default: all that run without Docker.")] = None,
 ) -> None:
-    """Build the cluster's binaries into the cache, and print where they are."""
+    """Build the cluster's binaries into the cache, and print their paths."""
     everything = [name for name in catalogue.TOOLS_BY_NAME if name != "kind"]
     unknown = set(names or ()) - set(catalogue.TOOLS_BY_NAME)
     if unknown:

@@ -33,7 +33,7 @@ class Image:
     user: str = ""
 
     def config(self, layer_sha256: str) -> bytes:
-        """The image's configuration, by the OCI image specification."""
+        """Return the image's configuration, by the OCI image specification."""
         config = {"Entrypoint": list(self.entrypoint) or None, "User": self.user}
         config["Env"] = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         machine = platform.machine()

@@ -104,7 +104,7 @@ def _size_bytes(folder: Path) -> int:
 
 
 def base_archive(base: Base) -> Path:
-    """A Debian root file system as an image; made once by mmdebstrap and kept.
+    """Return a Debian root file system as an image; made once by mmdebstrap and kept.
 
     Raises:
         ClusterError: mmdebstrap is missing and cannot be installed, or failed.

@@ -39,7 +39,7 @@ class Tool:
         return TOOLS / self.family
 
     def version(self) -> str:
-        """The version that go.mod pins, with its `v`; `dev` for the project's own programs."""
+        """Return the version that go.mod pins, with its `v`; `dev` for the project's own programs."""
         if not self.module:
             return "dev"
         text = (self.folder / "go.mod").read_text()
@@ -48,14 +48,14 @@ class Tool:
         return found.group(1)
 
     def key(self) -> str:
-        """The name of its cache folder: family, version and a hash of what pins it."""
+        """Return the name of its cache folder: family, version and a hash of what pins it."""
         digest = hashlib.sha256(self.ldflags().encode())
         for path in sorted(self.folder.iterdir()):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return f"{self.family}-{self.version()}-{digest.hexdigest()[:12]}"
 
     def ldflags(self) -> str:
-        """The linker's flags: no debug tables, and the version that clients see."""
+        """Return the linker's flags: no debug tables, and the version that clients see."""
         version = self.version()
         variables = (variable.format(v=version, n=version.lstrip("v")) for variable in self.version_variables)
         return " ".join(["-s -w", *(f"-X {variable}" for variable in variables)])
@@ -132,7 +132,7 @@ JUDGES = ("kube-score",)
 
 
 def for_provider(provider: str, *, nodes: int, kwok_nodes: int) -> tuple[str, ...]:
-    """The names of the tools that a cluster of this provider and size needs."""
+    """Return the names of the tools that a cluster of this provider and size needs."""
     match provider:
         case "local":
             return CONTROL_PLANE + (NODE if nodes else ()) + (FAKE_NODE if kwok_nodes else ())

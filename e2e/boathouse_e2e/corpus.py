@@ -95,7 +95,7 @@ class Corpus:
 
 
 def default_folder() -> Path:
-    """Where texts are kept between runs: `$XDG_CACHE_HOME/boathouse/corpus` or the same under `~/.cache`."""
+    """Return where texts are kept between runs: `$XDG_CACHE_HOME/boathouse/corpus` or the same under `~/.cache`."""
     return paths.cache_folder() / "corpus"
 
 
@@ -138,7 +138,7 @@ def make(
 
 
 def _enough(texts: Iterable[Text], min_bytes: int) -> tuple[Text, ...] | None:
-    """The first texts that are long enough together; None if all are too short."""
+    """Return the first texts that are long enough together; None if all are too short."""
     taken: list[Text] = []
     total_bytes = 0
     for text in texts:
@@ -150,7 +150,7 @@ def _enough(texts: Iterable[Text], min_bytes: int) -> tuple[Text, ...] | None:
 
 
 def _available() -> Iterator[tuple[str, str]]:
-    """The candidates that apt offers, with their versions."""
+    """Yield the candidates that apt offers, with their versions."""
     for tool in ("apt-get", "apt-cache", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise CorpusError(
@@ -239,7 +239,7 @@ def _write_text(root: Path, target: Path) -> tuple[int, str]:
 
 
 def _documents(root: Path) -> list[Path]:
-    """The package's documents: its HTML files, or where it has none its plain ones."""
+    """Return the package's documents: its HTML files, or where it has none its plain ones."""
     files = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
     pages = [path for path in files if _kind(path) in _HTML]
     return pages or [path for path in files if _kind(path) in _PLAIN]
@@ -251,7 +251,7 @@ def _kind(path: Path) -> str:
 
 
 def _plain_text(path: Path) -> bytes:
-    """One document without markup, empty lines and margins; each of its lines ends with a newline."""
+    """Return one document without markup, empty lines and margins; each of its lines ends with a newline."""
     data = gzip.decompress(path.read_bytes()) if path.suffix in _COMPRESSED else path.read_bytes()
     if _kind(path) in _HTML:
         page = LexborHTMLParser(data)

@@ -32,7 +32,7 @@ IMAGE_PACKAGES = {
 
 
 def absent(packages: Mapping[str, str]) -> list[str]:
-    """The packages whose file or command is not there."""
+    """Return the packages whose file or command is not there."""
     return [name for name, sign in packages.items() if not _there(sign)]
 
 
@@ -43,12 +43,12 @@ def _there(sign: str) -> bool:
 
 
 def can_install() -> bool:
-    """Whether this process may install packages, and how is known."""
+    """Return whether this process may install packages, and how is known."""
     return os.geteuid() == 0 and shutil.which("apt-get") is not None
 
 
 def install_command(packages: Iterable[str]) -> str:
-    """What a person would type."""
+    """Return what a person would type."""
     return f"apt-get install --no-install-recommends {' '.join(packages)}"
 
 

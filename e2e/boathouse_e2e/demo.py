@@ -141,7 +141,7 @@ def _cluster(options: Options) -> Cluster:
 
 
 def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: console.Console) -> None:
-    """The text is in the bucket; what an earlier demo left is gone."""
+    """Upload the text to the bucket, and delete what an earlier demo left."""
     cluster.run("delete", "mrjob", JOB, "-n", NAMESPACE, "--ignore-not-found", "--wait")
     if removed := objects.remove(books, JOB):
         screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
@@ -191,7 +191,7 @@ def _show(cluster: Cluster, job: model.Job, counted: Path, screen: console.Conso
 
 
 def most_frequent(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """The words with the highest counts in lines as `uniq -c` prints them; equal counts by word."""
+    """Return the words with the highest counts in lines as `uniq -c` prints them; equal counts by word."""
     pairs = ((int(count), word) for count, word in (line.split() for line in lines))
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:MOST_FREQUENT]
 
@@ -217,18 +217,23 @@ def parse(arguments: Sequence[str] | None) -> Options:
     """Read the flags; their defaults come from the environment, so that `make demo KEEP=0` works."""
     default = ClusterSpec()
     parser = argparse.ArgumentParser(prog="python -m boathouse_e2e.demo", description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--provider", default="auto", choices=providers.NAMES, help="whose cluster (%(default)s)")
-    parser.add_argument("--context", help="kubeconfig context, for provider existing")
-    parser.add_argument("--name", default=default.name, help="the cluster's name (%(default)s)")
-    parser.add_argument("--nodes", type=int, default=default.nodes, help="real nodes (%(default)s)")
     parser.add_argument(
-        "--min-mb", type=int, default=corpus.DEFAULT_MIN_BYTES // 10**6, help="how much text (%(default)s)"
+        "--provider", default="auto", choices=providers.NAMES, help="provider of the cluster (default: %(default)s)"
+    )
+    parser.add_argument("--context", help="kubeconfig context, for provider existing")
+    parser.add_argument("--name", default=default.name, help="name of the cluster (default: %(default)s)")
+    parser.add_argument("--nodes", type=int, default=default.nodes, help="number of real nodes (default: %(default)s)")
+    parser.add_argument(
+        "--min-mb",
+        type=int,
+        default=corpus.DEFAULT_MIN_BYTES // 10**6,
+        help="minimum size of the text in MB (default: %(default)s)",
     )
     parser.add_argument(
         "--keep",
         action=argparse.BooleanOptionalAction,
         default=os.environ.get("KEEP", "1") != "0",
-        help="leave the cluster up at the end (environment: KEEP=0 or 1)",
+        help="keep the cluster at the end (environment: KEEP=0 or 1)",
     )
     return Options(**vars(parser.parse_args(arguments)))
 

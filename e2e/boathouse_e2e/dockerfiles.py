@@ -31,11 +31,11 @@ class Base:
     suite = "bookworm"
 
     def key(self) -> str:
-        """A hash over what goes into it."""
+        """Return a hash over what goes into it."""
         return hashlib.sha256(self.description()).hexdigest()[:12]
 
     def description(self) -> bytes:
-        """What goes into it."""
+        """Return what goes into it."""
         return repr((self.suite, self.packages, self.left_out, self.folders)).encode()
 
 
@@ -54,11 +54,11 @@ class Recipe:
     context: str = "."
 
     def folder(self, repository: Path) -> Path:
-        """The build context in a checkout."""
+        """Return the build context in a checkout."""
         return repository / self.context
 
     def key(self, repository: Path) -> str:
-        """A hash over everything that goes into the image."""
+        """Return a hash over everything that goes into the image."""
         return inputs_hash(self.folder(repository), self.base)
 
 
@@ -79,7 +79,7 @@ SPARK_BASE = Base(
 
 
 def inputs_hash(folder: Path, base: Base = PYTHON_BASE) -> str:
-    """A hash over a folder's Dockerfile, the base and every file that the Dockerfile copies.
+    """Return a hash over a folder's Dockerfile, the base and every file that the Dockerfile copies.
 
     Raises:
         ClusterError: the folder has no Dockerfile.
@@ -96,7 +96,7 @@ def inputs_hash(folder: Path, base: Base = PYTHON_BASE) -> str:
 
 
 def copied(dockerfile: str) -> list[str]:
-    """The sources of a Dockerfile's COPY lines, those from other stages left out."""
+    """Return the sources of a Dockerfile's COPY lines, those from other stages left out."""
     lines = re.sub(r"\\\n", " ", dockerfile).splitlines()
     words = [line.split()[1:] for line in lines if re.match(r"\s*(COPY|ADD)\s", line)]
     own = [line for line in words if not any(word.startswith("--from=") for word in line)]

@@ -107,7 +107,7 @@ class Load:
                 answer.cancel()
 
     def _pieces(self) -> Iterator[bytes]:
-        """A whole request: the given body, or chunks of zeros, whose sum no header tells."""
+        """Yield a whole request: the given body, or chunks of zeros, whose sum no header tells."""
         if self._body is not None:
             yield self._head("POST", self._token, f"Content-Encoding: gzip\r\nContent-Length: {len(self._body)}\r\n")
             yield from (self._body[start : start + len(_PIECE)] for start in range(0, len(self._body), len(_PIECE)))
@@ -145,7 +145,7 @@ class Load:
         return f"{method} {self._target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n{more}\r\n".encode()
 
     def _wrong_token(self) -> str:
-        """The token with another signature each time, so that nobody can have seen it before."""
+        """Return the token with another signature each time, so that nobody can have seen it before."""
         number, tail = next(self._numbers), ""
         for _ in range(6):
             number, digit = divmod(number, len(_ALPHABET))

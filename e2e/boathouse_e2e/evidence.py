@@ -41,7 +41,7 @@ def _said(cluster: Cluster, arguments: tuple[str, ...]) -> str:
 
 
 def glance(cluster: Cluster, namespace: str) -> str:
-    """A namespace's pods with why they wait, and its last events: what the report of a failed test should hold."""
+    """Return a namespace's pods with the reasons why they are pending, and its last events, for a failed test."""
     why = '.status.conditions[?(@.type=="PodScheduled")].message'
     columns = f"POD:.metadata.name,NODE:.spec.nodeName,PHASE:.status.phase,WAITS:{why}"
     pods = _said(cluster, ("get", "pods", "-n", namespace, "-o", f"custom-columns={columns}"))

@@ -27,7 +27,7 @@ class ExistingProvider:
         self._context = context
 
     def missing(self, spec: ClusterSpec) -> list[str]:
-        """What cannot be had of a cluster that is only used: fake nodes and an audit log."""
+        """Return what cannot be had of a cluster that is only used: fake nodes and an audit log."""
         wrong = []
         if spec.kwok_nodes:
             wrong.append("fake nodes are not added to a cluster of yours: use another provider")
@@ -50,12 +50,12 @@ class ExistingProvider:
         print(f"Cluster {name!r} is not ours to end (context {self._context!r}); nothing was done")
 
     def find(self, name: str) -> Cluster | None:
-        """The context's cluster; the name is only a label here."""
+        """Return the context's cluster; the name is only a label here."""
         del name
         return self._cluster()
 
     def status(self, name: str) -> list[ComponentStatus]:
-        """The nodes of the context's cluster."""
+        """Return the nodes of the context's cluster."""
         del name
         return node_status(self._cluster())
 
@@ -88,13 +88,13 @@ def _fields(cluster: Cluster) -> dict[str, object]:
 
 
 def find_kubectl() -> Path:
-    """The user's own kubectl where there is one, else ours."""
+    """Return the user's own kubectl where there is one, else ours."""
     own = shutil.which("kubectl")
     return Path(own) if own else tools.ensure(["kubectl"])["kubectl"]
 
 
 def node_status(cluster: Cluster) -> list[ComponentStatus]:
-    """Whether each node of a cluster is ready."""
+    """Return whether each node of a cluster is ready."""
     found = []
     for item in cluster.get("nodes")["items"]:
         conditions = {one["type"]: one["status"] for one in item["status"].get("conditions", [])}

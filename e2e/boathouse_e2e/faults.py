@@ -51,13 +51,13 @@ class Leader:
 
 
 def epoch(cluster: Cluster) -> int:
-    """The Lease's epoch now."""
+    """Return the Lease's epoch now."""
     lease = cluster.get("lease", LEASE, "-n", install.NAMESPACE)
     return int(lease["spec"].get("leaseTransitions") or 0)
 
 
 def leader(cluster: Cluster) -> Leader:
-    """Who leads now.
+    """Return who leads now.
 
     Raises:
         ClusterError: Nobody does, or its process is not on this machine.
@@ -80,7 +80,7 @@ def leader(cluster: Cluster) -> Leader:
 
 
 def _process(pod_uid: str) -> int:
-    """The operator's process in a pod."""
+    """Return the operator's process in a pod."""
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if (
@@ -103,7 +103,7 @@ class Recording:
         self._nodes = {node["metadata"]["name"]: node["status"]["allocatable"] for node in nodes}
 
     def changes(self) -> list[dict[str, Any]]:
-        """The changes so far; an unfinished last one is left out.
+        """Return the changes so far; an unfinished last one is left out.
 
         Raises:
             ClusterError: The watch has ended, so that some are missing.
@@ -122,7 +122,7 @@ class Recording:
         return found
 
     def over_commits(self) -> list[invariants.Violation]:
-        """Every moment at which a node was asked for more than it has."""
+        """Return every moment at which a node was asked for more than it has."""
         return invariants.over_commits(self.changes(), self._nodes)
 
 

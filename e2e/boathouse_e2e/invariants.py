@@ -49,7 +49,7 @@ class Violation:
 
 
 def audit_events(log: Path) -> list[Json]:
-    """The whole lines of an audit log, in the order in which the API server had answered."""
+    """Return the whole lines of an audit log, in the order in which the API server had answered."""
     lines = log.read_text().splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
@@ -58,7 +58,7 @@ def audit_events(log: Path) -> list[Json]:
 
 
 def over_commits(changes: Iterable[Json], nodes: Mapping[str, Json]) -> list[Violation]:
-    """Every moment at which a node was asked for more than it has; the sums are made after each change.
+    """Return every moment at which a node was asked for more than it has; the sums are made after each change.
 
     Args:
         changes: Watch events of all pods, in order.
@@ -93,7 +93,7 @@ def _over_committed(pods: Iterable[Json], nodes: Mapping[str, Json]) -> Iterator
 
 
 def requests(pod: Json) -> dict[str, int]:
-    """What a pod asks for, in thousandths: containers and sidecars together, or its largest start-up step."""
+    """Return what a pod asks for, in thousandths: containers and sidecars together, or its largest start-up step."""
     spec = pod["spec"]
     if "resources" in spec:
         return _milli(spec["resources"].get("requests", {}))
@@ -145,7 +145,7 @@ def bound_twice(audit: Iterable[Json]) -> list[Violation]:
 
 
 def stale_epochs(audit: Iterable[Json]) -> list[Violation]:
-    """Writes of a former leader that were taken after a write of its successor."""
+    """Write of a former leader that were taken after a write of its successor."""
     newest, found = 0, []
     for event in _done(audit, "pods"):
         annotations = (event.get("requestObject") or {}).get("metadata", {}).get("annotations") or {}
@@ -191,7 +191,7 @@ def _lost(before: Json, after: Json) -> Iterator[str]:
 
 
 def writes_of(user: str, audit: Iterable[Json]) -> int:
-    """How many writes of an account the API server took, Leases and events aside."""
+    """Return how many writes of an account the API server took, Leases and events aside."""
     return sum(
         event["user"]["username"] == user
         and event["verb"] in _WRITES
@@ -201,7 +201,7 @@ def writes_of(user: str, audit: Iterable[Json]) -> int:
 
 
 def leaks(canary: str, texts: Mapping[str, str]) -> list[Violation]:
-    """The texts, by their names, in which a secret's value stands."""
+    """Return the texts, by their names, in which a secret's value stands."""
     return [Violation(invariant="I11", what=f"the secret stands in {name}") for name in texts if canary in texts[name]]
 
 

@@ -30,7 +30,7 @@ class KindProvider:
     name = "kind"
 
     def missing(self, spec: ClusterSpec) -> list[str]:
-        """What kind lacks for the spec on this machine."""
+        """Return what kind lacks for the spec on this machine."""
         wrong = []
         if not succeeds("docker", "info"):
             wrong.append("kind needs Docker, and `docker info` does not answer: start it, or use PROVIDER=local")
@@ -66,7 +66,7 @@ class KindProvider:
             folder.rmdir()
 
     def find(self, name: str) -> Cluster | None:
-        """The cluster of this name, if kind has it."""
+        """Return the cluster of this name, if kind has it."""
         if name not in run(self._kind(), "get", "clusters").split():
             return None
         kubeconfig = self._folder(name) / "kubeconfig"
@@ -86,7 +86,7 @@ class KindProvider:
         )
 
     def status(self, name: str) -> list[ComponentStatus]:
-        """The nodes of the cluster."""
+        """Return the nodes of the cluster."""
         cluster = self.find(name)
         return node_status(cluster) if cluster else []
 
@@ -127,7 +127,7 @@ class KindProvider:
         cluster.run("wait", "--for=condition=Ready", "nodes", "-l", "type=kwok", "--timeout=120s")
 
     def _kwok_id(self, name: str) -> str | None:
-        """The mark of the KWOK that runs beside the cluster, if it lives."""
+        """Return the mark of the KWOK that runs beside the cluster, if it lives."""
         path = self._folder(name) / "kwok-id"
         if not path.exists() or not processes.find(path.read_text()):
             return None
@@ -135,7 +135,7 @@ class KindProvider:
 
 
 def kind_config(spec: ClusterSpec) -> dict[str, Any]:
-    """The configuration for kind: the first node is also the control plane; racks and kubelets as asked."""
+    """Return the configuration for kind: the first node is also the control plane; racks and kubelets as asked."""
     settings = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

@@ -50,7 +50,7 @@ class Shape:
     cpu: str = "900m"
 
     def manifest(self, name: str, namespace: str = lab.NAMESPACE) -> dict[str, Any]:
-        """The MRJob."""
+        """Return the MRJob."""
         stage: dict[str, Any] = {
             "command": ["cat"],
             "maxAttempts": 2,
@@ -86,7 +86,7 @@ class Ledger:
     held: bool = False
 
     def committed(self, letter: str) -> int:
-        """How many maps (`m`) or reduces (`r`) have committed."""
+        """Return how many maps (`m`) or reduces (`r`) have committed."""
         return sum(task.startswith(letter) for task in self.winners)
 
 
@@ -199,7 +199,7 @@ class Kubelets:
                 await self._step(pod, order)
 
     def _is_ready(self, order: contract.TaskSpec) -> bool:
-        """Whether there is something to do for a task: a reduce waits for all maps."""
+        """Return whether there is something to do for a task: a reduce waits for all maps."""
         job = self.jobs.get(order.job_uid)
         if job is None or (job.held and order.task_type is TaskType.MAP):
             return False
@@ -246,7 +246,7 @@ class Kubelets:
             )
 
     def _may_end(self, order: contract.TaskSpec, job: Ledger) -> bool:
-        """A reduce needs every map's output; a commit that comes too early is the operator's fault."""
+        """Return a reduce needs every map's output; a commit that comes too early is the operator's fault."""
         maps = job.committed("m") == job.shape.maps
         if order.task_type is TaskType.COMMIT:
             assert maps, "the commit task came before all maps had committed"
@@ -255,7 +255,7 @@ class Kubelets:
         return maps or order.task_type is TaskType.MAP
 
     def _counters(self, order: contract.TaskSpec, job: Ledger) -> contract.Counters:
-        """A task counts itself; the commit sums up what was committed."""
+        """Return the counters of a task: 1 for a task itself, for the commit the sum of the committed ones."""
         if order.task_type is TaskType.COMMIT:
             return {"Tasks": {"map": job.committed("m"), "reduce": job.committed("r")}}
         return {"Tasks": {order.task_type.value: 1}}
@@ -325,7 +325,7 @@ class Kubelets:
         ).strip()
 
     def _order(self, pod: Pod) -> contract.TaskSpec | None:
-        """The task that a pod runs; None for a pod that only bears the labels of one."""
+        """Return the task that a pod runs; None for a pod that only bears the labels of one."""
         environment = {each.name: each.value for each in pod.spec.containers[0].env}
         order = environment.get(contract.TASK_ENV)
         return self._decoder.decode(order) if order is not None else None

@@ -14,7 +14,7 @@ MAX_PODS = 1000
 
 
 def name_of(index: int) -> str:
-    """The name of fake node `index`."""
+    """Return the name of fake node `index`."""
     return f"kwok-{index}"
 
 
@@ -31,7 +31,7 @@ def arguments(kubeconfig: Path, *, network: str, lease_duration_s: int) -> tuple
 
 
 def node(spec: ClusterSpec, index: int) -> dict[str, Any]:
-    """A fake node; where there are real ones too it is tainted, so that only those pods come which ask for it."""
+    """Return a fake node. If there are real nodes too, it has a taint, so that only pods that tolerate it run there."""
     name, rack = name_of(index), f"rack-{index % spec.racks}"
     labels = {
         "type": "kwok",

@@ -148,7 +148,7 @@ class Lab:
         settings: Mapping[str, Any] = MappingProxyType({}),
         checkout: Path = paths.REPOSITORY,
     ) -> Iterator[Operator]:
-        """A replica, not yet started; ended with the block."""
+        """Yield a replica that is not started; stop it at the end of the block."""
         one = Operator(self, identity, lease, settings, checkout)
         try:
             yield one
@@ -156,7 +156,7 @@ class Lab:
             one.kill()
 
     def new_audit_events(self) -> list[dict[str, Any]]:
-        """What the API server has audited since this was last asked."""
+        """Return what the API server has audited since this was last asked."""
         with self.audit_log.open("rb") as log:
             log.seek(self._audited_bytes)
             whole, newline, _ = log.read().rpartition(b"\n")
@@ -186,7 +186,7 @@ def laboratory(
 
 
 def render(values: Mapping[str, Any], checkout: Path = paths.REPOSITORY) -> list[dict[str, Any]]:
-    """The chart's manifests, as Helm renders them."""
+    """Return the chart's manifests, as Helm renders them."""
     chart = checkout / install.CHART.relative_to(paths.REPOSITORY)
     rendered = shell.run(
         *(tools.ensure(["helm"])["helm"], "template", install.RELEASE, chart),
@@ -197,7 +197,7 @@ def render(values: Mapping[str, Any], checkout: Path = paths.REPOSITORY) -> list
 
 
 def _config(manifests: list[dict[str, Any]]) -> dict[str, Any]:
-    """The operator's configuration among the manifests."""
+    """Return the operator's configuration among the manifests."""
     maps = [each["data"] for each in manifests if each["kind"] == "ConfigMap" and "config.json" in each["data"]]
     return json.loads(maps[0]["config.json"])  # type: ignore[no-any-return] # an object
 
@@ -227,7 +227,7 @@ def _established(cluster: Cluster) -> bool:
 
 
 def _replica(name: str) -> dict[str, Any]:
-    """A pod for an operator's process to be known by; it gets no node, so nothing runs in it."""
+    """Return a pod for an operator's process to be known by; it gets no node, so nothing runs in it."""
     container = {
         "name": "operator",
         "image": "operator:dev",
@@ -246,7 +246,7 @@ def _secret() -> dict[str, Any]:
 
 
 def _write_kubeconfig(lab: Lab) -> None:
-    """The operator's own account: its roles and the policies hold for these processes too."""
+    """Write the kubeconfig of the operator's account, so that roles and policies apply to these processes too."""
     cluster = lab.cluster
     token = cluster.run("create", "token", "boathouse", "-n", install.NAMESPACE, "--duration=12h").strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sizes(store: S3Store, prefix: str) -> dict[str, int]:
-    """The sizes in bytes of the objects below a prefix (whole path segments), by key."""
+    """Return the sizes in bytes of the objects below a prefix (whole path segments), by key."""
     return {each["path"]: each["size"] for page in obstore.list(store, prefix) for each in page}
 
 
@@ -41,7 +41,7 @@ def download(store: S3Store, keys: list[str], folder: Path) -> list[Path]:
 
 
 def read(store: S3Store, key: str) -> bytes:
-    """The content of one object."""
+    """Return the content of one object."""
     return bytes(obstore.get(store, key).bytes())
 
 

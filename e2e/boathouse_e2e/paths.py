@@ -16,17 +16,17 @@ TOOLS = REPOSITORY / "e2e" / "tools"
 
 
 def cache_folder() -> Path:
-    """The folder for tools, base file systems and images that are worth keeping: `$XDG_CACHE_HOME/boathouse`."""
+    """Return the folder for tools, base file systems and images that are worth keeping: `$XDG_CACHE_HOME/boathouse`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "boathouse"
 
 
 def images_folder() -> Path:
-    """Where the archives of images are kept."""
+    """Return where the archives of images are kept."""
     return cache_folder() / "images"
 
 
 def state_folder() -> Path:
-    """The folder for what runs: `$XDG_STATE_HOME/boathouse`; one folder beneath it for each cluster."""
+    """Return the folder for what runs: `$XDG_STATE_HOME/boathouse`; one folder beneath it for each cluster."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "boathouse"
 
 
@@ -49,7 +49,7 @@ def locked(path: Path, *, remove: bool = False) -> Iterator[None]:
 
 
 def _is(file: TextIO, path: Path) -> bool:
-    """Whether the path still leads to the open file."""
+    """Return whether the path still leads to the open file."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:

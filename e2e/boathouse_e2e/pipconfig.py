@@ -19,7 +19,7 @@ _CA_IN_BUILD = "/run/secrets/ca.crt"
 
 
 def parse_pip_config(listing: str) -> dict[str, str]:
-    """What `pip config list` printed -> option -> value; the environment's win, as in pip."""
+    """Return what `pip config list` printed -> option -> value; the environment's win, as in pip."""
     pairs = [line.partition("=") for line in listing.splitlines() if "=" in line]
     by_scope = {key: str(ast.literal_eval(value)) for key, _, value in pairs}
     scopes = ("global.", "install.", ":env:.")
@@ -27,7 +27,7 @@ def parse_pip_config(listing: str) -> dict[str, str]:
 
 
 def pip_conf(settings: Mapping[str, str], *, own_authorities: bool) -> str:
-    """The pip.conf of a build: what names where packages come from, nothing that is a path of this machine."""
+    """Return the pip.conf of a build: what names where packages come from, nothing that is a path of this machine."""
     lines = [f"{name} = {_continued(settings[name])}" for name in _PASSED_ON if name in settings]
     if own_authorities:
         lines.append(f"cert = {_CA_IN_BUILD}")
@@ -52,7 +52,7 @@ def pip_secrets(folder: Path) -> list[str]:
 
 
 def _settings() -> dict[str, str]:
-    """The settings of pip here, by whichever pip there is; none where there is no pip."""
+    """Return the settings of pip here, by whichever pip there is; none where there is no pip."""
     for python in (sys.executable, "python3"):
         try:
             return parse_pip_config(run(python, "-m", "pip", "config", "list"))

@@ -18,7 +18,7 @@ NAMES = ("auto", "local", "kind", "existing")
 
 
 def choose(provider: str, *, name: str = "", context: str | None = None) -> Provider:
-    """The provider of this name; for `auto`, local where a local cluster `name` is known, then kind, then local.
+    """Return the provider of this name; for `auto`, local where a local cluster `name` is known, then kind, then local.
 
     Raises:
         ClusterError: there is no such provider, or it lacks the context.
@@ -38,5 +38,5 @@ def choose(provider: str, *, name: str = "", context: str | None = None) -> Prov
 
 
 def docker_answers() -> bool:
-    """Whether a Docker daemon is there to be used."""
+    """Return whether a Docker daemon is there to be used."""
     return succeeds("docker", "info")

@@ -50,7 +50,7 @@ def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _limited(name: str, cores: float) -> list[Path]:
-    """The cgroup's folders, with the quota written."""
+    """Return the cgroup's folders, with the quota written."""
     period_us = int(PERIOD_S * 1e6)
     folders = cgroups.find(name)
     for folder in folders:
@@ -63,7 +63,7 @@ def _limited(name: str, cores: float) -> list[Path]:
 
 
 def _joining(folders: Sequence[Path]) -> str:
-    """A shell's words that put it into the cgroup and become the command."""
+    """Return a shell's words that put it into the cgroup and become the command."""
     return "; ".join([*(f"echo $$ > {folder / 'cgroup.procs'}" for folder in folders), 'exec "$0" "$@"'])
 
 

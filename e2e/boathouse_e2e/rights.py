@@ -72,7 +72,7 @@ def record(audit_log: Path, session: str) -> None:
 
 
 def read(report: Path) -> Iterator[Right]:
-    """The rights of a report."""
+    """Yield the rights of a report."""
     for fields in json.loads(report.read_text()):
         yield Right(*fields)
 

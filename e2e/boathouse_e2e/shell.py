@@ -50,7 +50,7 @@ def run(
 
 
 def succeeds(*command: str | Path, timeout_s: float = 10) -> bool:
-    """Whether a command can be started and ends with code 0 in time."""
+    """Return whether a command can be started and ends with code 0 in time."""
     try:
         run(*command, timeout_s=timeout_s)
     except ClusterError:

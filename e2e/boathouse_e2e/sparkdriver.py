@@ -55,7 +55,7 @@ class Application:
     uid: int = 10001
 
     def manifests(self) -> list[dict[str, Any]]:
-        """Its account with its rights, its configuration and its driver pod."""
+        """Return its account with its rights, its configuration and its driver pod."""
         return [*account(self.namespace), self._config_map(), self._driver()]
 
     def _config_map(self) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Application:
 
 
 def account(namespace: str) -> list[dict[str, Any]]:
-    """The drivers' account, which may make and delete executor pods and their configuration."""
+    """Return the drivers' account, which may make and delete executor pods and their configuration."""
     metadata = {"name": ACCOUNT, "namespace": namespace}
     pods = ["get", "list", "watch", "create", "patch", "delete", "deletecollection"]
     rules = [

@@ -26,7 +26,7 @@ _API = ("scala-library-", "spark-")
 
 
 def ensure(source: Path = WORD_COUNT) -> Path:
-    """The jar of a Java file whose class is its main class, after compiling it where it or Spark's version has changed.
+    """Return the jar of a Java file whose class is its main class; compile it if it or Spark's version has changed.
 
     Raises:
         ClusterError: there is no JDK and none can be installed, or the compiler refused the file.

@@ -57,7 +57,7 @@ class ClusterSpec:
     scheduler_args: tuple[str, ...] = ()
 
     def validated(self) -> ClusterSpec:
-        """The same spec, or a ClusterError that names the field that cannot be."""
+        """Return the same spec, or a ClusterError that names the field that cannot be."""
         if not _NAME.fullmatch(self.name):
             raise ClusterError(f"the name {self.name!r} must be 1 to 40 lower-case letters, digits and hyphens")
         if not 0 <= self.nodes <= MAX_NODES:
@@ -76,13 +76,13 @@ class ClusterSpec:
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """The spec as JSON has it."""
+        """Return the spec as JSON has it."""
         audit_log = str(self.audit_log) if self.audit_log else None
         return json.loads(json.dumps({**asdict(self), "audit_log": audit_log}))  # type: ignore[no-any-return] # a dict
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ClusterSpec:
-        """The inverse of `to_json`."""
+        """Return the inverse of `to_json`."""
         tuples = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
         audit_log = Path(data["audit_log"]) if data["audit_log"] else None
         return replace(cls(), **{**data, **tuples, "audit_log": audit_log})
@@ -112,7 +112,7 @@ class Cluster:
     server: str
 
     def kubectl_command(self, *arguments: str) -> list[str]:
-        """The words of a kubectl command against this cluster."""
+        """Return the words of a kubectl command against this cluster."""
         context = ("--context", self.context) if self.context else ()
         return [str(self.kubectl), "--kubeconfig", str(self.kubeconfig), *context, *arguments]
 
@@ -150,7 +150,7 @@ class Provider(Protocol):
     name: str
 
     def missing(self, spec: ClusterSpec) -> list[str]:
-        """Why this provider cannot run the spec on this machine, with what to do; empty where it can."""
+        """Return why this provider cannot run the spec on this machine, with what to do; empty where it can."""
         ...
 
     def up(self, spec: ClusterSpec) -> Cluster:
@@ -162,11 +162,11 @@ class Provider(Protocol):
         ...
 
     def find(self, name: str) -> Cluster | None:
-        """The cluster of this name, if it is up."""
+        """Return the cluster of this name, if it is up."""
         ...
 
     def status(self, name: str) -> list[ComponentStatus]:
-        """The cluster's parts; empty where there is no such cluster."""
+        """Return the cluster's parts; empty where there is no such cluster."""
         ...
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:

@@ -33,7 +33,7 @@ class Stages:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started_s
 
     def summary(self) -> table.Table:
-        """The seconds of each stage and their sum."""
+        """Return the seconds of each stage and their sum."""
         drawn = table.Table("STAGE", "SECONDS", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
         drawn.columns[1].justify = "right"
         for name, seconds in self.seconds.items():

@@ -49,7 +49,7 @@ class Credentials:
 
 
 def manifests(credentials: Credentials, *, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
-    """The namespace, the Secret, the Deployment and the Service `s3` at port 7070."""
+    """Return the namespace, the Secret, the Deployment and the Service `s3` at port 7070."""
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         secret(credentials, namespace=namespace),
@@ -64,7 +64,7 @@ def manifests(credentials: Credentials, *, namespace: str = NAMESPACE) -> list[d
 
 
 def secret(credentials: Credentials, *, namespace: str) -> dict[str, Any]:
-    """The Secret that jobs and the server read, with the names of variables that every S3 client knows."""
+    """Return the Secret that jobs and the server read, with the names of variables that every S3 client knows."""
     data = {
         "AWS_ACCESS_KEY_ID": credentials.access_key_id,
         "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
@@ -141,7 +141,7 @@ def deploy(cluster: Cluster, *, namespace: str = NAMESPACE) -> Credentials:
 
 
 def find_credentials(cluster: Cluster, *, namespace: str = NAMESPACE) -> Credentials | None:
-    """The credentials that the Secret holds, if there is one."""
+    """Return the credentials that the Secret holds, if there is one."""
     found = cluster.run("get", "secret", SECRET, "-n", namespace, "--ignore-not-found", "-o", "json")
     if not found.strip():
         return None
@@ -152,7 +152,7 @@ def find_credentials(cluster: Cluster, *, namespace: str = NAMESPACE) -> Credent
 
 @contextmanager
 def endpoint_from_host(cluster: Cluster, *, namespace: str = NAMESPACE) -> Iterator[str]:
-    """The S3 server's URL for programs on this machine, by a port forward through the API server, on any provider.
+    """Yield the S3 server's URL for programs on this machine, by a port forward through the API server.
 
     Raises:
         ClusterError: the port forward did not come up.
@@ -181,7 +181,7 @@ def _forwarded_port(forward: subprocess.Popen[str], log: IO[str]) -> int:
 
 
 def bucket(endpoint: str, credentials: Credentials, name: str) -> S3Store:
-    """A client of a bucket, which is made if it is not there.
+    """Return a client of a bucket, which is made if it is not there.
 
     Args:
         endpoint: the server's URL, as `endpoint_from_host` yields it.

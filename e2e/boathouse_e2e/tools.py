@@ -24,12 +24,12 @@ FROM_ASSETS = ("etcd", "kube-apiserver")
 
 
 def tools_folder() -> Path:
-    """Where the binaries are kept: a folder for each family and version."""
+    """Return where the binaries are kept: a folder for each family and version."""
     return cache_folder() / "tools"
 
 
 def ensure(names: Iterable[str]) -> dict[str, Path]:
-    """The paths of the named tools, after building those that are not in the cache; a line of progress for each.
+    """Return the paths of the named tools, after building those that are not in the cache; a line of progress for each.
 
     `KUBEBUILDER_ASSETS`, as envtest has it, wins for etcd and kube-apiserver.
 
@@ -47,12 +47,12 @@ def ensure(names: Iterable[str]) -> dict[str, Path]:
 
 
 def path_of(tool: Tool) -> Path:
-    """Where a tool's binary is, or will be."""
+    """Return where a tool's binary is, or will be."""
     return tools_folder() / tool.key() / tool.name
 
 
 def from_assets(environment: Mapping[str, str]) -> dict[str, Path]:
-    """The binaries that envtest's folder of assets holds; empty where the variable is not set."""
+    """Return the binaries that envtest's folder of assets holds; empty where the variable is not set."""
     folder = environment.get(ASSETS_VARIABLE)
     if not folder:
         return {}

@@ -53,7 +53,7 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
-    """The cluster with Boathouse in it; what an earlier session left there goes."""
+    """Return the cluster with Boathouse in it; what an earlier session left there goes."""
     cluster.run("delete", "namespaces", "-l", LABEL, "--wait=false")
     images.load(cluster)
     install.install(cluster, VALUES)
@@ -62,13 +62,13 @@ def installed(cluster: Cluster) -> Cluster:
 
 @pytest.fixture(scope="session")
 def credentials(installed: Cluster) -> storage.Credentials:
-    """The S3 server's keys."""
+    """Return the S3 server's keys."""
     return storage.deploy(installed)
 
 
 @pytest.fixture(scope="session")
 def bucket(installed: Cluster, credentials: storage.Credentials) -> Iterator[S3Store]:
-    """The tests' bucket, reached from this machine."""
+    """Yield the tests' bucket, reached from this machine."""
     with storage.endpoint_from_host(installed) as endpoint:
         yield storage.bucket(endpoint, credentials, harness.BUCKET)
 
@@ -77,7 +77,7 @@ def bucket(installed: Cluster, credentials: storage.Credentials) -> Iterator[S3S
 def place(
     installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
 ) -> Iterator[harness.Place]:
-    """A namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
+    """Yield a namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
     with _namespace(installed, credentials, bucket, request) as one:
         yield one
 
@@ -114,7 +114,7 @@ def _namespace(
 
 
 def _folder_of(namespace: str) -> pathlib.Path:
-    """Where what to look at after a failure is saved."""
+    """Return where what to look at after a failure is saved."""
     return paths.REPOSITORY / "build" / "e2e" / namespace
 
 

@@ -50,12 +50,12 @@ def text(size_bytes: int) -> bytes:
 
 
 def counted(data: bytes) -> dict[bytes, int]:
-    """The word count that a job must find."""
+    """Return the word count that a job must find."""
     return dict(Counter(re.findall(rb"[a-z]+", data.lower())))
 
 
 def pairs(parts: dict[str, bytes]) -> dict[bytes, int]:
-    """The KEY<TAB>NUMBER lines of a job's parts; a key that comes twice is an error."""
+    """Return the KEY<TAB>NUMBER lines of a job's parts; a key that comes twice is an error."""
     lines = [line.split(b"\t") for data in parts.values() for line in data.splitlines()]
     found = {key: int(number) for key, number in lines}
     assert len(found) == len(lines), "a key is in the output twice"
@@ -78,7 +78,7 @@ class Place:
         )
 
     def url(self, name: str) -> str:
-        """Where a file or folder of this test lies."""
+        """Return where a file or folder of this test lies."""
         return f"s3://{BUCKET}/{self.namespace}/{name}"
 
     def put(self, name: str, data: bytes) -> str:
@@ -87,21 +87,21 @@ class Place:
         return self.url(name)
 
     def files(self, name: str) -> dict[str, bytes]:
-        """The files below a folder, by name."""
+        """Return the files below a folder, by name."""
         folder = f"{self.namespace}/{name}"
         return {
             key.removeprefix(f"{folder}/"): objects.read(self.store, key) for key in objects.sizes(self.store, folder)
         }
 
     def parts(self, job: str) -> dict[str, bytes]:
-        """A job's output; there must be `_SUCCESS`, the parts and nothing else."""
+        """Return a job's output; there must be `_SUCCESS`, the parts and nothing else."""
         found = self.files(f"out-{job}")
         assert b"job_uid" in found.pop("_SUCCESS")
         assert all(re.fullmatch(r"part-\d{5}", name) for name in found), sorted(found)
         return found
 
     def job(self, name: str, **spec: Any) -> dict[str, Any]:
-        """An MRJob that counts words; `spec` replaces fields, None removes them."""
+        """Return an MRJob that counts words; `spec` replaces fields, None removes them."""
         default = {
             "input": [self.url("in")],
             "output": self.url(f"out-{name}"),
@@ -126,7 +126,7 @@ class Place:
         return name
 
     def look(self, name: str) -> mrjobs.MRJob:
-        """The job now."""
+        """Return the job now."""
         return mrjobs.read(self.gateway.job(kinds.MRJOB.plural, name))
 
     def finish(self, name: str, timeout_s: float = TIMEOUT_S) -> mrjobs.MRJob:
@@ -145,16 +145,16 @@ class Place:
         return job
 
     def raw_pods(self, name: str) -> list[model.Raw]:
-        """The job's pods as the API has them."""
+        """Return the job's pods as the API has them."""
         return self.gateway.pods(f"{names.LABEL_JOB_UID}={self.look(name).uid}")
 
     def pods(self, name: str) -> list[model.TaskPod]:
-        """The job's pods."""
+        """Return the job's pods."""
         return [model.task_pod(raw) for raw in self.raw_pods(name)]
 
 
 def script(name: str) -> dict[str, Any]:
-    """A file of the ConfigMap `scripts`."""
+    """Return a file of the ConfigMap `scripts`."""
     return {"name": name, "configMapKeyRef": {"name": "scripts", "key": name}}
 
 

@@ -42,7 +42,7 @@ def test_the_pods_of_a_deployment_and_of_a_job_are_placed_and_run(place):
 
 
 def add_local_volumes(place: harness.Place, nodes: list[str]) -> str:
-    """A class without a provisioner, and a volume on each node."""
+    """Return a class without a provisioner, and a volume on each node."""
     by = f"local-{place.namespace[-4:]}"
     late = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"}
     place.cluster.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": by}, **late})
@@ -72,7 +72,7 @@ def local_class(place):
 
 
 def said(place: harness.Place, pod: str) -> str:
-    """What a pod has logged; nothing while it is not there or does not run."""
+    """Return what a pod has logged; nothing while it is not there or does not run."""
     found = [one for one in place.cluster.get("pods", "-n", place.namespace)["items"] if one["metadata"]["name"] == pod]
     runs = found and found[0]["status"]["phase"] == "Running"
     return place.cluster.run("logs", pod, "-n", place.namespace) if runs else ""

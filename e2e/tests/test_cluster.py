@@ -211,7 +211,7 @@ def test_of_32_writers_who_create_an_object_at_once_one_wins(cluster):
 
 
 def traces_of(known: state.State) -> dict[str, list[Any]]:
-    """What is on the machine of a cluster: empty lists when it is gone."""
+    """Return what is on the machine of a cluster: empty lists when it is gone."""
     layout = known.layout
     mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(layout.folder) in line]
     found = {
@@ -238,7 +238,7 @@ def pods_of(cgroup: str) -> list[int]:
 
 
 def machine() -> set[str]:
-    """What a cluster may leave on a machine that does not bear its name."""
+    """Return what a cluster may leave on a machine that does not bear its name."""
     folders = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
     files = {str(path) for folder in folders if Path(folder).exists() for path in Path(folder).iterdir()}
     return files | {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}

@@ -14,7 +14,7 @@ CHECKS = pathlib.Path(__file__).with_name("spark_checks.py")
 
 @pytest.fixture
 def place(place: harness.Place) -> harness.Place:
-    """A namespace that refuses pods with privileges, on nodes that have the image."""
+    """Return a namespace that refuses pods with privileges, on nodes that have the image."""
     spark_harness.prepare(place)
     return place
 

@@ -38,12 +38,12 @@ _LIBRARY = re.compile(r"\.(so|dll|a|jnilib|dylib)$")
 
 
 def left_out(text: str) -> list[str]:
-    """The patterns of a list with comments."""
+    """Return the patterns of a list with comments."""
     return [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
 def place(member: str, patterns: list[str]) -> str | None:
-    """Where a file of the distribution goes below Spark's home; None for a file that is left out."""
+    """Return where a file of the distribution goes below Spark's home; None for a file that is left out."""
     path = member.partition("/")[2]
     for source, target in LAYOUT.items():
         if path == source or path.startswith(f"{source}/"):

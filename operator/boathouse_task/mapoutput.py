@@ -51,7 +51,7 @@ class SectionWriter:
 
     @property
     def index(self) -> bytes:
-        """All rows, after the last line."""
+        """The index, complete after the last line."""
         offset, rows = 0, []
         for length, records, crc in zip(self._lengths, self._records, self._crcs, strict=True):
             rows.append(Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc).pack())
@@ -78,7 +78,7 @@ class SectionWriter:
         self._crcs[number] = zlib.crc32(section, self._crcs[number])
 
     def _sections(self, block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
-        """Yield a block's partitions without prefixes, by replacing: a prefix follows every newline but the last."""
+        """Yield the lines of each partition in a sorted block, without their prefixes."""
         if not self._width:
             yield 0, block
             return

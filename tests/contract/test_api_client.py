@@ -277,7 +277,7 @@ async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace
     async with running(events.run()):
         for _ in range(2):
             events.publish(
-                event_writer.about_pod(made),
+                event_writer.reference(catalogue.PODS, namespace, made.metadata.name, made.metadata.uid),
                 type_="Warning",
                 reason="FailedScheduling",
                 action="Scheduling",

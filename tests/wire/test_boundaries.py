@@ -77,8 +77,8 @@ async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, event
 async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventually):
     told = []
     async with world(api) as w:
-        w.parts.on_pod.subscribe(lambda change: fail(change.key))
-        w.parts.on_pod.subscribe(lambda change: told.append(change.key))
+        w.parts.pods.subscribe(lambda change: fail(change.key))
+        w.parts.pods.subscribe(lambda change: told.append(change.key))
         api.add(fake_api.pod("poison", namespace="demo"))
         api.add(fake_api.pod("good", namespace="demo"))
         await eventually(lambda: {POISON, "demo/good"} <= set(told) and w.events("SetAside"))

@@ -41,7 +41,7 @@ async def test_how_our_own_pods_ended_comes_by_another_informer(api, client, eve
         api.end_pod("default/foreign")
         api.end_pod("default/a", exit_code=3, message="{}")
         await eventually(lambda: follower.told == ["Added a"])
-        terminated = followed.get("default/a").status.container_statuses[0].state.terminated
+        terminated = followed.objects.get("default/a").status.container_statuses[0].state.terminated
         assert (terminated.exit_code, terminated.message) == (3, "{}")
 
 
@@ -211,14 +211,14 @@ async def test_it_follows_some_namespaces_only(api, client, eventually):
         api.add(fake_api.pod("e", namespace="three"))
         await eventually(lambda: "Added d" in follower.told)
         assert followed.objects.keys() == {"one/a", "two/b", "two/d"}
-        assert followed.get("two/d").metadata.namespace == "two"
+        assert followed.objects.get("two/d").metadata.namespace == "two"
 
 
 async def test_a_line_of_many_kilobytes_is_read(api, client, eventually):
     async with following(api, client, catalogue.NODES) as (followed, follower):
         api.add(fake_api.node("n1", labels={f"label-{n}": "x" * 60 for n in range(20_000)}))
         await eventually(lambda: follower.told == ["Added n1"])
-        assert len(followed.get("n1").metadata.labels) == 20_001
+        assert len(followed.objects.get("n1").metadata.labels) == 20_001
 
 
 async def test_a_line_that_is_no_event_leads_to_a_list(api, client, eventually):
@@ -255,9 +255,9 @@ async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, clie
     api.add(fake_api.pod("poison", node="n1", **UNREADABLE))
     async with following(api, client, aside=aside) as (followed, _):
         assert known(followed) == truth(api)
-        stand_in = followed.get("default/poison")
+        stand_in = followed.objects.get("default/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
-        assert type(followed.get("default/a")) is wire.PodView
+        assert type(followed.objects.get("default/a")) is wire.PodView
         assert not await followed.compare(settle_s=0)
     assert aside.counts == {("Pod", boundary.Reason.DECODING): 1}
 

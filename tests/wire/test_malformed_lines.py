@@ -53,7 +53,7 @@ async def test_a_stand_in_takes_the_place_of_what_the_transform_rejects(api, cli
         api.set_phase("default/poison", "Running")
         api.add(fake_api.pod("good"))
         await eventually(lambda: known(followed) == truth(api))
-        stand_in = followed.get("default/poison")
+        stand_in = followed.objects.get("default/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
-        assert type(followed.get("default/good")) is wire.PodView
+        assert type(followed.objects.get("default/good")) is wire.PodView
     assert aside.counts == {("Pod", boundary.Reason.STORING): 1}

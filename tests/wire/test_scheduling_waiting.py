@@ -138,7 +138,7 @@ async def test_a_condition_is_written_once_and_an_event_too_while_nothing_change
         await eventually(lambda: w.events("FailedScheduling"))
         for turn in "12345":  # each of these wakes a cycle that looks at the pod again
             api.change("nodes", "n1", {"metadata": {"labels": {"turn": turn}}})
-            await eventually(lambda turn=turn: w.parts.nodes.get("n1").metadata.labels.get("turn") == turn)
+            await eventually(lambda turn=turn: w.parts.nodes.objects.get("n1").metadata.labels.get("turn") == turn)
             await eventually(w.at_rest)
     assert len(api.called("patch pods/status")) == 1
     assert len(w.events("FailedScheduling")) == 1

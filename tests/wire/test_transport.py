@@ -101,7 +101,7 @@ async def test_lines_that_come_with_the_end_while_others_are_used_are_not_lost(e
     ):
         assert await anext(batches) == [b"one"]
         proceed.set()
-        await eventually(lambda: not connected._multi.futures())
+        await eventually(lambda: not connected._transfers._ends)
         assert [line async for lines in batches for line in lines] == [b"two"]
 
 

@@ -15,14 +15,14 @@ TIMEOUT_S = 5
 
 
 def metrics() -> None:
-    """The metrics Service answers."""
+    """Check that the metrics Service answers."""
     url = f"http://boathouse-metrics.{NAMESPACE}.svc:8080/metrics"
     text = urllib.request.urlopen(url, timeout=TIMEOUT_S).read().decode()
     assert "boathouse_build_info" in text, f"{url} shows no boathouse_build_info"
 
 
 def progress() -> None:
-    """The leader answers, under a certificate of a published authority, and lets nobody in without a token."""
+    """Check that the leader has a certificate of a published authority, and rejects requests without a token."""
     host = f"boathouse-progress.{NAMESPACE}.svc"
     published = "".join(path.read_text() for path in sorted(AUTHORITIES.glob("*.crt")))
     assert published, "no replica has published its authority in the ConfigMap boathouse-progress-ca"

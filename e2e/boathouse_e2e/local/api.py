@@ -26,7 +26,7 @@ class Api:
         self._connection = http.client.HTTPSConnection(host, port, context=context, timeout=TIMEOUT_S)
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
-        """One request; returns the status code and the body.
+        """Return one request; returns the status code and the body.
 
         Raises:
             OSError: the server cannot be reached.
@@ -41,7 +41,7 @@ class Api:
             raise OSError(f"{method} {path}: {error}") from error
 
     def ready(self) -> bool:
-        """Whether `/readyz` says ok."""
+        """Return whether `/readyz` says ok."""
         try:
             return self.request("GET", "/readyz")[0] == http.client.OK
         except OSError:
@@ -52,7 +52,7 @@ class Api:
         return self._decoded("GET", path, *self.request("GET", path))
 
     def exists(self, path: str) -> bool:
-        """Whether an object is there."""
+        """Return whether an object is there."""
         return self.request("GET", path)[0] == http.client.OK
 
     def create(self, path: str, body: dict[str, Any]) -> None:

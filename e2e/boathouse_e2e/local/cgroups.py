@@ -17,12 +17,12 @@ _REMOVE_TIMEOUT_S = 60
 
 
 def unified(root: Path = ROOT) -> bool:
-    """Whether the machine has cgroup v2 only."""
+    """Return whether the machine has cgroup v2 only."""
     return (root / "cgroup.controllers").exists()
 
 
 def hierarchies(root: Path = ROOT) -> list[Path]:
-    """The mounted hierarchies: one for cgroup v2, one for each controller of v1 (links and doubles left out)."""
+    """Return the mounted hierarchies: one for cgroup v2, one for each controller of v1 (links and doubles left out)."""
     if unified(root):
         return [root]
     found: dict[tuple[int, int], Path] = {}
@@ -53,7 +53,7 @@ def create(cgroup: str, root: Path = ROOT) -> None:
 
 
 def find(cgroup: str, root: Path = ROOT) -> list[Path]:
-    """Where the cgroup is, in any hierarchy."""
+    """Return where the cgroup is, in any hierarchy."""
     everywhere = [*hierarchies(root), root / _HYBRID]
     return [path for hierarchy in everywhere if (path := hierarchy / cgroup).exists()]
 

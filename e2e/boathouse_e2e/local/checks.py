@@ -41,7 +41,7 @@ _KERNEL = {
 
 
 def missing(spec: ClusterSpec) -> list[str]:
-    """What the machine lacks, each with what to do; empty where the cluster can run."""
+    """Return what the machine lacks, each with what to do; empty where the cluster can run."""
     if platform.system() != "Linux":
         return [f"local clusters need Linux, this is {platform.system()}"]
     if spec.nodes == 0:
@@ -96,6 +96,6 @@ def _kernel_problems() -> list[str]:
 
 
 def machine_memory_mib() -> int:
-    """The machine's memory."""
+    """Return the machine's memory."""
     line = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal:"))
     return int(line.split()[1]) // 1024

@@ -51,12 +51,12 @@ def write_credentials(layout: Layout, name: str) -> None:
 
 
 def kubeconfig_of(layout: Layout, user: str) -> Path:
-    """The kubeconfig file of a component."""
+    """Return the kubeconfig file of a component."""
     return layout.pki / f"{user}.kubeconfig"
 
 
 def audit_policy() -> dict[str, Any]:
-    """What the audit log holds: the bodies of what schedulers write, and who asked for anything else."""
+    """Return what the audit log holds: the bodies of what schedulers write, and who asked for anything else."""
     bodies = [
         {"group": "", "resources": ["pods", "pods/*", "bindings"]},
         {"group": "coordination.k8s.io", "resources": ["leases"]},
@@ -68,7 +68,7 @@ def audit_policy() -> dict[str, Any]:
 
 
 def lease_duration_s(spec: ClusterSpec) -> int:
-    """How long a node's lease lasts (renewed after a quarter of it): as long as its silence is borne."""
+    """Return how long a node's lease lasts (renewed after a quarter of it): as long as its silence is borne."""
     return spec.node_monitor_grace_period_s or _DEFAULT_LEASE_S
 
 
@@ -77,7 +77,7 @@ def _flags(flags: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def etcd(layout: Layout, tools: Mapping[str, Path]) -> Component:
-    """The etcd of a cluster that nobody will miss: it does not wait for the disk."""
+    """Return the etcd of a cluster that nobody will miss: it does not wait for the disk."""
     client, peer = (f"http://127.0.0.1:{port}" for port in (layout.etcd_client_port, layout.etcd_peer_port))
     flags = {
         "name": "boathouse",
@@ -96,7 +96,7 @@ def etcd(layout: Layout, tools: Mapping[str, Path]) -> Component:
 
 
 def kube_apiserver(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path]) -> Component:
-    """The API server, with what a default cluster has: aggregation, node authorization, all default admission."""
+    """Return the API server, with the defaults of a cluster: aggregation, node authorization, default admission."""
     keys = layout.pki
     flags: dict[str, object] = {
         "etcd-servers": f"http://127.0.0.1:{layout.etcd_client_port}",
@@ -136,7 +136,7 @@ def kube_apiserver(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path])
 
 
 def kube_controller_manager(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path]) -> Component:
-    """The controller manager, with every controller that a default cluster runs."""
+    """Return the controller manager, with every controller that a default cluster runs."""
     keys = layout.pki
     flags: dict[str, object] = {
         **_client_flags(layout, "controller-manager"),
@@ -156,7 +156,7 @@ def kube_controller_manager(layout: Layout, spec: ClusterSpec, tools: Mapping[st
 
 
 def kube_scheduler(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path]) -> Component:
-    """The scheduler of everything that is not Boathouse's."""
+    """Return the scheduler of everything that is not Boathouse's."""
     flags = _client_flags(layout, "scheduler")
     return _component(layout, "kube-scheduler", tools["kube-scheduler"], _flags(flags) + spec.scheduler_args)
 

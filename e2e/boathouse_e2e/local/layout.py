@@ -77,15 +77,15 @@ class Layout:
         return self._address(255, 2) if self.isolated else "127.0.0.1"
 
     def node_network(self, index: int) -> str:
-        """The pods of node `index`."""
+        """Return the pods of node `index`."""
         return self._address(index, 0) + "/24"
 
     def node_address(self, index: int) -> str:
-        """The address of node `index`."""
+        """Return the address of node `index`."""
         return self._address(index, 1)
 
     def node_folder(self, index: int) -> Path:
-        """What node `index` keeps on disk."""
+        """Return what node `index` keeps on disk."""
         return self.folder / node_name(index)
 
     @property
@@ -145,10 +145,10 @@ class Layout:
         return self.folder / "logs"
 
     def containerd_socket(self, index: int) -> str:
-        """Where containerd of node `index` listens; within the cluster's own mounts, and short, as sockets need it."""
+        """Return the socket of node `index`'s containerd, in the cluster's mounts; a socket's path must be short."""
         return f"/run/boathouse/{node_name(index)}/containerd.sock"
 
 
 def node_name(index: int) -> str:
-    """The name of real node `index`."""
+    """Return the name of real node `index`."""
     return f"node-{index}"

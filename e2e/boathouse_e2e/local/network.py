@@ -39,7 +39,7 @@ exec "$2"
 
 
 def holder(layout: Layout, pause: Path) -> Component:
-    """The process that is the first in the cluster's namespaces; everything else in them ends with it."""
+    """Return the process that is the first in the cluster's namespaces; everything else in them ends with it."""
     unshare = ("unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "--propagation", "private")
     script = ("sh", "-c", _HOLDER_SCRIPT, HOLDER, str(resolv_conf(layout)), str(pause))
     log = str(layout.logs / f"{HOLDER}.log")
@@ -47,17 +47,17 @@ def holder(layout: Layout, pause: Path) -> Component:
 
 
 def enter(holder_pid: int, *, namespaces: tuple[str, ...] = ("net", "mount", "pid")) -> tuple[str, ...]:
-    """The words that run the rest of a command inside the cluster's namespaces."""
+    """Return the words that run the rest of a command inside the cluster's namespaces."""
     return ("nsenter", f"--target={holder_pid}", *(f"--{name}" for name in namespaces), "--")
 
 
 def resolv_conf(layout: Layout) -> Path:
-    """The resolver configuration inside the cluster."""
+    """Return the resolver configuration inside the cluster."""
     return layout.folder / "resolv.conf"
 
 
 def usable_nameservers(texts: list[str]) -> list[str]:
-    """The first text's name servers that are reached from another network namespace: none on loopback."""
+    """Return the first text's name servers that are reached from another network namespace: none on loopback."""
     for text in texts:
         words = [line.split() for line in text.splitlines()]
         servers = [word[1] for word in words if word[:1] == ["nameserver"] and len(word) > 1]
@@ -83,7 +83,7 @@ def create(begun: State, pause: Path) -> tuple[str, ...]:
 
 
 def holder_pid(begun: State) -> int | None:
-    """The id of the process that holds the namespaces, if it lives."""
+    """Return the id of the process that holds the namespaces, if it lives."""
     found = processes.find_component(begun.cluster_id, HOLDER)
     return found.pid if found else None
 
@@ -120,7 +120,7 @@ def _cable(layout: Layout, pid: int) -> None:
 
 
 def hairpin_rules(layout: Layout) -> str:
-    """The nftables rules for pods that reach themselves through a service.
+    """Return the nftables rules for pods that reach themselves through a service.
 
     All nodes share one kube-proxy, which masks the sender of such packets only for the pods of the node whose name it
     bears. nftables cannot compare two addresses, so here is a set of all pairs that are equal.
@@ -138,7 +138,7 @@ def hairpin_rules(layout: Layout) -> str:
 
 
 def way_out_rules(layout: Layout) -> str:
-    """The nftables rules that give the cluster's pods the machine's address when they speak to the outside."""
+    """Return the nftables rules that give the cluster's pods the machine's address when they speak to the outside."""
     return f"""table ip {layout.nft_table} {{
   chain postrouting {{
     type nat hook postrouting priority srcnat; policy accept;

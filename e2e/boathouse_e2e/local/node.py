@@ -62,7 +62,7 @@ def _component(layout: Layout, name: str, program: Path, *arguments: str) -> Com
 
 
 def containerd_config(layout: Layout, index: int, shim: Path) -> str:
-    """The configuration of a containerd: all of its folders and sockets are the node's own."""
+    """Return the configuration of a containerd: all of its folders and sockets are the node's own."""
     folder, name = layout.node_folder(index), node_name(index)
     return f"""version = 4
 root = '{folder}/containerd'
@@ -92,14 +92,14 @@ state = '/run/boathouse/{name}/containerd'
 
 
 def snapshotter(folder: Path) -> str:
-    """The kind of snapshots: overlays do not lie upon overlays, as where this runs in a container."""
+    """Return the kind of snapshots: overlays do not lie upon overlays, as where this runs in a container."""
     folder.mkdir(parents=True, exist_ok=True)
     kind = run("stat", "--file-system", "--format=%T", folder).strip()
     return "native" if kind == "overlayfs" else "overlayfs"
 
 
 def cni_config(layout: Layout, index: int) -> dict[str, Any]:
-    """The pods' network: a routed cable each, so that whatever goes to a service passes the address translation."""
+    """Return the pods' network: a routed link each, so that packets to services pass the address translation."""
     ipam = {
         "type": "host-local",
         "dataDir": f"/run/boathouse/{node_name(index)}/cni",
@@ -111,7 +111,7 @@ def cni_config(layout: Layout, index: int) -> dict[str, Any]:
 
 
 def kube_proxy_config(layout: Layout) -> dict[str, Any]:
-    """One kube-proxy serves all nodes, which share the network namespace; it leaves the machine's limits alone."""
+    """Return the kube-proxy of all nodes, which share the network namespace; it keeps the machine's limits."""
     untouched = {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
@@ -153,7 +153,7 @@ def _context(kubeconfig: Path) -> str:
 
 
 def dns_objects(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
-    """What CoreDNS needs in the API: its role, and the service `kube-dns` that leads to it; each with its path."""
+    """Return the API objects that CoreDNS needs, with their paths: its role, and the service `kube-dns`."""
     rbac = {"apiVersion": "rbac.authorization.k8s.io/v1"}
     rules = [
         {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": ["list", "watch"]},
@@ -195,13 +195,13 @@ def dns_objects(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
 
 
 def reserved(spec: ClusterSpec, *, machine_cpus: int, machine_memory_mib: int) -> dict[str, str]:
-    """What a kubelet must keep back so that its node offers just what the spec asks for."""
+    """Return what a kubelet must keep back so that its node offers just what the spec asks for."""
     memory_mib = max(0, machine_memory_mib - _EVICTION_MIB - spec.node_memory_mib)
     return {"cpu": str(max(0, machine_cpus - spec.node_cpu)), "memory": f"{memory_mib}Mi"}
 
 
 def kubelet_config(layout: Layout, spec: ClusterSpec, index: int) -> dict[str, Any]:
-    """The kubelet's configuration."""
+    """Return the kubelet's configuration."""
     keys, name = layout.pki, node_name(index)
     lease_s = control_plane.lease_duration_s(spec)
     machine_memory_mib = checks.machine_memory_mib()
@@ -237,7 +237,7 @@ def kubelet_config(layout: Layout, spec: ClusterSpec, index: int) -> dict[str, A
 
 
 def node_labels(spec: ClusterSpec, index: int) -> dict[str, str]:
-    """The labels a real cluster's nodes have, beyond those a kubelet sets itself."""
+    """Return the labels a real cluster's nodes have, beyond those a kubelet sets itself."""
     return {"topology.kubernetes.io/zone": "zone-0", "boathouse.dev/rack": f"rack-{index % spec.racks}"}
 
 

@@ -90,13 +90,13 @@ def _read(pid: int, cluster_id: str) -> Process | None:
 
 
 def find(cluster_id: str) -> list[Process]:
-    """All living processes of a cluster that carry its mark, oldest pid first (its pods' processes carry none)."""
+    """Return all running processes of a cluster with its mark, oldest pid first (its pods' processes have none)."""
     pids = sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
     return [process for pid in pids if (process := _read(pid, cluster_id))]
 
 
 def find_component(cluster_id: str, component: str) -> Process | None:
-    """The process that does the work of a component."""
+    """Return the process that does the work of a component."""
     own = [process for process in find(cluster_id) if process.component == component and process.main]
     return own[0] if own else None
 
@@ -159,14 +159,14 @@ def start(component: Component, *, cluster_id: str, folder: Path, enter: Sequenc
 
 
 def known(folder: Path) -> Iterator[Component]:
-    """The components that were started for a cluster, by name."""
+    """Yield the components that were started for a cluster, by name."""
     for path in sorted((folder / "components").glob("*.json")):
         data = json.loads(path.read_text())
         yield Component(**{**data, "command": tuple(data["command"])})
 
 
 def log_tail(path: Path, *, chars: int = 1500) -> str:
-    """The end of a log, for an error message."""
+    """Return the end of a log, for an error message."""
     try:
         return path.read_text(errors="replace")[-chars:].strip()
     except OSError:

@@ -31,7 +31,7 @@ class LocalProvider:
     name = "local"
 
     def missing(self, spec: ClusterSpec) -> list[str]:
-        """What this machine lacks for the spec; Debian packages are not missing where they can be installed."""
+        """Return what this machine lacks for the spec; Debian packages are not missing where they can be installed."""
         return checks.missing(spec)
 
     def up(self, spec: ClusterSpec) -> Cluster:
@@ -74,14 +74,14 @@ class LocalProvider:
                 cleanup.end(known)
 
     def find(self, name: str) -> Cluster | None:
-        """The cluster of this name, if it is up."""
+        """Return the cluster of this name, if it is up."""
         known = state.load(name)
         if known is None or known.phase != state.READY:
             return None
         return _cluster(known, tools.ensure(["kubectl"])["kubectl"])
 
     def status(self, name: str) -> list[ComponentStatus]:
-        """Each component's process and log, and whether each node is ready."""
+        """Return each component's process and log, and whether each node is ready."""
         known = state.load(name)
         if known is None:
             return []
@@ -225,7 +225,7 @@ class Start:
         print(f"  {what} ({time.monotonic() - started:.1f} s)", flush=True)
 
     def _lives(self, component: str) -> bool:
-        """Whether it runs, or is still on its way into the namespaces, which takes a busy machine seconds."""
+        """Return whether it runs, or is still on its way into the namespaces, which takes a busy machine seconds."""
         return any(one.component == component for one in processes.find(self._state.cluster_id))
 
     def _failure(self, what: str, components: Sequence[str], *, ended: bool) -> str:
@@ -243,7 +243,7 @@ def _holds(condition: Callable[[], bool]) -> bool:
 
 
 def ready_nodes(api: Api) -> int:
-    """How many nodes are Ready."""
+    """Return how many nodes are Ready."""
     return sum(1 for item in api.get("/api/v1/nodes").get("items", []) if _is_ready(item))
 
 
@@ -254,7 +254,7 @@ def _is_ready(item: Mapping[str, object]) -> bool:
 
 
 def _mark(archive: Path) -> str:
-    """What tells this archive, with this content, from others."""
+    """Return what tells this archive, with this content, from others."""
     stat = archive.stat()
     return f"{archive.name}-{stat.st_size}-{stat.st_mtime_ns}"
 

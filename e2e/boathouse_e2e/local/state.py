@@ -52,17 +52,17 @@ class State:
         unfinished.rename(folder / "state.json")
 
     def ready(self) -> State:
-        """The same cluster, once it is ready."""
+        """Return the same cluster, once it is ready."""
         return replace(self, phase=READY)
 
 
 def clusters_folder() -> Path:
-    """The folder of all local clusters of this user."""
+    """Return the folder of all local clusters of this user."""
     return state_folder() / "clusters"
 
 
 def folder_of(name: str) -> Path:
-    """The folder of one cluster."""
+    """Return the folder of one cluster."""
     return clusters_folder() / name
 
 
@@ -72,7 +72,7 @@ def lock_of(name: str) -> Path:
 
 
 def load(name: str) -> State | None:
-    """The cluster of this name, if it was begun and not ended."""
+    """Return the cluster of this name, if it was begun and not ended."""
     try:
         data = json.loads((folder_of(name) / "state.json").read_text())
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def load(name: str) -> State | None:
 
 
 def load_all() -> list[State]:
-    """All clusters that were begun and not ended."""
+    """Return all clusters that were begun and not ended."""
     names = sorted(path.parent.name for path in clusters_folder().glob("*/state.json"))
     return [state for name in names if (state := load(name))]
 
@@ -102,7 +102,7 @@ def begin(spec: ClusterSpec) -> State:
 
 
 def free_slot(taken: Container[int], *, routed: Iterable[ipaddress.IPv4Network], nodes: int) -> int:
-    """The lowest slot that no cluster has, whose ports are free and whose addresses the machine does not route."""
+    """Return the lowest unused slot whose ports are free and whose addresses the machine does not route."""
     networks = list(routed)
     for slot in range(SLOTS):
         layout = Layout(slot=slot, folder=Path(), nodes=nodes)
@@ -124,7 +124,7 @@ def _port_free(port: int) -> bool:
 
 
 def _routed_networks() -> list[ipaddress.IPv4Network]:
-    """The networks in the kernel's routing table, without the default route."""
+    """Return the networks in the kernel's routing table, without the default route."""
     try:
         lines = Path("/proc/net/route").read_text().splitlines()[1:]
     except OSError:

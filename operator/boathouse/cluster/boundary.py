@@ -1,28 +1,26 @@
 """Set objects aside that cannot be processed, so that an error of one object affects only this object.
 
-Work on one object (of a LIST or WATCH, its translation into the scheduler's model, a cycle, a reconcile) runs within
-`guard`. An exception is logged with its traceback, published as an event once, and counted; then the work continues
-with the next object. Cancellation passes through.
+An exception in the work on one object (of a LIST or WATCH, its translation into the scheduler's model, a cycle, a
+reconcile) is logged with its traceback, published as an event once, and counted; then the work continues with the next
+object. Cancellation passes through.
 """
 
 from __future__ import annotations
 
 import collections
-import contextlib
 import enum
 import logging
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from boathouse.cluster import events as event_writer
-from boathouse.cluster import store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from boathouse.cluster.catalogue import Resource
+    from boathouse.cluster.wire import ObjectMeta
 
 T = TypeVar("T")
-V = TypeVar("V", bound=store.HasMetadata)
 
 log = logging.getLogger(__name__)
 
@@ -50,22 +48,6 @@ class Reason(enum.StrEnum):
     """Reconciling the object failed."""
 
 
-class Identified(Protocol):
-    """Identity of an object; `wire.ObjectMeta` implements it."""
-
-    @property
-    def name(self) -> str:
-        """`metadata.name`."""
-
-    @property
-    def namespace(self) -> str:
-        """`metadata.namespace`; empty for cluster-scoped objects."""
-
-    @property
-    def uid(self) -> str:
-        """`metadata.uid`."""
-
-
 class Boundary:
     """Sets objects aside, and remembers them so that each is reported once.
 
@@ -81,29 +63,21 @@ class Boundary:
         self._events = events
         self._reported: collections.OrderedDict[tuple[str, str, Reason], None] = collections.OrderedDict()
 
-    @contextlib.contextmanager
-    def guard(self, resource: Resource[Any], subject: Identified, reason: Reason) -> Iterator[None]:
-        """Set the subject aside if the block raises."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - the border: one object's fault must not stop the others'
-            self.set_aside(resource, subject, reason, error)
-
     def run(
         self,
         resource: Resource[Any],
-        subject: Identified,
+        subject: ObjectMeta,
         reason: Reason,
         call: Callable[[T], object],
         argument: T,
     ) -> None:
-        """Call with the argument and set the subject aside if the call raises; costs a tenth of `guard`."""
+        """Call with the argument and set the subject aside if it raises. A context manager costs ten times as much."""
         try:
             call(argument)
         except Exception as error:  # noqa: BLE001 - the border: one object's fault must not stop the others'
             self.set_aside(resource, subject, reason, error)
 
-    def set_aside(self, resource: Resource[Any], subject: Identified, reason: Reason, error: Exception) -> None:
+    def set_aside(self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, error: Exception) -> None:
         """Log, count and report an object and its error, unless it was reported before.
 
         Args:
@@ -126,32 +100,6 @@ class Boundary:
             about = event_writer.reference(resource, subject.namespace, subject.name, subject.uid)
             note = f"Boathouse cannot represent this {resource.kind} and sets it aside ({reason}): {describe(error)}"
             self._events.publish(about, type_="Warning", reason=EVENT_REASON, action="SettingAside", note=note)
-
-
-class Dispatcher(Generic[V]):
-    """Passes each change of a kind's objects to all subscribers, in the order of their subscription.
-
-    An exception of a subscriber sets the object aside. The other subscribers still get the change.
-
-    Args:
-        resource: The kind.
-        aside: Sets an object aside if a subscriber raises.
-    """
-
-    def __init__(self, resource: Resource[Any], aside: Boundary) -> None:
-        self._resource = resource
-        self._aside = aside
-        self._subscribers: list[Callable[[store.Change[V]], object]] = []
-
-    def subscribe(self, call: Callable[[store.Change[V]], object]) -> None:
-        """Call the function with each change from now on."""
-        self._subscribers.append(call)
-
-    def __call__(self, change: store.Change[V]) -> None:
-        """Deliver a change."""
-        subject = store.subject(change).metadata
-        for call in self._subscribers:
-            self._aside.run(self._resource, subject, Reason.HANDLING, call, change)
 
 
 def describe(error: Exception) -> str:

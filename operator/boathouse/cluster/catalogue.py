@@ -48,8 +48,8 @@ class Resource(Generic[T]):
         if name and self.namespaced and not namespace:
             raise ValueError(f"{self.kind} {name!r} needs a namespace")
         prefix = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-        parts = [prefix, *(("namespaces", namespace) if namespace else ()), self.plural, name, subresource]
-        return "/".join(part for part in parts if part)
+        scope = f"namespaces/{namespace}" if namespace else None
+        return "/".join(filter(None, (prefix, scope, self.plural, name, subresource)))
 
     def viewed_as(self, view: type[V]) -> Resource[V]:
         """Return this kind with another model."""

@@ -63,10 +63,6 @@ class ApiClient:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Close the connections."""
         await self._transport.close()
 
     # Reading

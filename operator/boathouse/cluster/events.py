@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from boathouse.cluster.client import ApiClient
-    from boathouse.cluster.wire import Pod
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +70,6 @@ class _LastEvent:
     note: str
     at_s: float
     count: int = 1
-
-
-def about_pod(pod: Pod) -> written_objects.ObjectReference:
-    """Return the reference to a pod."""
-    meta = pod.metadata
-    return reference(catalogue.PODS, meta.namespace, meta.name, meta.uid)
 
 
 def reference(

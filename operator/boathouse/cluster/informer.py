@@ -33,7 +33,7 @@ class Informer(Generic[T]):
         client: ApiClient,
         resource: Resource[Any],
         *,
-        on_change: reflector.OnChange[T],
+        on_change: Callable[[store.Change[T]], object] | None = None,
         namespaces: Sequence[str] = (),
         labels: str = "",
         fields: str = "",
@@ -50,13 +50,13 @@ class Informer(Generic[T]):
         Args:
             client: Client of the API server.
             resource: The kind; its model must have `metadata`.
-            on_change: Called for each change, in order, after the update of the store.
+            on_change: The first subscriber.
             namespaces: Namespaces; empty for all.
             labels: Label selector.
             fields: Field selector; an object that leaves it is reported as Deleted.
             transform: Called with each decoded object. Its result is stored, which limits the memory of an object. It
                 must keep the object's identity and must not raise.
-            aside: Sets objects aside that cannot be decoded, or for which `on_change` raises.
+            aside: Sets objects aside that cannot be decoded, or for which a subscriber raises.
             timing: Timeouts of watches.
             backoff: Delays after failures.
             jitter: Spreads watches and retries.
@@ -64,6 +64,7 @@ class Informer(Generic[T]):
             sleep: Sleeps for a number of seconds.
         """
         self.synced = asyncio.Event()
+        self._subscribers = [] if on_change is None else [on_change]
         self._resource = resource
         self._monotonic = monotonic
         self._sleep = sleep
@@ -74,7 +75,7 @@ class Informer(Generic[T]):
                 client,
                 resource,
                 reflector.Selection(namespace=namespace, labels=labels, fields=fields),
-                on_change,
+                self._subscribers,
                 transform=transform,
                 aside=aside,
                 timing=timing,
@@ -96,6 +97,14 @@ class Informer(Generic[T]):
     def get(self, key: str) -> T | None:
         """Return the object with this `namespace/name`, or None."""
         return self._objects.get(key)
+
+    def subscribe(self, call: Callable[[store.Change[T]], object]) -> None:
+        """Call the function with each change from now on, in order, after the update of the store.
+
+        Subscribers are called in the order of their subscription. An exception of a subscriber sets the object aside.
+        The other subscribers still get the change.
+        """
+        self._subscribers.append(call)
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""

@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from boathouse.cluster import boundary, envelope, errors, retries, standins, sto
 from boathouse.cluster.client import PAGE_LIMIT, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from boathouse.cluster.catalogue import Resource
     from boathouse.cluster.client import ApiClient
@@ -29,13 +29,6 @@ _LEAST_PAGE = 25
 _ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
 """A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
-
-
-class OnChange(Protocol[T]):
-    """Handles each change, in the stream's order. Must not block; an exception sets the object aside."""
-
-    def __call__(self, change: store.Change[T], /) -> None:
-        """Handle a change."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +84,7 @@ class Reflector(Generic[T]):
         client: ApiClient,
         resource: Resource[Any],
         selection: Selection,
-        on_change: OnChange[T],
+        subscribers: Sequence[Callable[[store.Change[T]], object]],
         *,
         transform: Callable[[Any], T] | None,
         aside: boundary.Boundary,
@@ -109,7 +102,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._resource = resource
         self._selection = selection
-        self._on_change = on_change
+        self._subscribers = subscribers
         self._transform = transform
         self._aside = aside
         self._timing = timing
@@ -159,7 +152,7 @@ class Reflector(Generic[T]):
         while listing is None or token:
             page = await self._readable_page(token)
             if listing is None:
-                listing = self.store.relist(_revision(page.resource_version))
+                listing = store.Listing(self.store, _revision(page.resource_version))
             self._report(listing.page(page.items))
             token = page.continue_token
         self._report(listing.finish())
@@ -296,7 +289,8 @@ class Reflector(Generic[T]):
     def _report(self, changes: Iterable[store.Change[T]]) -> None:
         for change in changes:
             subject = store.subject(change).metadata
-            self._aside.run(self._resource, subject, boundary.Reason.HANDLING, self._on_change, change)
+            for call in self._subscribers:
+                self._aside.run(self._resource, subject, boundary.Reason.HANDLING, call, change)
 
 
 def _revision(resource_version: str) -> int:

@@ -125,10 +125,6 @@ class Store(Generic[T]):
         self.revision = max(self.revision, revision)
         self._rise(revision)
 
-    def relist(self, revision: int) -> Listing[T]:
-        """Begin a LIST of this revision, whose pages replace the stored objects."""
-        return Listing(self, revision)
-
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> Drift:
         """Compare with a LIST of this revision, given as key to (UID, revision).
 

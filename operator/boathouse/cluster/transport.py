@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import pycurl
 
-from boathouse.cluster import envelope, errors
+from boathouse.cluster import envelope, errors, transfers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -60,7 +60,7 @@ class Transport:
         self._monotonic = monotonic
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S
-        self._multi: pycurl.AsyncCurlMulti | None = None
+        self._transfers: transfers.Transfers | None = None
         self._idle: list[pycurl.Curl] = []
 
     async def __aenter__(self) -> Self:
@@ -72,10 +72,10 @@ class Transport:
 
     async def close(self) -> None:
         """Close the connections; cancel the requests and streams that still use them."""
-        if self._multi is not None:
-            multi, self._multi = self._multi, None
+        if self._transfers is not None:
+            self._transfers.close()
+            self._transfers = None
             self._idle.clear()
-            await multi.aclose()
 
     async def request(
         self, method: str, path: str, *, query: Query | None = None, body: bytes | None = None, content_type: str = ""
@@ -86,7 +86,7 @@ class Transport:
             errors.ApiError: The server responded with an error status.
             errors.ConnectionLost: No complete response arrived in time.
         """
-        multi, received = self._open(), io.BytesIO()
+        running, received = self._open(), io.BytesIO()
         curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
         content_type = content_type or ("application/json" if body is not None else "")
         self._address(curl, path, query, content_type)
@@ -97,7 +97,10 @@ class Transport:
             # libcurl cannot rewind this body, so it never resends a write after a broken connection.
             curl.setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
-        await _finished(multi.add_handle(curl), curl, f"{method} {path}")
+        try:
+            await _finished(running.start(curl), curl, f"{method} {path}")
+        finally:
+            running.stop(curl)
         answer = received.getvalue()
         received.truncate(0)  # the handle references the buffer
         self._idle.append(curl)  # a handle whose request failed or was cancelled is not reused
@@ -116,45 +119,34 @@ class Transport:
             errors.ApiError: The server responded with an error status.
             errors.ConnectionLost: The stream broke, also within a line, or had no data for `idle_s`.
         """
-        multi, progress = self._open(), asyncio.Event()
-        received: list[bytes] = []
-
-        def receive(data: bytes) -> None:
-            received.append(data)
-            progress.set()
-
+        running, received = self._open(), _Received(idle_s)
         curl = self._handle(timeout_ms=0)
         self._address(curl, path, query)
-        curl.setopt(pycurl.WRITEFUNCTION, receive)
-        end = multi.add_handle(curl)
-        end.add_done_callback(lambda _: progress.set())
-        ended = False
+        curl.setopt(pycurl.WRITEFUNCTION, received.add)
+        end, ended = running.start(curl), False
+        end.add_done_callback(received.wake)
         try:
             while not ended:
-                async with asyncio.timeout(idle_s):
-                    await progress.wait()
-                progress.clear()
+                await received.wait()
                 ended = end.done()  # read before the lines are yielded, because more may arrive meanwhile
-                if curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS:
-                    *lines, rest = b"".join(received).split(b"\n")
-                    received[:] = [rest] if rest else []
-                    if lines:
-                        yield lines
+                if curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS and (lines := received.take_lines()):
+                    yield lines
             await _finished(end, curl, f"GET {path}")
-            self._raise_for_status(curl, b"".join(received))
-            if received:
+            rest = b"".join(received.data)
+            self._raise_for_status(curl, rest)
+            if rest:
                 raise errors.ConnectionLost(f"GET {path}: the response ended within a line")
         except TimeoutError as error:
             raise errors.ConnectionLost(f"GET {path}: no data for {idle_s} s") from error
         finally:
-            end.cancel()
+            received.timer.cancel()
+            running.stop(curl)
 
-    def _open(self) -> pycurl.AsyncCurlMulti:
-        if self._multi is None:
+    def _open(self) -> transfers.Transfers:
+        if self._transfers is None:
             self._config.ssl_context()  # raises an error that names an unusable file
-            self._multi = pycurl.AsyncCurlMulti()
-            self._multi.setopt(pycurl.M_MAXCONNECTS, _IDLE_CONNECTIONS)
-        return self._multi
+            self._transfers = transfers.Transfers(_IDLE_CONNECTIONS)
+        return self._transfers
 
     def _handle(self, timeout_ms: int) -> pycurl.Curl:
         curl = pycurl.Curl()
@@ -189,6 +181,60 @@ class Transport:
         raise error
 
 
+class _Received:
+    """The data of a stream that the reader has not taken.
+
+    Args:
+        idle_s: Seconds without data after which `wait` raises.
+
+    Attributes:
+        data: The data.
+        timer: Checks whether the stream is idle.
+    """
+
+    def __init__(self, idle_s: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._idle_s = idle_s
+        self.data: list[bytes] = []
+        self._received_s = self._loop.time()
+        self._more: asyncio.Future[None] = self._loop.create_future()
+        self.timer = self._loop.call_later(idle_s, self._check)
+
+    def add(self, data: bytes) -> None:
+        """Add data."""
+        self.data.append(data)
+        self._received_s = self._loop.time()
+        self.wake()
+
+    def wake(self, _: object = None) -> None:
+        """End `wait`."""
+        if not self._more.done():
+            self._more.set_result(None)
+
+    async def wait(self) -> None:
+        """Wait for data, or for the end of the stream.
+
+        Raises:
+            TimeoutError: There was no data in time.
+        """
+        await self._more
+        self._more = self._loop.create_future()
+
+    def take_lines(self) -> Lines:
+        """Remove and return the complete lines."""
+        *lines, rest = b"".join(self.data).split(b"\n")
+        self.data[:] = [rest] if rest else []
+        return lines
+
+    def _check(self) -> None:
+        """Let `wait` raise if the stream is idle. There is one timer, because one for each wait takes more CPU time."""
+        left_s = self._received_s + self._idle_s - self._loop.time()
+        if left_s <= 0 and not self._more.done():
+            self._more.set_exception(TimeoutError())
+        else:
+            self.timer = self._loop.call_later(left_s if left_s > 0 else self._idle_s, self._check)
+
+
 def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
     """Return the base URL and libcurl's options for the connection."""
     url = urllib.parse.urlsplit(config.server)
@@ -214,7 +260,7 @@ def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
 _encoded = functools.lru_cache(maxsize=256)(urllib.parse.urlencode)
 
 
-async def _finished(end: asyncio.Future[pycurl.Curl], curl: pycurl.Curl, what: str) -> None:
+async def _finished(end: asyncio.Future[None], curl: pycurl.Curl, what: str) -> None:
     try:
         await end
     except pycurl.error as error:

@@ -241,8 +241,7 @@ def _count_constraints(spec: PodSpec) -> int:
     """Return the number of constraints: one per ten values of an expression, and one for each other condition."""
     count = len(spec.node_selector) + len(spec.tolerations) + len(spec.volumes)
     count += len(spec.topology_spread_constraints) + len(spec.scheduling_gates) + len(spec.resource_claims)
-    count += sum(len(container.ports) for container in spec.containers)
-    count += sum(len(container.ports) for container in spec.init_containers)
+    count += sum([len(container.ports) for container in spec.containers + spec.init_containers])
     return count if spec.affinity is None else count + _count_affinity(spec.affinity)
 
 

@@ -26,17 +26,24 @@ class Scheduling:
     """A scheduler with its watches; run both `watch` and `run`.
 
     Attributes:
-        scheduler: The scheduler.
-        pods: All pods that use resources or are pending, of all schedulers.
-        nodes: All nodes.
-        ended: Task pods that ended, in the namespaces with jobs.
-        storage: Claims, volumes and their provisioners.
-        aside: Objects of all kinds that were set aside.
-        namespaces: Namespaces with a label for their default queue.
-        quotas: ResourceQuotas.
-        on_node: Delivers each change of `nodes`, to the scheduler first.
-        on_pod: Delivers each change of `pods`, to the scheduler first.
-        on_ended: Delivers each change of `ended`, to the scheduler first.
+            scheduler: The scheduler.
+            pods: All pods that use resources or are pending, of all schedulers.
+            nodes: All nodes.
+            ended: Task pods that ended, in the namespaces with jobs.
+            storage: Claims, volumes and their provisioners.
+            aside: Objects of all kinds that were set aside.
+            namespaces: Namespaces with a label for their default queue.
+    <<<<<<< HEAD
+            quotas: ResourceQuotas.
+            on_node: Delivers each change of `nodes`, to the scheduler first.
+            on_pod: Delivers each change of `pods`, to the scheduler first.
+            on_ended: Delivers each change of `ended`, to the scheduler first.
+    ||||||| 58a51c8
+            on_node: Delivers each change of `nodes`, to the scheduler first.
+            on_pod: Delivers each change of `pods`, to the scheduler first.
+            on_ended: Delivers each change of `ended`, to the scheduler first.
+    =======
+    >>>>>>> main
     """
 
     scheduler: scheduler.Scheduler
@@ -48,9 +55,6 @@ class Scheduling:
     quotas: informer.Informer[quotas.QuotaView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
-    on_node: boundary.Dispatcher[wire.NodeView]
-    on_pod: boundary.Dispatcher[facts.PodFacts]
-    on_ended: boundary.Dispatcher[facts.PodFacts]
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
@@ -84,7 +88,7 @@ class Scheduling:
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
-        known = self.namespaces.get(name)
+        known = self.namespaces.objects.get(name)
         return None if known is None else known.metadata.labels.get(names.LABEL_QUEUE)
 
     def add_probes(self, state: health.Health) -> None:
@@ -143,25 +147,19 @@ def assemble(
         aside=aside,
     )
     storage.subscribe(subject.intake.on_storage)
-    on_node: boundary.Dispatcher[wire.NodeView] = boundary.Dispatcher(catalogue.NODES, aside)
-    on_node.subscribe(subject.intake.on_node)
-    on_pod: boundary.Dispatcher[facts.PodFacts] = boundary.Dispatcher(catalogue.PODS, aside)
-    on_pod.subscribe(subject.intake.on_pod)
-    on_ended: boundary.Dispatcher[facts.PodFacts] = boundary.Dispatcher(catalogue.PODS, aside)
-    on_ended.subscribe(subject.intake.on_ended)
     pods = informer.Informer(
         api,
         catalogue.PODS,
-        on_change=on_pod,
+        on_change=subject.intake.on_pod,
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
         transform=subject.keep,
         aside=aside,
     )
-    nodes = informer.Informer(api, catalogue.NODES, on_change=on_node, transform=kept.node, aside=aside)
+    nodes = informer.Informer(api, catalogue.NODES, on_change=subject.intake.on_node, transform=kept.node, aside=aside)
     ended = informer.Informer(
         api,
         catalogue.PODS,
-        on_change=on_ended,
+        on_change=subject.intake.on_ended,
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
@@ -190,9 +188,6 @@ def assemble(
         ),
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),
-        on_node=on_node,
-        on_pod=on_pod,
-        on_ended=on_ended,
     )
 
 

@@ -61,12 +61,12 @@ class Executor(Part):
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
-        self._may_start = asyncio.Event()
+        self._group: asyncio.TaskGroup | None = None
 
     def start(self, operation: rows.Operation) -> None:
         """Queue an operation."""
         self.operations.put(operation.row.namespace, operation)
-        self._may_start.set()
+        self._begin()
 
     def check_volumes(self) -> None:
         """Queue the operations whose volumes are bound by now, and give up those whose cannot be."""
@@ -120,12 +120,14 @@ class Executor(Part):
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                self._may_start.clear()
-                while (taken := self.operations.take()) is not None:
-                    group.create_task(self._work(*taken))
-                await self._may_start.wait()
+        async with asyncio.TaskGroup() as self._group:
+            self._begin()
+            await asyncio.Event().wait()
+
+    def _begin(self) -> None:
+        """Begin the operations that may be in flight now."""
+        while self._group is not None and (taken := self.operations.take()) is not None:
+            self._group.create_task(self._work(*taken))
 
     async def _work(self, namespace: str, operation: rows.Operation) -> None:
         succeeded = None
@@ -146,7 +148,7 @@ class Executor(Part):
                 self._finish(operation, outcome)
         finally:
             self.operations.done(namespace, succeeded=succeeded)
-            self._may_start.set()
+        self._begin()
 
     # Writing
 

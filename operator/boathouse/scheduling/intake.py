@@ -178,11 +178,13 @@ class Intake(Part):
             self._answered(row, pod, is_read=True)
 
     def _answered(self, row: rows.PodRow, pod: wire.PodView, *, is_read: bool = False) -> None:
-        with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING):
+        try:
             known = self._keep(pod)
             if known.problem:
                 self._report_problem(known)
             self._apply(self._pods.show(row, known) if is_read else self._pods.answered(row, known))
+        except Exception as error:  # noqa: BLE001 - an error of one object must not affect others
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, error)
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
         self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))

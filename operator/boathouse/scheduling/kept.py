@@ -63,36 +63,35 @@ def pods(
     labels |= POD_LABELS
 
     def keep(pod: wire.PodView) -> facts.PodFacts:
-        known = _identity(pod, labels)
-        if isinstance(pod, wire.UnreadablePod):
-            return msgspec.structs.replace(known, problem="it could not be decoded", resources=translate.WHOLE_NODE)
-        waits = known.scheduler_name == scheduler_name and not known.node_name
-        ports = translate.host_ports(pod)
+        spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
+        waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
+        is_foreign = waits and not is_task
+        metadata = _metadata(pod.metadata, labels, POD_ANNOTATIONS)
         try:
             resources = _resources(pod, None if waits else offered)
-            is_resizing = bool(known.node_name) and requests.is_resizing(pod)
+            is_resizing = bool(spec.node_name) and requests.is_resizing(pod)
+            if waits and (problem := _too_complex(pod, ports, is_task=is_task)):
+                raise requests.UnreadablePodError(problem, is_too_complex=True)
         except (ValueError, ArithmeticError) as error:
-            return msgspec.structs.replace(known, problem=str(error)[:MESSAGE_LENGTH], resources=translate.WHOLE_NODE)
-        is_task = known.task_of is not None
-        if waits and (problem := _too_complex(pod, ports, is_task=is_task)):
-            return msgspec.structs.replace(
-                known, problem=problem[:MESSAGE_LENGTH], is_too_complex=True, resources=translate.WHOLE_NODE
-            )
-        is_foreign = waits and not is_task
-        container = _task_container(pod.spec) if is_task else None
-        return msgspec.structs.replace(
-            known,
+            return _unrepresentable(pod, metadata, task_of, error)
+        container = _task_container(spec) if is_task else None
+        return facts.PodFacts(
+            metadata=metadata,
             status=_status(pod.status, containers if is_task else frozenset()),
-            priority=pod.spec.priority,
-            priority_class=pod.spec.priority_class_name,
+            node_name=spec.node_name,
+            scheduler_name=spec.scheduler_name[:NAME_LENGTH],
+            priority=spec.priority,
+            priority_class=spec.priority_class_name,
+            task_of=task_of,
             resources=resources,
             host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
             constraints=_constraints(pod) if is_foreign else None,
             unsupported=translate.unsupported(pod) if is_foreign else None,
-            too_many_constraints=pod.spec.too_many_constraints,
+            too_many_constraints=spec.too_many_constraints,
             reserved=_reserved(pod.metadata) if is_task else (),
-            is_gated=bool(pod.spec.scheduling_gates),
+            is_gated=bool(spec.scheduling_gates),
+            is_bindable=pod.is_bindable,
             memory_limit=container.resources.limits.get("memory", "") if container else "",
             is_resizing=is_resizing,
             is_suspended=container is not None and requests.is_suspended(container),
@@ -101,14 +100,19 @@ def pods(
     return keep
 
 
-def _identity(pod: wire.PodView, labels: frozenset[str]) -> facts.PodFacts:
+def _unrepresentable(
+    pod: wire.PodView, metadata: wire.ObjectMeta, task_of: str | None, error: Exception
+) -> facts.PodFacts:
     return facts.PodFacts(
-        metadata=_metadata(pod.metadata, labels, POD_ANNOTATIONS),
+        metadata=metadata,
         status=wire.PodStatus(phase=pod.status.phase),
         node_name=pod.spec.node_name,
         scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH],
-        task_of=ownership.owning_job(pod),
+        task_of=task_of,
+        resources=translate.WHOLE_NODE,
         is_bindable=pod.is_bindable,
+        problem=str(error)[:MESSAGE_LENGTH],
+        is_too_complex=isinstance(error, requests.UnreadablePodError) and error.is_too_complex,
     )
 
 
@@ -189,7 +193,10 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
 
     Raises:
         ValueError: An amount is not a quantity, or a pending pod requests too many different resources.
+        requests.UnreadablePodError: The pod cannot be decoded.
     """
+    if isinstance(pod, wire.UnreadablePod):
+        raise requests.UnreadablePodError("it could not be decoded", is_too_complex=False)
     asked = requests.pod_requests(pod)
     if offered is None:
         requests.check_variety(asked)
@@ -223,14 +230,13 @@ def _constraints(pod: wire.PodView) -> model.Constraints | str:
 
 def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_task: bool) -> str:
     """Return why a pending pod exceeds the limits, or an empty text. The API does not limit the length of values."""
-    most_characters = MOST_CONSTRAINT_LENGTH_OF_TASK if is_task else MOST_CONSTRAINT_LENGTH
     for what, count, most in (
-        ("claims", sum(1 for _ in translate.claims_by_field(pod)), MOST_VOLUMES),
+        ("claims", sum([1 for _ in translate.claims_by_field(pod)]), MOST_VOLUMES),
         ("host ports", len(ports), MOST_HOST_PORTS),
         (
             "characters in its node selector, affinity and tolerations",
             sum(map(len, _texts(pod.spec))),
-            most_characters,
+            MOST_CONSTRAINT_LENGTH_OF_TASK if is_task else MOST_CONSTRAINT_LENGTH,
         ),
     ):
         if count > most:
@@ -263,10 +269,12 @@ def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatu
         phase=status.phase,
         reason=status.reason[:NAME_LENGTH],
         message=status.message[:MESSAGE_LENGTH],
-        conditions=tuple(_condition(one) for one in status.conditions if one.type in POD_CONDITIONS),
+        conditions=tuple([_condition(one) for one in status.conditions if one.type in POD_CONDITIONS]),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
-        container_statuses=tuple(_container_status(one) for one in status.container_statuses if one.name in containers),
+        container_statuses=tuple(
+            [_container_status(one) for one in status.container_statuses if one.name in containers]
+        ),
         pod_ip=status.pod_ip[:NAME_LENGTH] if containers else "",
     )
 

@@ -147,7 +147,7 @@ class PodConditions:
         report.events_at_s[why.reason] = now_s
         self._counters.event("FailedScheduling", "sent")
         self._events.publish(
-            event_writer.about_pod(pod),
+            event_writer.reference(catalogue.PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid),
             type_="Warning",
             reason="FailedScheduling",
             action="Scheduling",
@@ -197,8 +197,9 @@ class PodConditions:
         if report is not None and report.condition is not None and pod is not None and self._leader.valid():
             report.written = asyncio.Event()
             try:
-                with self._aside.guard(catalogue.PODS, pod.metadata, boundary.Reason.WRITING):
-                    await self._write(row, report, pod, report.condition)
+                await self._write(row, report, pod, report.condition)
+            except Exception as error:  # noqa: BLE001 - an error of one object must not affect others
+                self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.WRITING, error)
             finally:
                 report.written.set()
                 report.written = None

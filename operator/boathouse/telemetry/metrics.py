@@ -7,7 +7,7 @@ pod, because their number is unlimited.
 import importlib.metadata
 import itertools
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import prometheus_client as prometheus
 from prometheus_client import registry
@@ -72,21 +72,21 @@ class SchedulerMetrics:
             "pod_scheduling_attempts", "Writes per placement of a task or pod", (1, 2, 3, 5, 10, 20)
         )
         self.profile = profile
-        self._binds = self._counter("binds", "Pods bound to a node by pods/binding", {"result": WRITE_RESULTS})
-        self._creates = self._counter(
+        self.bind = self._counter("binds", "Pods bound to a node by pods/binding", {"result": WRITE_RESULTS})
+        self.create = self._counter(
             "creates", "Pods created, with their node or pending without a node", {"result": WRITE_RESULTS}
         )
-        self._write_errors = self._counter(
+        self.write_error = self._counter(
             "api_write_errors",
             "Writes that the API server rejected or did not answer",
             {"operation": WRITES, "code": ERROR_CODES},
         )
-        self._events = self._counter(
+        self.event = self._counter(
             "events",
             "Events published, or dropped because of the rate limit",
             {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
         )
-        self._comparisons = self._counter(
+        self.comparison = self._counter(
             "cache_comparisons", "Comparisons of the cache with a LIST", {"result": COMPARISONS}
         )
         self.cache_drift = prometheus.Counter(
@@ -94,49 +94,31 @@ class SchedulerMetrics:
             "Objects in which the cache differed from the API server twice in a row",
             registry=target,
         )
-        self._rejections = self._counter(
+        self.rejection = self._counter(
             "kubelet_rejections", "Pods that a kubelet rejected after their placement", {"reason": REJECTIONS}
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
         """Count one attempt to place a task or pod."""
-        self._attempts[result, self.profile].inc()
+        self._attempts(result, self.profile)
         self._attempt_s[result, self.profile].observe(duration_s)
 
     def unschedulable(self, count: int) -> None:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""
-        self._attempts["unschedulable", self.profile].inc(count)
+        self._attempts("unschedulable", self.profile, amount=count)
 
-    def bind(self, result: str) -> None:
-        """Count one bind by its result."""
-        self._binds[(result,)].inc()
+    def _counter(self, name: str, documentation: str, labels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
+        """Return a function that counts by the labels' values. An unknown last value counts as `other`.
 
-    def create(self, result: str) -> None:
-        """Count one create by its result."""
-        self._creates[(result,)].inc()
-
-    def write_error(self, operation: str, code: str) -> None:
-        """Count one write that failed."""
-        self._write_errors[operation, code if code in ERROR_CODES else "other"].inc()
-
-    def event(self, reason: str, result: str) -> None:
-        """Count one event by its result."""
-        self._events[reason, result].inc()
-
-    def comparison(self, result: str) -> None:
-        """Count one comparison of the cache."""
-        self._comparisons[(result,)].inc()
-
-    def rejection(self, reason: str) -> None:
-        """Count one pod that a kubelet refused."""
-        self._rejections[(reason if reason in REJECTIONS else "other",)].inc()
-
-    def _counter(
-        self, name: str, documentation: str, labels: Mapping[str, Sequence[str]]
-    ) -> dict[tuple[str, ...], prometheus.Counter]:
-        """Return a counter whose children are looked up once, because the look-up is the main cost of counting."""
+        The children are looked up once, because the look-up is the main cost of counting.
+        """
         parent = prometheus.Counter(f"{PREFIX}_{name}", documentation, list(labels), registry=self._registry)
-        return {values: parent.labels(*values) for values in itertools.product(*labels.values())}
+        children = {values: parent.labels(*values) for values in itertools.product(*labels.values())}
+
+        def count(*values: str, amount: float = 1) -> None:
+            (children.get(values) or children[*values[:-1], "other"]).inc(amount)
+
+        return count
 
     def _histogram(
         self, name: str, documentation: str, buckets: Sequence[float], labels: Mapping[str, Sequence[str]]

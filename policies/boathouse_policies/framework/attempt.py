@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
@@ -84,7 +85,9 @@ class Attempt:
 
     def _has_room(self, amounts: Sequence[int], node: int) -> bool:
         room = self._state.free_on(node)
-        return all(amount <= room[row] for row, amount in enumerate(amounts) if amount)
+        return all(map(operator.ge, room, amounts)) or all(
+            amount <= room[row] for row, amount in enumerate(amounts) if amount
+        )
 
     def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""

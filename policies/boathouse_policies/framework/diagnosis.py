@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -21,7 +21,7 @@ NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Left:
     """A class of which tasks are left pending.
 

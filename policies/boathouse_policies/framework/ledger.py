@@ -34,6 +34,7 @@ from boathouse_policies import model
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +50,7 @@ class State(enum.Enum):
 _NO_NAMESPACE = model.NamespaceName("")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Account:
     """What one pod takes.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import weakref
 from typing import TYPE_CHECKING, Self
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.view import ClusterView
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@value(frozen=True, slots=True)
 class Sized:
     """How large a task may be on a node, and how many of it are placed there together."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -37,7 +36,7 @@ class Code(enum.StrEnum):
     """It would fit on a node that this cycle did not offer, or that took its share of this cycle."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A refusal: the reason and, where the reason alone does not say it, a sentence."""
 
@@ -45,7 +44,7 @@ class Verdict:
     message: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """Nodes that failed for one reason, in the words of kube-scheduler: `Insufficient memory`."""
 
@@ -53,7 +52,7 @@ class Refusal:
     nodes: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Holder:
     """Who holds what is scarce. `job` is None for pods that belong to no job of ours."""
 
@@ -61,7 +60,7 @@ class Holder:
     amount: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
     """Why the tasks of a class wait.
 
@@ -110,7 +109,7 @@ class Bind(_Start):
     """Bind the pod that exists (`task.pod_uid`), after a resize where `resources` are not the class' own."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class _Pending:
     """What is decided of a class that stays pending.
 
@@ -127,12 +126,12 @@ class _Pending:
     until_s: float | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Wait(_Pending):
     """A class waits for a better node: no node is reserved for it."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Reservation(_Pending):
     """Reserve a node for a class, or room on it for an expected task.
 
@@ -147,7 +146,7 @@ class Reservation(_Pending):
     resources: Resources | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class _OfRunning:
     """What is decided of a running task.
 
@@ -164,24 +163,24 @@ class _OfRunning:
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Resize(_OfRunning):
     """Resize a running task's pod."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Suspend(_OfRunning):
     """Stop a running task and take its CPU, down to these resources."""
 
     until_s: float | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Resume(_OfRunning):
     """Give a suspended task its resources back and continue it."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Scale:
     """Change the number of workers of a dynamic cluster.
 
@@ -198,7 +197,7 @@ class Scale:
     stores: bool = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Speculate(_OfRunning):
     """Start a second attempt of a running task that is slow: the first to end wins, and the other is ended.
 

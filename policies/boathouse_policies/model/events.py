@@ -6,8 +6,9 @@ A decision is not a fact. A shell sends an event once it carried the decision ou
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
+
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,7 @@ class About(TypedDict):
     node: NodeName
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class _Event:
     """What every event says.
 
@@ -40,7 +41,7 @@ class _Event:
     now_s: float
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class _OfTask(_Event):
     """What every event of a task says.
 
@@ -57,7 +58,7 @@ class _OfTask(_Event):
     node: NodeName
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Submitted(_Event):
     """A job came, or its classes changed.
 
@@ -72,7 +73,7 @@ class Submitted(_Event):
     tasks: Mapping[ClassId, int]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Placed(_OfTask):
     """A task was given a node and a size; its pod is on the way."""
 
@@ -80,12 +81,12 @@ class Placed(_OfTask):
     distance: Distance
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Started(_OfTask):
     """A task's container runs."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Refused(_Event):
     """A decision was not carried out, and will not be: the books stay as they are.
 
@@ -98,14 +99,14 @@ class Refused(_Event):
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Resized(_OfTask):
     """A task that was placed holds other resources from now on."""
 
     resources: Resources
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Suspended(_OfTask):
     """A running task was stopped.
 
@@ -118,14 +119,14 @@ class Suspended(_OfTask):
     until_s: float | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Resumed(_OfTask):
     """A suspended task was given its resources back. It goes on as soon as its node has the room."""
 
     resources: Resources
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Progress(_OfTask):
     """A running task reported: a hint, never proof."""
 
@@ -134,7 +135,7 @@ class Progress(_OfTask):
     counters: Mapping[str, float]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Finished(_OfTask):
     """A task succeeded."""
 
@@ -142,14 +143,14 @@ class Finished(_OfTask):
     counters: Mapping[str, float]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Failed(_OfTask):
     """A task failed, or its pod was lost."""
 
     reason: str
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Ended(_Event):
     """A job is over: all its tasks succeeded, or it failed, was cancelled or deleted."""
 
@@ -157,7 +158,7 @@ class Ended(_Event):
     succeeded: bool
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class NodeChanged(_Event):
     """A node came, changed, or went (`node` is None)."""
 
@@ -165,7 +166,7 @@ class NodeChanged(_Event):
     node: Node | None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
     """What a node's own instruments show.
 
@@ -178,7 +179,7 @@ class Measured(_Event):
     usage: Mapping[str, float]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Tick(_Event):
     """Time passed."""
 

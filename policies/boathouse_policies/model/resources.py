@@ -11,11 +11,12 @@ least -2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magni
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +40,7 @@ LARGEST = 1 << 50
 """The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@value(frozen=True, slots=True, kw_only=True)
 class Resources:
     """What a pod asks for or a node has.
 

@@ -122,7 +122,7 @@ class Timeline:
         known, new, reserved = self._ends, self._new_ends, self._reserved
         jobs, memory, cpu = self._jobs, self._memory, self._cpu
         while known or new:
-            is_known = not new or (bool(known) and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
+            is_known = not new or (known and known[-1][0] <= new[0][0])  # of equals, what runs now goes first
             end_s, _, node, bytes_freed, cpu_freed, job_id = known[-1] if is_known else new[0]
             if end_s >= before_s:
                 return False

@@ -162,5 +162,5 @@ def add(leader):
             if uid is not None:
                 controllers.mark(uid)
 
-    scheduling.on_pod.subscribe(changed)
-    scheduling.on_ended.subscribe(changed)
+    scheduling.pods.subscribe(changed)
+    scheduling.ended.subscribe(changed)

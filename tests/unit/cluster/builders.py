@@ -18,7 +18,7 @@ def told(*changes: store.Change[wire.PodView]) -> list[str]:
 def store_of(*pods: wire.PodView, revision: int = 10) -> store.Store[wire.PodView]:
     """Return a store that has listed these pods at that revision."""
     known: store.Store[wire.PodView] = store.Store()
-    listing = known.relist(revision)
+    listing = store.Listing(known, revision)
     list(listing.page(pods))
     list(listing.finish())
     return known

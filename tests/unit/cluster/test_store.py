@@ -60,14 +60,14 @@ def test_an_object_of_another_uid_is_a_deletion_and_an_addition():
 
 def test_what_a_relist_does_not_show_is_deleted():
     known = store_of(pod("a", 5), pod("b", 6))
-    listing = known.relist(20)
+    listing = store.Listing(known, 20)
     assert told(*listing.page([pod("a", 5)])) == []
     assert told(*listing.finish()) == ["Deleted b"]
 
 
 def test_a_list_that_breaks_off_half_way_deletes_nothing():
     known = store_of(pod("a", 5), pod("b", 6))
-    assert told(*known.relist(20).page([pod("a", 18)])) == ["Modified a"]
+    assert told(*store.Listing(known, 20).page([pod("a", 18)])) == ["Modified a"]
     assert known.objects.keys() == {"demo/a", "demo/b"}
 
 
@@ -91,7 +91,7 @@ def test_a_bookmark_moves_the_start_of_the_next_watch_and_makes_older_events_sta
 
 def test_after_a_restored_backup_the_list_is_believed():
     known = store_of(pod("a", 90), pod("b", 95), revision=100)
-    listing = known.relist(40)
+    listing = store.Listing(known, 40)
     assert told(*listing.page([pod("a", 30)]), *listing.finish()) == ["Modified a", "Deleted b"]
     assert told(*known.put(pod("c", 41))) == ["Added c"]
 
@@ -151,7 +151,7 @@ def test_whatever_is_replayed_the_store_ends_as_the_cluster(steps, start, replay
 
 
 def list_all(known, truth):
-    listing = known.relist(truth.revision)
+    listing = store.Listing(known, truth.revision)
     list(listing.page(truth.pods.values()))
     list(listing.finish())
 

@@ -51,9 +51,12 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     total: Amounts = {}
     for container in pod.spec.containers:
         _add(total, _container_requests(container, statuses.get(container.name), infeasible=infeasible))
-    _include_init_containers(total, pod, statuses, infeasible=infeasible)
-    _override_by_pod_level(total, pod, infeasible=infeasible)
-    _add(total, _nano(pod.spec.overhead))
+    if pod.spec.init_containers:
+        _include_init_containers(total, pod, statuses, infeasible=infeasible)
+    if pod.spec.resources is not None:
+        _override_by_pod_level(total, pod, pod.spec.resources.requests, infeasible=infeasible)
+    if pod.spec.overhead:
+        _add(total, _nano(pod.spec.overhead))
     return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
 
 
@@ -125,18 +128,11 @@ def _container_requests(container: wire.Container, status: wire.ContainerStatus 
     )
 
 
-def _override_by_pod_level(total: Amounts, pod: wire.PodView, *, infeasible: bool) -> None:
-    if pod.spec.resources is None:
-        return
-    asked = _nano(pod.spec.resources.requests)
-    effective = asked
+def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Quantities, *, infeasible: bool) -> None:
+    asked = effective = _nano(requested)
     if pod.status.resources is not None:
-        effective = _effective(
-            pod.spec.resources.requests,
-            pod.status.resources.requests,
-            pod.status.allocated_resources,
-            infeasible=infeasible,
-        )
+        allocated = pod.status.allocated_resources
+        effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
     for name in asked:
         if name in _RESIZABLE or name.startswith(_HUGEPAGES):
             total[name] = effective.get(name, 0)
@@ -154,12 +150,11 @@ def _effective(
 
 
 def _resize_is_infeasible(pod: wire.PodView) -> bool:
-    pending = (condition for condition in pod.status.conditions if condition.type == "PodResizePending")
-    return any(condition.reason == INFEASIBLE for condition in pending)
+    return any(one.reason == INFEASIBLE and one.type == "PodResizePending" for one in pod.status.conditions)
 
 
-def _nano(amounts: Mapping[str, str] | None) -> Amounts:
-    return {name: quantities.nano(value) for name, value in amounts.items()} if amounts else {}
+def _nano(amounts: Mapping[str, str]) -> Amounts:
+    return {name: quantities.nano(value) for name, value in amounts.items()}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

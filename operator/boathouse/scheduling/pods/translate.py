@@ -1,5 +1,6 @@
 """From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,12 +21,18 @@ _DEFAULT_MAX_PODS = 110
 
 
 def resources_of(amounts: Mapping[str, int]) -> model.Resources:
-    """Return nano-units by resource name as resources, rounded up."""
+    """Return nano-units by resource name as resources, rounded up; pods with equal requests share the value."""
+    return _resources_of(tuple(amounts.items()))
+
+
+@functools.lru_cache(maxsize=256)
+def _resources_of(amounts: tuple[tuple[str, int], ...]) -> model.Resources:
+    amount_of = dict(amounts)
     return model.Resources.of(
-        cpu_milli=quantities.milli(amounts.get("cpu", 0)),
-        memory_bytes=quantities.ones(amounts.get("memory", 0)),
-        ephemeral_storage_bytes=quantities.ones(amounts.get("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amounts.items() if name not in COUNTED},
+        cpu_milli=quantities.milli(amount_of.pop("cpu", 0)),
+        memory_bytes=quantities.ones(amount_of.pop("memory", 0)),
+        ephemeral_storage_bytes=quantities.ones(amount_of.pop("ephemeral-storage", 0)),
+        extended={name: quantities.ones(amount) for name, amount in amount_of.items() if name not in COUNTED},
     )
 
 
@@ -87,7 +94,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         node_name=model.NodeName(spec.node_name) if spec.node_name else None,
         node_selector=tuple(sorted(spec.node_selector.items())),
         affinity=_affinity(spec.affinity),
-        tolerations=tuple(_toleration(toleration) for toleration in spec.tolerations),
+        tolerations=tuple(map(_toleration, spec.tolerations)),
         host_ports=host_ports(pod),
         claims=tuple(sorted({claim for _, claim in claims_by_field(pod)})),
     )
@@ -144,6 +151,7 @@ def _taint(taint: wire.Taint) -> model.Taint:
     return model.Taint(key=taint.key, value=taint.value, effect=model.TaintEffect(taint.effect))
 
 
+@functools.lru_cache(maxsize=64)  # most pods have the same
 def _toleration(toleration: wire.Toleration) -> model.Toleration:
     return model.Toleration(
         key=toleration.key,
@@ -177,7 +185,7 @@ def expression(requirement: wire.Requirement) -> model.Expression:
 
 
 def _host_ports(spec: wire.PodSpec) -> Iterator[model.HostPort]:
-    sidecars = (init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE)
+    sidecars = [init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE]
     for container in (*spec.containers, *sidecars):
         for port in container.ports:
             if port.host_port:

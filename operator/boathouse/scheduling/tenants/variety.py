@@ -76,7 +76,7 @@ class _Used:
 
 
 class Variety:
-    """Admits shapes.
+    """Admits task classes within the limits of their namespaces.
 
     Args:
         limits: Limits of each namespace.

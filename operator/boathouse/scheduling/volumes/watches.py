@@ -25,7 +25,6 @@ class StorageWatches:
     def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
         self._api = api
         self._aside = aside
-        self._dispatchers: list[boundary.Dispatcher[Any]] = []
         watches: tuple[tuple[str, catalogue.Resource[Any], Callable[[Any], Any] | None], ...] = (
             ("persistentvolumeclaims", storage.CLAIMS, kept.claim),
             ("persistentvolumes", storage.VOLUMES, None),
@@ -51,15 +50,13 @@ class StorageWatches:
 
     def subscribe(self, call: Callable[[], None]) -> None:
         """Call the function after each change from now on."""
-        for dispatcher in self._dispatchers:
-            dispatcher.subscribe(lambda _: call())
+        for one in self._all.values():
+            one.subscribe(lambda _: call())
 
     def _watch(
         self, resource: catalogue.Resource[T], transform: Callable[[T], T] | None = None
     ) -> informer.Informer[T]:
-        dispatcher: boundary.Dispatcher[T] = boundary.Dispatcher(resource, self._aside)
-        self._dispatchers.append(dispatcher)
-        return informer.Informer(self._api, resource, on_change=dispatcher, transform=transform, aside=self._aside)
+        return informer.Informer(self._api, resource, transform=transform, aside=self._aside)
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""

@@ -101,7 +101,7 @@ class Kind(Protocol[O, S, V, M]):
         """Collect the input of the plan. May read the API and writes nothing."""
 
     def plan(self, seen: V, memory: M) -> Desired[S]:
-        """Return the desired state."""
+        """Return the desired state of an object from its observation."""
 
     def note(self, obj: O, state: S) -> str:
         """Return the text of the event about the phase."""

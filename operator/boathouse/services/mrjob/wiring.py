@@ -33,11 +33,11 @@ def add(leader: LeaderServices) -> None:
         task_messages=kind.task_messages, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
     )
     leader.endpoint.add(tasks.find, tasks.routes())
-    leader.scheduling.on_node.subscribe(
+    leader.scheduling.nodes.subscribe(
         lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
     )
-    leader.scheduling.on_pod.subscribe(pods.on_pod)
-    leader.scheduling.on_ended.subscribe(pods.on_ended)
+    leader.scheduling.pods.subscribe(pods.on_pod)
+    leader.scheduling.ended.subscribe(pods.on_ended)
     leader.saved["estimates"] = kind.learner
     leader.limited["retries"] = lambda: kind.retries.refused
     controllers.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))

@@ -22,10 +22,10 @@ def add(leader: LeaderServices) -> None:
         if isinstance(change, store.Deleted):
             kind.node_lost(change.key)
 
-    scheduling.on_node.subscribe(node_changed)
-    scheduling.on_pod.subscribe(kind.drivers.on_pod)
-    scheduling.on_pod.subscribe(kind.executors.on_pod)
-    scheduling.on_ended.subscribe(kind.drivers.on_ended)
+    scheduling.nodes.subscribe(node_changed)
+    scheduling.pods.subscribe(kind.drivers.on_pod)
+    scheduling.pods.subscribe(kind.executors.on_pod)
+    scheduling.ended.subscribe(kind.drivers.on_ended)
     leader.controllers.loops += [kind.reports, _ended_executors(leader, kind)]
 
 
