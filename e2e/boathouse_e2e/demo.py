@@ -1,7 +1,7 @@
-"""`make demo`: a word count over a real text, as map and reduce pods on a real cluster, checked and timed.
+"""`make demo`: a word count over a real text by MapReduce and by Spark, side by side on a real cluster.
 
 Does what a user would do, in the same order: cluster, images, `helm install`, storage, data, `kubectl apply`, and then
-looks at the job with the project's own command line. The result is compared with `tr | grep | sort | uniq -c`.
+looks at both with the project's own command line. The results are compared with `tr | grep | sort | uniq -c`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich import console
 
+from boathouse_cli import enable_spark, explain, gateway, kinds, model, picture, tables, watching
 from boathouse_cli import errors as cli_errors
-from boathouse_cli import explain, gateway, kinds, model, picture, tables, timeline, watching
 from boathouse_e2e import (
     catalogue,
     corpus,
@@ -44,11 +44,31 @@ if TYPE_CHECKING:
 NAMESPACE: Final = "boathouse-demo"
 BUCKET: Final = "books"
 TEXTS: Final = "text"
-JOB: Final = "wordcount"
-EXAMPLE: Final = paths.REPOSITORY / "examples" / "wordcount.yaml"
+EXAMPLES: Final = paths.REPOSITORY / "examples"
 BUILD: Final = paths.REPOSITORY / "build" / "demo"
 JOB_TIMEOUT_S: Final = 900
 MOST_FREQUENT: Final = 10
+IMAGES: Final = (*images.FOR_MRJOBS, images.SPARK)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WordCount:
+    """One of the word counts; its name is also its folder in the bucket."""
+
+    kind: kinds.Kind
+    name: str
+    example: Path
+
+    @property
+    def title(self) -> str:
+        """As the command line takes it."""
+        return f"{self.kind.name}/{self.name}"
+
+
+WORD_COUNTS: Final = (
+    WordCount(kind=kinds.MRJOB, name="wordcount", example=EXAMPLES / "wordcount.yaml"),
+    WordCount(kind=kinds.SPARKAPP, name="spark-wordcount", example=EXAMPLES / "spark" / "wordcount.yaml"),
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,7 @@ def run(options: Options, screen: console.Console) -> int:
 
 def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: console.Console) -> None:
     with stages("images loaded into the nodes"):
-        images.load(cluster)
+        images.load(cluster, IMAGES)
     with stages("storage: an S3 server in the cluster"):
         credentials = storage.deploy(cluster, namespace=NAMESPACE)
     with stages("helm install charts/boathouse"):
@@ -109,12 +129,11 @@ def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: 
         with stages(f"upload of {text.size_bytes / 1e6:.0f} MB to s3://{BUCKET}/{TEXTS}/"):
             books = storage.bucket(endpoint, credentials, BUCKET)
             _prepare(cluster, books, text, screen)
-        with stages("kubectl apply -f examples/wordcount.yaml"):
-            screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(EXAMPLE)).strip(), highlight=False)
-            job = _follow(cluster, screen)
+        with stages("kubectl apply of the MRJob and the SparkApp"):
+            jobs = _count(cluster, screen)
         with stages("check against tr | grep | sort | uniq -c on this machine"):
             counted = _check(books, text, screen)
-    _show(cluster, job, counted, screen)
+    _show(cluster, jobs, counted, screen)
 
 
 def _build(options: Options, screen: console.Console) -> None:
@@ -122,7 +141,7 @@ def _build(options: Options, screen: console.Console) -> None:
     provider = providers.choose(options.provider, name=options.name, context=options.context)
     screen.print(f"  provider: {provider.name}", highlight=False)
     tools.ensure((*catalogue.for_provider(provider.name, nodes=options.nodes, kwok_nodes=0), *catalogue.WORKLOADS))
-    images.ensure()
+    images.ensure(IMAGES)
 
 
 def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
@@ -142,20 +161,30 @@ def _cluster(options: Options) -> Cluster:
 
 def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: console.Console) -> None:
     """Upload the text to the bucket, and delete what an earlier demo left."""
-    cluster.run("delete", "mrjob", JOB, "-n", NAMESPACE, "--ignore-not-found", "--wait")
-    if removed := objects.remove(books, JOB):
-        screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
+    for each in WORD_COUNTS:
+        cluster.run("delete", each.kind.plural, each.name, "-n", NAMESPACE, "--ignore-not-found", "--wait")
+        if removed := objects.remove(books, each.name):
+            screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
     sent = objects.upload(books, {f"{TEXTS}/{path.name}": path for path in text.files})
     if sent < len(text.files):
         screen.print(f"  {len(text.files) - sent} files were there already", highlight=False)
 
 
-def _follow(cluster: Cluster, screen: console.Console) -> model.Job:
-    job = watching.follow(_gateway(cluster), kinds.MRJOB, JOB, screen, timeout_s=JOB_TIMEOUT_S)
+def _count(cluster: Cluster, screen: console.Console) -> list[model.Job]:
+    """Apply all word counts, so that they run at the same time, and wait until each has ended."""
+    kubeconfig = str(cluster.kubeconfig)
+    enable_spark.enable_spark(namespace=NAMESPACE, context=cluster.context, kubeconfig=kubeconfig)
+    for each in WORD_COUNTS:
+        screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(each.example)).strip(), highlight=False)
+    return [_follow(cluster, each, screen) for each in WORD_COUNTS]
+
+
+def _follow(cluster: Cluster, count: WordCount, screen: console.Console) -> model.Job:
+    job = watching.follow(_gateway(cluster), count.kind, count.name, screen, timeout_s=JOB_TIMEOUT_S)
     answer = explain.explain_job(job, [], None, now_s=time.time())
     screen.print(f"  {answer.headline}", highlight=False, soft_wrap=True)
     if job.phase != "Succeeded":
-        raise DemoError(f"{answer.headline}. The job's own errors: kubectl boathouse logs mrjob/{JOB} -n {NAMESPACE}")
+        raise DemoError(f"{answer.headline}. Its own errors: kubectl boathouse logs {count.title} -n {NAMESPACE}")
     return job
 
 
@@ -164,30 +193,38 @@ def _gateway(cluster: Cluster) -> gateway.Gateway:
 
 
 def _check(books: S3Store, text: corpus.Corpus, screen: console.Console) -> Path:
-    """Compare the job's output with the reference's, byte by byte; return the output in the reference's form."""
-    keys = sorted(key for key in objects.sizes(books, JOB) if "/part-" in key)
-    parts = objects.download(books, keys, BUILD / "output")
-    expected, counted = BUILD / "expected.txt", BUILD / "counted.txt"
+    """Compare all outputs with the reference's, byte by byte; return the reference's."""
+    expected = BUILD / "expected.txt"
+    BUILD.mkdir(parents=True, exist_ok=True)
     reference.word_count(text.files, expected)
-    reference.job_output(parts, counted)
-    if not filecmp.cmp(expected, counted, shallow=False):
-        raise DemoError(f"the job's counts differ from the reference's: compare {counted} with {expected}")
-    lines = sum(1 for _ in counted.open("rb"))
-    screen.print(f"  equal: {lines} different words in {len(parts)} parts", highlight=False)
-    return counted
+    words = sum(1 for _ in expected.open("rb"))
+    for each in WORD_COUNTS:
+        keys = sorted(key for key in objects.sizes(books, each.name) if "/part-" in key)
+        parts = objects.download(books, keys, BUILD / each.name)
+        counted = BUILD / f"{each.name}.txt"
+        reference.job_output(parts, counted)
+        if not filecmp.cmp(expected, counted, shallow=False):
+            raise DemoError(
+                f"the counts of {each.title} differ from the reference's: compare {counted} with {expected}"
+            )
+        screen.print(f"  {each.title}: equal, {words} different words in {len(parts)} parts", highlight=False)
+    return expected
 
 
-def _show(cluster: Cluster, job: model.Job, counted: Path, screen: console.Console) -> None:
+def _show(cluster: Cluster, jobs: Sequence[model.Job], counted: Path, screen: console.Console) -> None:
     screen.print("\nThe most frequent words:")
     for count, word in most_frequent(counted.read_text().splitlines()):
         screen.print(f"  {count:>10,}  {word}", highlight=False)
-    pods = kinds.pods(_gateway(cluster), kinds.MRJOB, job)
-    line = timeline.build(job, pods, now_s=time.time())
+    access = _gateway(cluster)
+    pods = [kinds.pods(access, each.kind, job) for each, job in zip(WORD_COUNTS, jobs, strict=True)]
+    lines = [
+        each.kind.timeline(job, own, now_s=time.time()) for each, job, own in zip(WORD_COUNTS, jobs, pods, strict=True)
+    ]
     screen.print()
-    screen.print(tables.seconds(picture.shares(line)))
+    screen.print(tables.seconds(picture.shares(*lines)))
     page = BUILD / "timeline.html"
-    page.write_text(picture.to_html(line))
-    screen.print(f"\nTimeline of {len(pods)} pods: {page}\n", highlight=False, soft_wrap=True)
+    page.write_text(picture.to_html(*lines))
+    screen.print(f"\nTimeline of {sum(map(len, pods))} pods: {page}\n", highlight=False, soft_wrap=True)
 
 
 def most_frequent(lines: Sequence[str]) -> list[tuple[int, str]]:
@@ -204,9 +241,9 @@ def _farewell(cluster: Cluster, options: Options, screen: console.Console) -> No
         "The cluster is still up. To look around:",
         f"  export KUBECONFIG={cluster.kubeconfig}",
         f"  export PATH={paths.REPOSITORY / '.venv/bin'}:{cluster.kubectl.parent}:$PATH",
-        f"  kubectl get mrjobs,pods -n {NAMESPACE}",
-        f"  kubectl boathouse explain mrjob/{JOB} -n {NAMESPACE}",
-        f"  kubectl boathouse timeline mrjob/{JOB} -n {NAMESPACE} -o timeline.svg",
+        f"  kubectl get boathouse,pods -n {NAMESPACE}",
+        f"  kubectl boathouse explain {WORD_COUNTS[-1].title} -n {NAMESPACE}",
+        f"  kubectl boathouse timeline {' '.join(each.title for each in WORD_COUNTS)} -n {NAMESPACE} -o timeline.svg",
         f"To remove it: make cluster-down CLUSTER={options.name}",
     )
     for line in lines:

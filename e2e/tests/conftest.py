@@ -16,7 +16,7 @@ from obstore.store import S3Store
 
 from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, rights, storage
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
-from e2e.tests import harness
+from e2e.tests import harness, spark_harness
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
 LABEL = "boathouse-end-to-end-test"
@@ -80,6 +80,15 @@ def place(
     """Yield a namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
     with _namespace(installed, credentials, bucket, request) as one:
         yield one
+
+
+@pytest.fixture
+def apps(place: harness.Place) -> spark_harness.Applications:
+    """A namespace that refuses pods with privileges, and whose drivers may create executors."""
+    spark_harness.prepare(place)
+    found = spark_harness.Applications(place=place)
+    found.enable()
+    return found
 
 
 @pytest.fixture

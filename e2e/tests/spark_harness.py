@@ -1,8 +1,8 @@
 """What the end-to-end tests say about Spark applications: SparkApps, their inputs, and what they counted."""
 
-import collections
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from boathouse.resources import names
@@ -12,8 +12,8 @@ from boathouse_e2e import images, objects, paths, storage
 from e2e.tests import harness
 
 FOLDER = paths.REPOSITORY / "examples" / "spark"
-TEXT = harness.text(1_000_000).decode("ascii", "ignore").encode()
-COUNTED = dict(collections.Counter(TEXT.split()))
+TEXT = harness.text(1_000_000)
+COUNTED = harness.counted(TEXT)
 TIMEOUT_S = 900  # on a busy machine; 30 to 110 where little else runs
 ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
 PROGRAMS = "/opt/app"
@@ -32,12 +32,17 @@ def s3a(place: harness.Place, name: str) -> str:
     return place.url(name).replace("s3://", "s3a://")
 
 
+def files(place: harness.Place, folder: str) -> dict[str, bytes]:
+    """The files of a folder by name; folders in it are objects of no bytes, and left out."""
+    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")
+    return {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
+
+
 def output(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:
     """What `_SUCCESS` says of a word count, and its words."""
-    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")  # a folder is an object of no bytes
-    files = {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
-    success = files.pop("_SUCCESS", b"")
-    return json.loads(success) if success else {}, harness.pairs(files)
+    found = files(place, folder)
+    success = found.pop("_SUCCESS", b"")
+    return json.loads(success) if success else {}, harness.pairs(found)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,16 +58,14 @@ class Applications:
         enable_spark.enable_spark(namespace=self.place.namespace, context=cluster.context, kubeconfig=kubeconfig)
 
     def program(self, text: str, name: str = "main.py") -> str:
-        """Put a program into the ConfigMap that applications mount; return its URI."""
-        self.place.cluster.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "programs", "namespace": self.place.namespace},
-                "data": {name: text},
-            }
-        )
+        """Have a single program in the applications' pods; return its URI."""
+        self.programs({name: text})
         return f"local://{PROGRAMS}/{name}"
+
+    def programs(self, files: Mapping[str, str]) -> None:
+        """Put programs into the ConfigMap that applications mount."""
+        metadata = {"name": "programs", "namespace": self.place.namespace}
+        self.place.cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(files)})
 
     def manifest(self, name: str, **spec: Any) -> dict[str, Any]:
         """A SparkApp; `spec` replaces fields, None removes them."""

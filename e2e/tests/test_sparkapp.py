@@ -3,19 +3,10 @@
 import pytest
 
 from boathouse_e2e import sparkjar
-from e2e.tests import harness, spark_harness
+from e2e.tests import spark_harness
 from e2e.tests.spark_harness import Applications
 
 pytestmark = pytest.mark.cluster
-
-
-@pytest.fixture
-def apps(place: harness.Place) -> Applications:
-    """A namespace that refuses pods with privileges, and whose drivers may create executors."""
-    spark_harness.prepare(place)
-    found = Applications(place=place)
-    found.enable()
-    return found
 
 
 def test_a_python_application_counts_the_words_of_s3a_and_commits_them_by_magic(apps: Applications) -> None:

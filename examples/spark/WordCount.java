@@ -1,10 +1,15 @@
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.Locale;
 import org.apache.spark.api.java.JavaRDD;
 import org.apache.spark.sql.SparkSession;
 import scala.Tuple2;
 
-/** Counts the words of a text, as Hadoop's example does: WordCount INPUT OUTPUT. A line of the output is word, tab, count. */
+/**
+ * Counts the words of a text: WordCount INPUT OUTPUT. A line of the output is word, tab, count.
+ *
+ * <p>A word is a run of the letters A to Z, in lower case.
+ */
 public final class WordCount {
     private WordCount() {}
 
@@ -15,9 +20,9 @@ public final class WordCount {
         }
         try (SparkSession spark = SparkSession.builder().appName("word-count").getOrCreate()) {
             JavaRDD<String> lines = spark.read().textFile(arguments[0]).javaRDD();
-            lines.flatMap(line -> Arrays.asList(line.strip().split("\\s+")).iterator())
+            lines.flatMap(line -> Arrays.asList(line.split("[^A-Za-z]+")).iterator())
                     .filter(word -> !word.isEmpty())
-                    .mapToPair(word -> new Tuple2<>(word, 1L))
+                    .mapToPair(word -> new Tuple2<>(word.toLowerCase(Locale.ROOT), 1L))
                     .reduceByKey(Long::sum)
                     .map(pair -> pair._1() + "\t" + pair._2())
                     .saveAsTextFile(arguments[1]);

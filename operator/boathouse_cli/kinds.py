@@ -106,12 +106,12 @@ def job_target(text: str) -> tuple[Kind, str]:
 
 
 def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
-    """The job of this name."""
+    """Return the job of this name."""
     return kind.read(gateway.job(kind.plural, name))
 
 
 def raw_jobs(gateway: Gateway, *, all_namespaces: bool) -> list[model.Raw]:
-    """The jobs of all kinds, as the API has them; of a kind that the cluster does not know yet, none."""
+    """Return the jobs of all kinds as JSON; none of a kind that the cluster does not have."""
     found: list[model.Raw] = []
     missing: list[UnknownKindError] = []
     for kind in KINDS:
@@ -131,11 +131,11 @@ def read(raw: model.Raw) -> model.Job:
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
-    """The pods of a job."""
+    """Return the pods of a job."""
     return [model.task_pod(raw) for raw in kind.own_pods(of, gateway.pods(kind.selector(of)))]
 
 
 def timeline_of(gateway: Gateway, kind: Kind, name: str, *, now_s: float) -> timeline.Timeline:
-    """The timeline of the job of this name."""
+    """Return the timeline of the job of this name."""
     found = job(gateway, kind, name)
     return kind.timeline(found, pods(gateway, kind, found), now_s=now_s)

@@ -237,7 +237,7 @@ def _short(name: str) -> str:
 
 
 def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
-    """Whose a piece is, where there are several jobs."""
+    """Return the job's title as a prefix if the picture has several jobs."""
     return f"{line.job.title} " if len(lines) > 1 else ""
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What the user named; None is what was left out.
+    """Options of `logs`; None is an option that the user left out.
 
     Attributes:
         task: A task of an MRJob, such as `m-00042`.

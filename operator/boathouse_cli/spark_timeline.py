@@ -18,7 +18,7 @@ _RUNNING: Final = {model.DRIVER: Activity.DRIVER, model.EXECUTOR: Activity.EXECU
 
 
 def build(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
-    """The timeline of an application that ended or still runs.
+    """Return the timeline of an application that ended or still runs.
 
     Args:
         app: The application.

@@ -79,13 +79,13 @@ def read(raw: model.Raw) -> SparkApp:
 
 
 def selector(app: model.Job) -> str:
-    """The label selector of the pods of an application: driver and executors have it, and namesakes' as well."""
+    """Return the label selector of an application's pods; pods of a former namesake match as well."""
     instance = app.name if len(app.name) <= _MAX_LABEL else app.uid
     return f"{names.APP_NAME}=spark,{names.APP_INSTANCE}={instance}"
 
 
 def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:
-    """The pods of an application: drivers are its own, executors their driver's. Labels prove nothing."""
+    """Return an application's pods by their owners: the application owns drivers, and drivers own executors."""
     found = list(pods)
     drivers = [pod for pod in found if app.uid in _owners(pod)]
     uids = {pod["metadata"]["uid"] for pod in drivers}

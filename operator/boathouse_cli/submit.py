@@ -75,7 +75,7 @@ def _print_next(title: str, namespace: str, *, is_followed: bool) -> None:
     if not is_followed:
         print(
             f"  how far is it:      kubectl boathouse watch {where}\n"
-            f"  why does it wait:   kubectl boathouse explain {where}\n"
+            f"  why is it pending:  kubectl boathouse explain {where}\n"
             f"  the driver's log:   kubectl boathouse logs -f {where}\n"
             f"  Spark's UI:         kubectl boathouse ui {where}"
         )

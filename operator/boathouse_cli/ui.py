@@ -62,7 +62,7 @@ def _print_address(process: subprocess.Popen[str], title: str) -> None:
 
 
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    """The pod of the driver that runs.
+    """Return the pod of the running driver.
 
     Raises:
         CommandError: None does.

@@ -56,7 +56,7 @@ def _say(job: model.Job, said: tuple[str, float], screen: rich_console.Console) 
 
 
 def follow_driver(gateway: Gateway, name: str) -> None:
-    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; what it waits for on stderr.
+    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr.
 
     Raises:
         typer.Exit: It failed.

@@ -38,6 +38,9 @@ def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
     """
     if field in FILES:
         return _files(draft, where, text)
+    if field.endswith(".javaOptions") and "-Xmx" in text:
+        draft.note(where, "Spark refuses -Xmx: remove it, and set memory")
+        return None
     if field.startswith("deps."):
         return _items(field, text)
     if field == "monitoring.eventLogDir":
@@ -91,10 +94,6 @@ def _cpu(text: str) -> str | None:
         return None
 
 
-def _options(text: str) -> str | None:
-    return text if text and "-Xmx" not in text else None
-
-
 def _files(draft: Draft, where: str, text: str) -> list[str] | None:
     found = [uris.in_pods(draft, where, item) for item in words(text)]
     return found if 0 < len(found) <= MAX_ITEMS and all(map(uris.is_loadable, found)) else None
@@ -118,7 +117,7 @@ _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
     "enabled": boolean,
     "initialExecutors": _whole,
     "instances": _whole,
-    "javaOptions": _options,
+    "javaOptions": lambda text: text or None,
     "maxExecutors": _positive,
     "memory": _size,
     "memoryOverhead": _size,

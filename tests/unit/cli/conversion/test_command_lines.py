@@ -156,6 +156,12 @@ def test_a_fixed_number_with_dynamic_allocation_is_the_number_to_begin_with():
     assert "executor" not in found
 
 
+def test_a_heap_among_java_options_is_noted():
+    assert notes("--driver-java-options", "-Xmx4g -Da=b", PYTHON) == {
+        "--driver-java-options": "Spark refuses -Xmx: remove it, and set memory"
+    }
+
+
 def test_event_logs_are_a_field():
     words = ("--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.dir=s3a://logs/spark", PYTHON)
     assert spec(*words)["monitoring"] == {"eventLogDir": "s3a://logs/spark"}
