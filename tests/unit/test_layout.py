@@ -79,7 +79,7 @@ def test_every_function_of_the_architecture_page_exists():
 def test_every_folder_of_the_architecture_page_exists():
     page = (ROOT / "docs" / "architecture.md").read_text()
     operator, policies = (
-        page.partition("## The folders")[2].partition("## The contracts")[0].split("| folder of `policies`")
+        page.partition("## Folders")[2].partition("## Import contracts")[0].split("| folder of `policies`")
     )
     named = {
         name: ROOT / "operator" / "boathouse" / name for name in re.findall(r"^\| `([\w/.]+)`", operator, re.MULTILINE)
