@@ -1,4 +1,4 @@
-"""The life of a SparkApp on a real cluster: suspended, without image, killed."""
+"""The life of a SparkApp on a real cluster: suspended, without image, killed, with executors that come and go."""
 
 import json
 from collections.abc import Mapping
@@ -126,3 +126,29 @@ def test_an_executor_that_is_killed_is_replaced_and_a_driver_that_is_killed_star
     assert total(apps, "killed") == EXPECTED
     assert (app.attempt, app.attempts[0].cause) == (2, "Infrastructure")
     assert failures(apps, "killed") == {"application": 0, "infrastructure": 1}
+
+
+@pytest.mark.long
+def test_dynamic_allocation_grows_with_the_tasks_and_shrinks_without_them(apps: Applications) -> None:
+    squares(
+        apps,
+        "elastic",
+        seconds=10,
+        idle=60,
+        executor=spark_harness.SMALL_EXECUTOR,
+        dynamicAllocation={"enabled": True, "minExecutors": 1, "maxExecutors": 3},
+        sparkConf={
+            "spark.dynamicAllocation.executorIdleTimeout": "5s",
+            "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+        },
+    )
+
+    def executors() -> int:
+        return len(running(apps, "elastic", model.EXECUTOR))
+
+    within_s = spark_harness.TIMEOUT_S
+    harness.until(lambda: executors() == 3, "three executors run", timeout_s=within_s, every_s=0.5)
+    harness.until(lambda: executors() == 1, "one executor is left", timeout_s=within_s, every_s=0.5)
+    assert not apps.look("elastic").finished
+    apps.succeed("elastic")
+    assert total(apps, "elastic") == EXPECTED
