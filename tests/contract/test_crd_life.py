@@ -40,7 +40,7 @@ async def test_every_field_for_pods_that_is_right_is_taken(mrjobs, namespace):
 WRONG = {
     "a label of ours": (
         {"podTemplate": {"metadata": {"labels": {"boathouse.dev/queue": "x"}}}},
-        "are Boathouse's own",
+        "belong to Boathouse",
     ),
     "a label with a bad name": ({"podTemplate": {"metadata": {"labels": {"a b": "x"}}}}, r"must be \[PREFIX/\]NAME"),
     "a label with a bad value": ({"podTemplate": {"metadata": {"labels": {"a": "x y"}}}}, "labels"),

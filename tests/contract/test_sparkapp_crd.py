@@ -86,7 +86,7 @@ async def test_most_fields_are_immutable_unless_the_application_is_suspended(spa
     body = application(suspend=False, queue="one")
     body["metadata"]["name"] = "immutable"
     made = await sparkapps.create(SPARKAPPS, body, "default")
-    with pytest.raises(errors.Invalid, match=r"spec\.arguments is immutable: delete the application"):
+    with pytest.raises(errors.Invalid, match=r"spec\.arguments is immutable: delete and recreate the application"):
         await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"arguments": ["1"]}}, "default")
     with pytest.raises(errors.Invalid, match=r"spec\.queue can only be changed while the application is suspended"):
         await sparkapps.patch(SPARKAPPS, "immutable", {"spec": {"queue": "two"}}, "default")

@@ -144,7 +144,7 @@ def environment(folder) -> Environment:
     ("key", "secret", "url", "what"),
     [
         pytest.param(KEY, "wrong", "s3://bucket/books", "the secret key is wrong", id="secret"),
-        pytest.param("wrong", SECRET, "s3://bucket/books", "the access key is unknown", id="key"),
+        pytest.param("wrong", SECRET, "s3://bucket/books", "does not know the access key", id="key"),
         pytest.param("", "", "s3://bucket/books", "access is denied", id="unsigned"),
         pytest.param(KEY, SECRET, "s3://nope/books", "the bucket does not exist", id="bucket"),
     ],

@@ -73,7 +73,7 @@ def put_metadata(draft: Draft, role: str, path: str, what: str, given: Mapping[s
     """Add labels or annotations of a role's pods."""
     for key in given:
         if key.startswith(_OURS):
-            draft.note(path, f"{what} that begin with {' or '.join(_OURS)} are Boathouse's own: choose another")
+            draft.note(path, f"{what} that begin with {' or '.join(_OURS)} belong to Boathouse: choose other names")
     draft.merge(f"{role}.{what}", {key: str(value) for key, value in given.items() if not key.startswith(_OURS)})
 
 

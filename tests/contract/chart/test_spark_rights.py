@@ -209,7 +209,7 @@ def test_what_is_set_later_is_checked(author, suspended):
 
 
 def test_a_queue_that_does_not_accept_the_application_is_refused(alice):
-    assert "spec.queue: there is no queue none; there are default" in alice.creates(new(queue="none"))
+    assert "spec.queue: the queue none does not exist; there are default" in alice.creates(new(queue="none"))
     assert "the queue elsewhere does not accept this namespace" in alice.creates(new(queue="elsewhere"))
     assert alice.creates(new(queue="nightly", **CLASS)) == "admitted"
     other = {"podTemplate": {"priorityClassName": "batch-high"}}
