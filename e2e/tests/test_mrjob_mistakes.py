@@ -55,7 +55,7 @@ def test_a_command_that_exits_with_1(place):
 
 
 def log_of(place, pod):
-    return list(place.gateway.log(pod.name, tail=50, follow=False)) if pod.task == "m-00000" else []
+    return list(place.gateway.log(pod.name, pod.container, tail=50, follow=False)) if pod.task == "m-00000" else []
 
 
 def test_resources_that_no_node_has(place):
