@@ -61,7 +61,7 @@ def pod(task_type, index, message, phase):
         "spec": {"nodeName": "n" * 253},
         "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
     }
-    found = pod_reader.task_pod(builders.KEEP(msgspec.convert(manifest, wire.PodView)))
+    found = pod_reader.task_pod(builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
     assert found is not None
     return found
 

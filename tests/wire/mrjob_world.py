@@ -17,7 +17,7 @@ from boathouse.cluster import catalogue, errors, events, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import kept
+from boathouse.scheduling import transforms
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.kind import MRJobKind
@@ -35,7 +35,7 @@ CONFIG = OperatorConfig.model_validate(
     {"task": {"image": "task:dev", "startTimeoutSeconds": 1e6, "imagePullTimeoutSeconds": 1e6}}
 )
 
-KEEP = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
+TRANSFORM_POD = transforms.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 
 
 def mrjob(**spec: Any) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Operator:
             catalogue.PODS,
             on_change=self.pods.on_pod,
             fields=catalogue.PODS_THAT_HOLD_RESOURCES,
-            transform=KEEP,
+            transform=TRANSFORM_POD,
         )
         self._ended = informer.Informer(
             client,
@@ -166,7 +166,7 @@ class Operator:
             on_change=self.pods.on_ended,
             labels=names.LABEL_JOB_UID,
             fields=catalogue.PODS_THAT_ENDED,
-            transform=KEEP,
+            transform=TRANSFORM_POD,
         )
         view = MRJOBS.viewed_as(wire.ObjectView)
         self._jobs = informer.Informer(client, view, on_change=self._job_changed)

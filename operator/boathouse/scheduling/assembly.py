@@ -8,7 +8,7 @@ from typing import Any
 from boathouse.cluster import boundary, catalogue, client, informer, quotas, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.scheduling import consistency, kept, scheduler, writer
+from boathouse.scheduling import consistency, scheduler, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
 from boathouse.scheduling.volumes import watches as storage_watches
@@ -152,10 +152,12 @@ def assemble(
         catalogue.PODS,
         on_change=subject.intake.on_pod,
         fields=catalogue.PODS_THAT_HOLD_RESOURCES,
-        transform=subject.keep,
+        transform=subject.transform_pod,
         aside=aside,
     )
-    nodes = informer.Informer(api, catalogue.NODES, on_change=subject.intake.on_node, transform=kept.node, aside=aside)
+    nodes = informer.Informer(
+        api, catalogue.NODES, on_change=subject.intake.on_node, transform=transforms.node, aside=aside
+    )
     ended = informer.Informer(
         api,
         catalogue.PODS,
@@ -163,7 +165,7 @@ def assemble(
         namespaces=sorted(options.namespaces),
         labels=names.LABEL_JOB_UID,
         fields=catalogue.PODS_THAT_ENDED,
-        transform=subject.keep,
+        transform=subject.transform_pod,
         aside=aside,
     )
     _count_set_aside(metrics_.gauges, aside)
@@ -180,11 +182,11 @@ def assemble(
             catalogue.NAMESPACES,
             on_change=lambda change: subject.intake.on_namespace(change.key),
             labels=names.LABEL_QUEUE,
-            transform=kept.namespace,
+            transform=transforms.namespace,
             aside=aside,
         ),
         quotas=informer.Informer(
-            api, quotas.QUOTAS, on_change=subject.intake.on_quota, transform=kept.quota, aside=aside
+            api, quotas.QUOTAS, on_change=subject.intake.on_quota, transform=transforms.quota, aside=aside
         ),
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),

@@ -25,7 +25,7 @@ class Intake(Part):
 
     Args:
         state: The state of the scheduler.
-        keep: Returns what is kept of a pod that a request brought.
+        transform_pod: Reduces a pod from the answer of a request to the used fields.
         wake: Called when a cycle may have something to decide.
         on_fatal: Called with the reason when the process must end.
     """
@@ -34,13 +34,13 @@ class Intake(Part):
         self,
         state: ClusterState,
         *,
-        keep: Callable[[wire.PodView], facts.PodFacts],
+        transform_pod: Callable[[wire.PodView], facts.PodFacts],
         wake: Callable[[], None],
         on_fatal: Callable[[str], None],
     ) -> None:
         super().__init__(state)
         self._refusals = state.jobs.refused
-        self._keep = keep
+        self._transform_pod = transform_pod
         self._wake = wake
         self._on_fatal = on_fatal
 
@@ -179,7 +179,7 @@ class Intake(Part):
 
     def _answered(self, row: rows.PodRow, pod: wire.PodView, *, is_read: bool = False) -> None:
         try:
-            known = self._keep(pod)
+            known = self._transform_pod(pod)
             if known.problem:
                 self._report_problem(known)
             self._apply(self._pods.show(row, known) if is_read else self._pods.answered(row, known))
@@ -331,7 +331,7 @@ class Intake(Part):
         if operation.placement is None:
             assert pod is not None
             self._jobs.mark_changed(row)
-            self._apply(self._pods.accept_ahead(operation, self._keep(pod)))
+            self._apply(self._pods.accept_ahead(operation, self._transform_pod(pod)))
             return
         self._counters.attempt("scheduled", duration_s)
         self._counters.pod_attempts.observe(row.failures + 1)

@@ -21,10 +21,10 @@ from boathouse.scheduling import (
     executor,
     intake,
     jobs,
-    kept,
     pod_conditions,
     reasons,
     rejections,
+    transforms,
     writer,
 )
 from boathouse.scheduling import options as scheduler_options
@@ -123,8 +123,10 @@ class Scheduler:
             aside=aside,
         )
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
-        self.keep = kept.pods(options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers)
-        self.intake = intake.Intake(self.state, keep=self.keep, wake=self.wake, on_fatal=on_fatal)
+        self.transform_pod = transforms.pods(
+            options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers
+        )
+        self.intake = intake.Intake(self.state, transform_pod=self.transform_pod, wake=self.wake, on_fatal=on_fatal)
         self.decider = decider.Decider(self.state)
         self.pod_writer = writer.Writer(api, leader, metrics_.scheduler)
         self.executor = executor.Executor(

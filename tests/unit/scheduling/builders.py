@@ -5,7 +5,7 @@ from typing import Any
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import kept
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import facts, rows
 from boathouse_policies import model
 
@@ -43,12 +43,12 @@ def pod(
     )
 
 
-KEEP = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
+TRANSFORM_POD = transforms.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 
 
 def facts_of(name: str = "p", **parts: Any) -> facts.PodFacts:
     """What is kept of a pod on our scheduler."""
-    return KEEP(pod(name, **{"scheduler_name": names.SCHEDULER_NAME} | parts))
+    return TRANSFORM_POD(pod(name, **{"scheduler_name": names.SCHEDULER_NAME} | parts))
 
 
 def operation(

@@ -107,10 +107,10 @@ class Desk:
         self.scheduler.intake.on_node(store.Deleted(key=name, old=builders.node(name)))
 
     def comes(self, pod: wire.PodView) -> None:
-        self.scheduler.intake.on_pod(store.Added(key=pod.metadata.key, new=self.scheduler.keep(pod)))
+        self.scheduler.intake.on_pod(store.Added(key=pod.metadata.key, new=self.scheduler.transform_pod(pod)))
 
     def goes(self, pod: wire.PodView) -> None:
-        known = self.scheduler.keep(pod)
+        known = self.scheduler.transform_pod(pod)
         self.scheduler.intake.on_pod(store.Deleted(key=pod.metadata.key, old=known, final=known))
 
     def submit(self, *tasks: str, job_id: str = "j", cpu_milli: int = 1000) -> model.TaskId:

@@ -214,7 +214,7 @@ async def test_an_annotation_that_cannot_be_read_reserves_nothing(text):
     pod = annotated(App(), "n1")
     annotations = {names.ANNOTATION_RESERVED: text}
     metadata = msgspec.structs.replace(pod.metadata, annotations=annotations)
-    assert builders.KEEP(msgspec.structs.replace(pod, metadata=metadata)).reserved == ()
+    assert builders.TRANSFORM_POD(msgspec.structs.replace(pod, metadata=metadata)).reserved == ()
 
 
 async def test_executors_of_a_driver_that_ended_are_not_bound():

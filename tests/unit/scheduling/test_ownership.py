@@ -15,7 +15,9 @@ LABELS = {names.LABEL_JOB_UID: "u", names.LABEL_QUEUE: "nightly"}
 
 
 def pod(*owners: wire.OwnerReference, labels: dict[str, str] = LABELS, **spec) -> facts.PodFacts:
-    return builders.KEEP(builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec))
+    return builders.TRANSFORM_POD(
+        builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec)
+    )
 
 
 def test_a_pod_that_a_job_owns_is_charged_to_it_and_its_queue():

@@ -9,7 +9,7 @@ from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import rows
 from boathouse.telemetry import metrics
 from boathouse_policies import model
-from tests.unit.scheduling.builders import KEEP, pod
+from tests.unit.scheduling.builders import TRANSFORM_POD, pod
 
 WANT = pod_conditions.PendingReason(reason="Unschedulable", message="0/1 nodes are available.")
 WANT_NOW = pod_conditions.PendingReason(reason="Unschedulable", message="0/2 nodes are available.")
@@ -33,7 +33,7 @@ class Desk:
     def row(self, pod: wire.PodView) -> rows.PodRow:
         key = pod.metadata.key
         row = self.rows.setdefault(key, rows.PodRow(model.TaskId(key), pod.metadata.namespace))
-        row.facts = KEEP(pod)
+        row.facts = TRANSFORM_POD(pod)
         return row
 
     def set_pending(self, pod: wire.PodView, why: pod_conditions.PendingReason) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from boathouse.cluster import errors, reflector
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling import kept
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import ownership, translate
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
@@ -113,11 +113,11 @@ def with_ghosts_charged(patch):
 
 
 def with_whole_pods(patch):
-    patch.setattr(kept, "pods", lambda *_: lambda pod: pod)
+    patch.setattr(transforms, "pods", lambda *_: lambda pod: pod)
 
 
 GUARDS = {
-    "kept-annotations": Guard(a_pod_with_large_annotations, with_whole_pods),
+    "pod-transform": Guard(a_pod_with_large_annotations, with_whole_pods),
     "saturation": Guard(a_pod_of_too_many_cores_on_a_node, without_a_largest_amount),
     "stand-ins": Guard(a_pod_that_cannot_be_decoded, without_stand_ins),
     "owner": Guard(pods_that_claim_a_job_by_its_label, with_the_label_alone),

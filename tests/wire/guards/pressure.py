@@ -8,7 +8,7 @@ from prometheus_client import registry
 
 from boathouse import buckets, fair
 from boathouse.cluster import wire
-from boathouse.scheduling import executor, kept, outcomes
+from boathouse.scheduling import executor, outcomes, transforms
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
@@ -144,7 +144,7 @@ def with_any_number_of_shapes(patch):
 
 def with_any_number_of_constraints(patch):
     patch.setattr(wire, "MOST_CONSTRAINTS", 1 << 30)
-    patch.setattr(kept, "MOST_CONSTRAINT_LENGTH", 1 << 30)
+    patch.setattr(transforms, "MOST_CONSTRAINT_LENGTH", 1 << 30)
 
 
 def with_one_line_for_all_keys(patch):

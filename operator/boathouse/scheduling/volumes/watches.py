@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from boathouse.cluster import boundary, catalogue, client, informer, storage, store
-from boathouse.scheduling import kept
+from boathouse.scheduling import transforms
 from boathouse.scheduling.volumes import rules
 
 T = TypeVar("T", bound=store.HasMetadata)
@@ -26,7 +26,7 @@ class StorageWatches:
         self._api = api
         self._aside = aside
         watches: tuple[tuple[str, catalogue.Resource[Any], Callable[[Any], Any] | None], ...] = (
-            ("persistentvolumeclaims", storage.CLAIMS, kept.claim),
+            ("persistentvolumeclaims", storage.CLAIMS, transforms.claim),
             ("persistentvolumes", storage.VOLUMES, None),
             ("storageclasses", storage.CLASSES, None),
             ("csinodes", storage.CSI_NODES, None),

@@ -207,7 +207,7 @@ class SparkAppKind:
         """Read a driver's pod that no watch shows; None if there is none."""
         name = AttemptNames(application=app.name, uid=app.uid, attempt=attempt).driver_pod
         try:
-            found = self._scheduler.keep(await self._context.api.get(catalogue.PODS, name, app.namespace))
+            found = self._scheduler.transform_pod(await self._context.api.get(catalogue.PODS, name, app.namespace))
         except errors.NotFound:
             return None
         return driver_reader.driver(found) if found.task_of == app.uid else None

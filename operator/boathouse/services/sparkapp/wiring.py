@@ -50,7 +50,7 @@ def _ended_executors(leader: LeaderServices, kind: SparkAppKind) -> informer.Inf
         namespaces=sorted(leader.settings.watch_namespaces),
         labels=f"{LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
         fields=catalogue.PODS_THAT_ENDED,
-        transform=leader.scheduling.scheduler.keep,
+        transform=leader.scheduling.scheduler.transform_pod,
         aside=context.aside,
     )
     return watch

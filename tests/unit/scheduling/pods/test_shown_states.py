@@ -70,7 +70,7 @@ class Watched:
             "spec": spec,
             "status": running if node else {"phase": "Pending"},
         }
-        return builders.KEEP(msgspec.json.decode(json.dumps(manifest).encode(), type=wire.PodView))
+        return builders.TRANSFORM_POD(msgspec.json.decode(json.dumps(manifest).encode(), type=wire.PodView))
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def test_a_resize_of_the_whole_pod_is_a_resize():
     level, given = (wire.ResourceRequirements(requests={"cpu": cpu}) for cpu in ("2", "1"))
     pod = builders.pod(node_name="n0", resources=level)
     status = msgspec.structs.replace(pod.status, resources=given, allocated_resources={"cpu": "1"})
-    assert builders.KEEP(msgspec.structs.replace(pod, status=status)).is_resizing
-    assert not builders.KEEP(pod).is_resizing
+    assert builders.TRANSFORM_POD(msgspec.structs.replace(pod, status=status)).is_resizing
+    assert not builders.TRANSFORM_POD(pod).is_resizing
 
 
 def test_a_task_is_suspended_while_it_has_the_cpu_of_one(watched):

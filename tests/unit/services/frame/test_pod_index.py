@@ -31,7 +31,7 @@ def pod(revision, phase="Running", uid="u1", owner=UID, api="boathouse.dev/v1alp
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase},
     }
-    return builders.KEEP(msgspec.convert(manifest, wire.PodView))
+    return builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView))
 
 
 def added(*args, **more):

@@ -5,14 +5,16 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import kept
+from boathouse.scheduling import transforms
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import wiring
 from boathouse.services.sparkapp.pods import driver_reader
 
 OWNER = {"apiVersion": names.API_VERSION, "kind": "SparkApp", "uid": "a", "controller": True}
 LABELS = {"boathouse.dev/job-uid": "a", "boathouse.dev/task-type": "driver", "boathouse.dev/attempt": "3"}
-KEEP = kept.pods(names.SCHEDULER_NAME, labels=wiring.SPARKAPPS.pod_labels, containers=wiring.SPARKAPPS.pod_containers)
+TRANSFORM_POD = transforms.pods(
+    names.SCHEDULER_NAME, labels=wiring.SPARKAPPS.pod_labels, containers=wiring.SPARKAPPS.pod_containers
+)
 
 
 def look(phase="Running", state=None, node="n1", labels=None, deleted=None, **status):
@@ -30,7 +32,7 @@ def look(phase="Running", state=None, node="n1", labels=None, deleted=None, **st
         "spec": {"nodeName": node},
         "status": {"phase": phase, "containerStatuses": containers, "podIP": "10.0.0.7"} | status,
     }
-    return driver_reader.driver(KEEP(msgspec.convert(manifest, wire.PodView)))
+    return driver_reader.driver(TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
 
 
 def ended(exit_code=1, message="", reason="Error", **status):

@@ -62,7 +62,7 @@ def pods(
     """
     labels |= POD_LABELS
 
-    def keep(pod: wire.PodView) -> facts.PodFacts:
+    def transform(pod: wire.PodView) -> facts.PodFacts:
         spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
@@ -97,7 +97,7 @@ def pods(
             is_suspended=container is not None and requests.is_suspended(container),
         )
 
-    return keep
+    return transform
 
 
 def _unrepresentable(
@@ -161,14 +161,14 @@ def _metadata(meta: wire.ObjectMeta, labels: frozenset[str] | None, annotations:
     owner = meta.controller
     return msgspec.structs.replace(
         meta,
-        labels=meta.labels if labels is None else _chosen(meta.labels, labels),
-        annotations=_chosen(meta.annotations, annotations),
+        labels=meta.labels if labels is None else _selected_keys(meta.labels, labels),
+        annotations=_selected_keys(meta.annotations, annotations),
         owner_references=() if owner is None else (_owner(owner),),
     )
 
 
-def _chosen(texts: Mapping[str, str], kept: frozenset[str]) -> dict[str, str]:
-    return {key: texts[key][:NAME_LENGTH] for key in kept & texts.keys()} if texts and kept else {}
+def _selected_keys(texts: Mapping[str, str], keys: frozenset[str]) -> dict[str, str]:
+    return {key: texts[key][:NAME_LENGTH] for key in keys & texts.keys()} if texts and keys else {}
 
 
 def _owner(owner: wire.OwnerReference) -> wire.OwnerReference:

@@ -1,4 +1,4 @@
-"""What is kept of an object says the same as the whole, and is small whatever others write."""
+"""Transforms keep the used fields of an object and limit its size."""
 
 import dataclasses
 import gc
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from boathouse.cluster import storage, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import jobs, kept
+from boathouse.scheduling import jobs, transforms
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
 from boathouse.services.mrjob.attempts import pod_reader
 from tests.unit.scheduling import builders
 
-keep = kept.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
+transform = transforms.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 KIB = 1024
 
 quantities = st.sampled_from(["100m", "1", "1500u", "2Gi", "10P", "9Ei", "3n"])
@@ -100,8 +100,8 @@ pods = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(pods)
-def test_what_is_kept_of_a_pod_is_counted_and_placed_as_the_whole(pod):
-    small = keep(pod)
+def test_a_reduced_pod_has_the_requests_and_constraints_of_the_whole_pod(pod):
+    small = transform(pod)
     assert small.resources == translate.resources_of(requests.pod_requests(pod))
     assert small.host_ports == translate.host_ports(pod)
     assert small.claims_by_field == tuple(translate.claims_by_field(pod))
@@ -147,8 +147,8 @@ TERMINATED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt
         task({}, phase="Failed", conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "Preempted"}]),
     ],
 )
-def test_a_task_is_seen_as_the_whole_pod_shows_it(pod):
-    small = keep(pod)
+def test_a_reduced_task_pod_has_the_state_and_result_of_the_whole_pod(pod):
+    small = transform(pod)
     whole = msgspec.structs.replace(small, metadata=pod.metadata, status=pod.status)
     assert pod_reader.task_pod(small) == pod_reader.task_pod(whole)
     assert pod_reader.task_pod(small).memory_bytes == 1 << 30
@@ -226,35 +226,35 @@ LARGE = {
 
 
 @pytest.mark.parametrize("pod", LARGE.values(), ids=LARGE)
-def test_what_is_kept_of_a_large_pod_is_small(pod):
-    assert size_of(keep(pod)) < 12 * KIB
+def test_a_large_pod_is_reduced_to_less_than_12_kib(pod):
+    assert size_of(transform(pod)) < 12 * KIB
 
 
-def test_that_a_pod_had_too_many_constraints_is_kept():
-    assert keep(LARGE["constraints of ours"]).too_many_constraints > wire.MOST_CONSTRAINTS
+def test_a_reduced_pod_records_that_it_had_too_many_constraints():
+    assert transform(LARGE["constraints of ours"]).too_many_constraints > wire.MOST_CONSTRAINTS
 
 
 @pytest.mark.parametrize("which", ["long constraints of ours", "claims of ours"])
-def test_a_pod_with_more_constraints_than_are_kept_is_said_to_be_too_complex(which):
-    small = keep(LARGE[which])
+def test_a_pod_over_the_limits_of_constraints_is_too_complex(which):
+    small = transform(LARGE[which])
     with pytest.raises(requests.UnreadablePodError, match="at most") as refused:
         jobs.foreign_class(small)
     assert refused.value.is_too_complex
 
 
 @pytest.mark.parametrize("label", ["NoSuchEffect", "x" * 200 * KIB], ids=len)
-def test_why_constraints_cannot_be_represented_is_kept_at_bounded_length(label):
-    small = keep(builders.pod(scheduler_name="boathouse", tolerations=(wire.Toleration(effect=label),)))
+def test_the_error_of_unrepresentable_constraints_is_truncated(label):
+    small = transform(builders.pod(scheduler_name="boathouse", tolerations=(wire.Toleration(effect=label),)))
     assert small.resources.cpu_milli == 1000
-    assert len(small.constraints) <= kept.MESSAGE_LENGTH
+    assert len(small.constraints) <= transforms.MESSAGE_LENGTH
     with pytest.raises(requests.UnreadablePodError, match="not a valid TaintEffect" if len(label) < KIB else "x"):
         jobs.foreign_class(small)
 
 
-def test_of_a_pod_that_cannot_be_decoded_the_place_and_the_scheduler_are_kept():
+def test_an_undecodable_pod_keeps_its_node_and_scheduler():
     spec = wire.PodSpec(node_name="n1", scheduler_name="boathouse")
     meta = wire.ObjectMeta(name="p", namespace="demo", uid="u")
-    small = keep(wire.UnreadablePod(metadata=meta, spec=spec, status=wire.PodStatus(phase="Running")))
+    small = transform(wire.UnreadablePod(metadata=meta, spec=spec, status=wire.PodStatus(phase="Running")))
     assert (small.node_name, small.scheduler_name, small.status.phase) == ("n1", "boathouse", "Running")
     assert ownership.of(small).resources == translate.WHOLE_NODE
 
@@ -269,29 +269,29 @@ def test_the_requests_of_a_pod_are_summed_once(monkeypatch):
     assert len(sums) == 1
 
 
-def test_what_is_kept_of_a_node_is_translated_as_the_whole():
+def test_a_reduced_node_is_translated_like_the_whole_node():
     whole = builders.node(labels={"zone": "a"}, taints=(wire.Taint(key="k", effect="NoSchedule"),))
     annotated = msgspec.structs.replace(whole.metadata, annotations={"a": "x" * KIB})
-    small = kept.node(msgspec.structs.replace(whole, metadata=annotated))
+    small = transforms.node(msgspec.structs.replace(whole, metadata=annotated))
     assert translate.node(small) == translate.node(whole)
     assert small.metadata.annotations == {}
 
 
-def test_a_claims_selector_that_is_too_long_is_not_kept_and_selects_nothing():
+def test_a_claim_with_a_too_long_selector_selects_nothing():
     labels = {f"label-{i}": "x" * 60 for i in range(3000)}
     spec = storage.ClaimSpec(selector=storage.LabelSelector(match_labels=labels))
-    small = kept.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
+    small = transforms.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
     assert size_of(small) < 4 * KIB
     assert not volumes_._selects(small.spec.selector, labels)
 
 
-def test_what_is_kept_of_a_claim_says_whether_and_where_it_is_bound():
+def test_a_reduced_claim_has_its_binding():
     annotations = {storage.BIND_COMPLETED: "yes", storage.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
     whole = storage.ClaimView(
         metadata=wire.ObjectMeta(name="c", annotations=annotations, labels={"a": "b"}),
         spec=storage.ClaimSpec(volume_name="v"),
     )
-    small = kept.claim(whole)
+    small = transforms.claim(whole)
     assert small.is_bound
     assert small.metadata.annotations[storage.SELECTED_NODE] == "n1"
     assert size_of(small) < 4 * KIB
