@@ -66,6 +66,23 @@ async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle
     assert "demo/wc-00000 that belongs to nobody has the task's name: delete it" in w.scheduler.diagnosis("wc").message
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["before the task", "after the task"])
+async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_after_it(api, eventually, is_first):
+    others = fake_api.pod("wc-00000", namespace="demo")
+    if is_first:
+        api.add(others)
+    async with world(api) as w:
+        w.submit("wc", 1)
+        if not is_first:
+            api.add(others)
+        await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "NameTaken")
+        api.add(fake_api.node("n1"))
+        await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
+        api.remove("pods", "demo/wc-00000")
+        await eventually(lambda: w.metric("boathouse_creates_total", result="success") == 1)
+        await eventually(lambda: w.placed() and w.scheduler.diagnosis("wc") is None)
+
+
 async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
     api.add(fake_api.node("n1"))
     api.fail_next("create pods", status=429, retry_after_s=2)

@@ -114,6 +114,8 @@ async def test_a_pod_of_the_drivers_name_that_belongs_to_nobody_holds_the_driver
     api.change("sparkapps", KEY, {"spec": {"suspend": False}})
     await eventually(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
     assert world.nodes.created == {}
+    api.remove("pods", f"demo/{name}")
+    await eventually(lambda: world.phase() == "Succeeded")
 
 
 async def test_a_driver_runs_without_a_service_that_is_refused(api, world, eventually):

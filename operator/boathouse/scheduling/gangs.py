@@ -66,7 +66,7 @@ class Members:
     """The rows of a gang now.
 
     Attributes:
-        driver: The driver; None after its end.
+        driver: The driver; None after its end, and while a pod of another owner has its name.
         expected: The expected tasks.
         placed: How many executors have a node, or are being bound to one.
         children: How many executors there are, pending ones included.
@@ -96,7 +96,7 @@ class Members:
 def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
     """Return the rows of a gang."""
     driver = pods.get(gang.driver)
-    if driver is not None and driver.has_ended:
+    if driver is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
     executors = pods.children.of(driver.uid).values() if driver is not None else ()
     placed, takers, retry_s = sum(row.state in _ON_A_NODE for row in executors), [], None

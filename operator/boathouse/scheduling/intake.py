@@ -207,6 +207,10 @@ class Intake(Part):
             for freed in change.freed:
                 self._room_freed(freed)
                 self._wake()
+            if change.affects is not None:
+                self._jobs.mark_job(change.affects)
+                self._jobs.touch(change.affects)
+                self._wake()
             row = change.row
             self._follow(change)
             if row.state is PodState.PENDING:
@@ -369,7 +373,5 @@ class Intake(Part):
 
 
 def _name_taken(pod: wire.PodView) -> outcomes.NotDone:
-    owner = pod.metadata.controller
-    whose = f"{owner.kind} {owner.name}" if owner is not None else "nobody"
-    message = f"a pod {pod.metadata.key} that belongs to {whose} has the task's name: delete it"
-    return outcomes.NotDone(reason="NameTaken", message=message, at_least_s=outcomes.QUOTA_BACKOFF_S)
+    why = reasons.name_taken(pod.metadata)
+    return outcomes.NotDone(reason=why.reason, message=why.message, at_least_s=outcomes.QUOTA_BACKOFF_S)

@@ -135,8 +135,8 @@ class Jobs:
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.submitted, entry.gang = len(classes), gangs.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
-        if not entry.namespace and (row := next(iter(self.rows(entry)), None)) is not None:
-            entry.namespace = row.namespace
+        if not entry.namespace and tasks:
+            entry.namespace = tasks[0].id.partition("/")[0]
             self._in_namespace.setdefault(entry.namespace, {})[job.id] = None
         self._changed.add(job.id)
         if entry.gang is not None:
@@ -481,6 +481,11 @@ class Jobs:
     def rows(self, entry: Entry) -> Iterable[rows.PodRow]:
         """Return the tasks of a job whose pod has not ended."""
         return self._pods.of_job(entry.job.id).values()
+
+    def displaced_by(self, job: model.JobId) -> wire.ObjectMeta | None:
+        """Return the metadata of a pod of another owner that has the name of a task of a job, or None."""
+        row = self._pods.displaced(job)
+        return None if row is None or row.facts is None else row.facts.metadata
 
     def lowest_priority(self) -> int:
         """Return the lowest priority of all jobs; 0 without jobs."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, jobs, pod_conditions
 from boathouse.scheduling.pods import holders, requests
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
 
 _WORST_FIRST = (
@@ -87,6 +87,14 @@ def set_aside(error: Exception) -> pod_conditions.PendingReason:
         message=f"Boathouse cannot schedule this pod: {boundary.describe(error)}. Recreate it with a valid value, or "
         "name another scheduler in spec.schedulerName",
     )
+
+
+def name_taken(metadata: wire.ObjectMeta) -> pod_conditions.PendingReason:
+    """Return the reason for a task whose name a pod of another owner has."""
+    owner = metadata.controller
+    whose = f"{owner.kind} {owner.name}" if owner is not None else "nobody"
+    message = f"a pod {metadata.key} that belongs to {whose} has the task's name: delete it"
+    return pod_conditions.PendingReason(reason=refusals.NAME_TAKEN, message=message)
 
 
 def too_complex(why: str) -> pod_conditions.PendingReason:
@@ -174,7 +182,9 @@ class Diagnoses:
         entry = self._jobs.entry(job_id)
         if entry is None:
             return None
-        trouble = entry.trouble or entry.api_refusal
+        displaced_by = self._jobs.displaced_by(job_id)
+        taken = None if displaced_by is None else name_taken(displaced_by)
+        trouble = taken or entry.trouble or entry.api_refusal
         hold = self._jobs.hold_of_job(job_id)
         if trouble is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)

@@ -80,6 +80,7 @@ class PodRow:
         nominated: What is counted for it on the node that another scheduler nominated it for.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
         parent: UID of the pod that controls it; None for another controller.
+        successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """
 
@@ -102,6 +103,7 @@ class PodRow:
     nominated: framework.Account | None = None
     reserved: model.Create | None = None
     parent: model.PodUid | None = None
+    successor: tuple[model.JobId, model.Task] | None = None
     report: pod_conditions.PendingReport | None = None
 
     @property
@@ -141,6 +143,7 @@ class Change:
         freed: Room that came free.
         has_unmounted: Whether it mounted claims, and does not any more.
         operation: The operation that it had before.
+        affects: The job whose task has lost its name to the pod, or has got it.
     """
 
     row: PodRow
@@ -149,3 +152,4 @@ class Change:
     freed: Sequence[framework.Freed]
     has_unmounted: bool
     operation: Operation | None
+    affects: model.JobId | None = None

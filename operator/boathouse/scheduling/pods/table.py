@@ -28,6 +28,7 @@ OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 _NOMINATED = "nominated:"
 _RESERVED = "reserved:"
+_UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 _NONE: Mapping[model.TaskId, PodRow] = {}
 
 
@@ -73,6 +74,7 @@ class PodTable:
         self._by_state: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in PodState}
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
+        self._displaced: dict[model.JobId, dict[model.TaskId, None]] = {}
         self._released: list[framework.Freed] = []
         self._newest = 0
         self._least_priority = 0
@@ -80,21 +82,26 @@ class PodTable:
     # Tasks
 
     def submit(self, job: model.JobId, tasks: Iterable[model.Task]) -> list[model.TaskId]:
-        """Replace the tasks of a job.
+        """Replace the tasks of a job. One whose name a pod of somebody else has gets a row when that is gone.
 
         Returns:
             Those of which a pod ended: they need another task.
         """
+        self._forget_displaced(job)
         former, ended = self._by_job.pop(job, {}), []
         current = self._by_job.setdefault(job, {})
         for task in tasks:
-            row = former.pop(task.id, None) or self._rows.get(task.id)
+            row = self._rows.get(task.id)
             if row is not None and row.has_ended and row.job == job:
                 ended.append(task.id)
                 continue
             if row is not None and row.has_ended and row.job is not None:  # an earlier job had a task of the name
                 del self._ended[row.job][row.id]
                 self._clear_task(row)
+            if row is not None and row.facts is not None and row.facts.task_of != job:
+                self._give_way(row, job, task)
+                continue
+            former.pop(task.id, None)
             if row is None or row.state is None:
                 row = PodRow(task.id, task.id.partition("/")[0])
             current[task.id] = self._set_task(row, job, task, is_submitted=True)
@@ -109,8 +116,22 @@ class PodTable:
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove the tasks of a job. Their pods remain: they are their owner's to delete."""
+        self._forget_displaced(job)
         for row in [*self._by_job.pop(job, {}).values(), *self._ended.pop(job, {}).values()]:
             self._clear_task(row)
+
+    def displaced(self, job: model.JobId) -> PodRow | None:
+        """Return a pod of somebody else that has the name of a task of a job; None if there is none."""
+        return next((self._rows[task] for task in self._displaced.get(job, ())), None)
+
+    def _give_way(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
+        """Let a task wait for its name until the pod that has it is gone."""
+        row.successor = job, task
+        self._displaced.setdefault(job, {})[row.id] = None
+
+    def _forget_displaced(self, job: model.JobId) -> None:
+        for task in self._displaced.pop(job, ()):
+            self._rows[task].successor = None
 
     def admit(self, row: PodRow, job: model.JobId, task: model.Task) -> bool:
         """Let somebody else's pod be scheduled as a task; return whether that is news."""
@@ -215,26 +236,54 @@ class PodTable:
         """Take over what is shown of a pod; None for one without a row."""
         changes: list[Change] = []
         if row is not None and row.uid not in {None, pod.metadata.uid} and row.state not in {None, PodState.GONE}:
-            changes.append(self._apply(row, Trigger.ENDED))
+            changes += self.lose(row)
+            row = self._rows.get(pod.id, row)
         if pod.is_terminal:
             return changes + self.end(pod)
-        if not pod.node_name and pod.task_of is None and row is not None and row.is_submitted:
-            return changes  # somebody else's pod that has a task's name
+        if row is not None and row.is_submitted and pod.task_of != row.job:  # somebody else's that has a task's name
+            if row.state in _UNWRITTEN:
+                return [*changes, *self._displace(row, pod)]
+            if row.state is PodState.BOUND:
+                changes.append(self._apply(row, Trigger.ENDED))
+            if not pod.node_name and pod.task_of is None:
+                return changes
         if row is None:
             row = PodRow(pod.id, pod.metadata.namespace)
         return [*changes, self._apply(row, pod.trigger, pod)]
+
+    def _displace(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
+        """Give the name of a task without a pod to a pod of somebody else that has it."""
+        assert row.job is not None
+        assert row.task is not None
+        job, task = row.job, row.task
+        changes = [self._apply(row, Trigger.REFUSED)] if row.state is PodState.CREATING else []
+        del self._by_job[job][row.id]
+        self._clear_task(row)
+        others = PodRow(pod.id, pod.metadata.namespace)
+        self._give_way(others, job, task)
+        return [*changes, dataclasses.replace(self._apply(others, pod.trigger, pod), affects=job)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Note that a pod ended or was deleted. The end of an earlier pod of the name changes nothing."""
         row = self._rows.get(pod.id)
         if row is None or row.uid not in {None, pod.metadata.uid}:
             return []
+        if row.uid is None and row.is_submitted and pod.task_of != row.job:
+            return []
         row.uid = model.PodUid(pod.metadata.uid)
         return self.lose(row)
 
     def lose(self, row: PodRow) -> list[Change]:
-        """Note that a pod is not there any more."""
-        return [self._apply(row, Trigger.ENDED)]
+        """Note that a pod is not there any more. The task that has given way to it gets its name."""
+        change, waiting = self._apply(row, Trigger.ENDED), row.successor
+        if waiting is None:
+            return [change]
+        job, task = waiting
+        row.successor = None
+        self._displaced[job].pop(row.id)
+        fresh = self._set_task(PodRow(row.id, row.namespace), job, task, is_submitted=True)
+        self._by_job.setdefault(job, {})[row.id] = fresh
+        return [change, dataclasses.replace(self._apply(fresh, Trigger.SUBMITTED), affects=job)]
 
     def is_ours(self, pod: facts.PodFacts) -> bool:
         """Say whether a pod is this scheduler's to place, or was."""

@@ -288,20 +288,13 @@ class SparkAppKind:
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
         submission = objects.of(app, attempt)
-        memory.obstacle = self._taken(submission) or await attempt_objects.ensure(submission, writes)
+        memory.obstacle = await attempt_objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False
         if why := await attempt_objects.ensure_service(submission, writes):
             self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
         memory.created = attempt
         return True
-
-    def _taken(self, submission: objects.Submission) -> Problem | None:
-        """Return why the pod cannot have its name: the scheduler would take a pod of it for the driver's."""
-        metadata = submission.driver["metadata"]
-        row = self._scheduler.state.pods.get(policy.TaskId(f"{metadata['namespace']}/{metadata['name']}"))
-        is_other = row is not None and row.facts is not None and row.facts.task_of is None
-        return attempt_objects.taken("Pod", metadata["name"]) if is_other else None
 
     def _submit(self, memory: AppMemory, wanted: gang.Gang, plan: Plan, seen: Observation, writes: Writes) -> None:
         """Submit the gang to the scheduler, if that is news."""

@@ -94,6 +94,8 @@ class PodWorld:
             assert listed == {
                 row.id: (row.job, row) for row in known.values() if row.task is not None and row.has_ended is has_ended
             }
+        displaced = {(job, task) for job, tasks in self.table._displaced.items() for task in tasks}
+        assert displaced == {(row.successor[0], row.id) for row in known.values() if row.successor is not None}
 
 
 def _check_row(row: rows.PodRow, account: framework.Account | None, counted: framework.State | None) -> None:
@@ -102,6 +104,7 @@ def _check_row(row: rows.PodRow, account: framework.Account | None, counted: fra
     assert row.is_on_node == (counted is framework.State.CONFIRMED), row
     assert (row.operation is not None) == (row.state in WITH_OPERATION), row
     assert row.task is not None or row.state not in {PodState.PLANNED, PodState.GONE}, row
+    assert not row.is_submitted or row.has_ended or row.facts is None or row.facts.task_of == row.job, row
     if row.is_on_node:
         assert account is not None
         assert row.facts is not None

@@ -188,6 +188,33 @@ def test_a_name_that_an_earlier_job_used_is_free_for_another(world):
     assert (world.state(), world.row().job) == ("planned", other)
 
 
+@pytest.mark.parametrize("node", ["", "n0"])
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_task_gives_way_to_somebody_elses_pod_of_its_name_until_that_is_gone(world, node, is_decided):
+    world.submit(0)
+    operation = world.decide() if is_decided else None
+    change = world.table.observe(shown(node=node, is_task=False))[-1]
+    assert (change.affects, world.row().job, world.table.displaced(JOB.id)) == (JOB.id, None, world.row())
+    assert operation is None or not operation.is_current
+    change = world.table.left(shown(node=node, is_task=False, revision=11))[-1]
+    assert (change.affects, world.state(), world.table.displaced(JOB.id)) == (JOB.id, "planned", None)
+
+
+def test_a_task_whose_name_is_taken_leaves_the_pod_to_its_owner(world):
+    world.table.observe(shown(is_task=False))
+    assert world.submit(0) == []
+    assert (world.row().job, list(world.table.of_job(JOB.id))) == (None, [])
+    world.table.withdraw(JOB.id)
+    world.table.left(shown(is_task=False, revision=11))
+    assert world.state() is None
+
+
+def test_the_end_of_somebody_elses_pod_of_its_name_does_not_end_a_task(world):
+    world.submit(0)
+    world.table.end(shown(is_task=False))
+    assert (world.state(), world.submit(0)) == ("planned", [])
+
+
 def test_a_pod_of_another_scheduler_counts_where_it_is_nominated_if_its_priority_is_high_enough(world):
     pod = wire.PodStatus(nominated_node_name="n0")
     facts = shown(is_task=False, scheduler_name="other", priority=5)

@@ -9,6 +9,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from boathouse.cluster import wire
+from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.pods.states import PodState
 from boathouse_policies import framework
 from tests.unit.scheduling.pods.pod_world import JOB, NODES, PodWorld, shown, task_id
@@ -77,6 +78,7 @@ class TableMachine(stateful.RuleBasedStateMachine):
         self.world = PodWorld()
         self.table = self.world.table
         self.cluster = Cluster()
+        self.wanted = set()
         self.operations = []
         self.answers = []
 
@@ -85,9 +87,11 @@ class TableMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(wanted=st.sets(numbers))
     def submit(self, wanted):
         self.world.submit(*sorted(wanted))
+        self.wanted = {task_id(number) for number in wanted}
 
     @stateful.rule()
     def withdraw(self):
+        self.wanted = set()
         self.table.withdraw(JOB.id)
 
     @stateful.rule(number=numbers, node=node_names)
@@ -130,10 +134,10 @@ class TableMachine(stateful.RuleBasedStateMachine):
 
     # The cluster
 
-    @stateful.rule(number=numbers, node=st.none() | node_names)
-    def a_pod_is_created(self, number, node):
+    @stateful.rule(number=numbers, node=st.none() | node_names, is_task=st.booleans())
+    def a_pod_is_created(self, number, node, is_task):
         if task_id(number) not in self.cluster.pods:
-            self.cluster.create(number, node)
+            self.cluster.create(number, node, is_task=is_task)
 
     @stateful.precondition(lambda self: self.cluster.pods)
     @stateful.rule(data=st.data(), is_deleted=st.booleans())
@@ -185,6 +189,11 @@ class TableMachine(stateful.RuleBasedStateMachine):
     def the_invariants_hold(self):
         self.world.check()
 
+    @stateful.invariant()
+    def every_submitted_task_waits_for_its_name_or_has_it(self):
+        indexes = (self.table._by_job, self.table._ended, self.table._displaced)
+        assert self.wanted <= {task for index in indexes for task in index.get(JOB.id, ())}
+
     def teardown(self):
         """Deliver everything: the table must then equal the cluster."""
         while self.answers:
@@ -199,12 +208,18 @@ class TableMachine(stateful.RuleBasedStateMachine):
         ledger = self.world.ledger
         confirmed = {task for task in map(task_id, range(3)) if ledger.state(task) is framework.State.CONFIRMED}
         assert {task: ledger.account(task).node for task in confirmed} == placed
-        here = sum(node in self.table.nodes for node in placed.values())
-        assert self.table.holders.top("pods", "demo").named == ((("mrjob/demo/wc", here),) if here else ())
-        pending = {name for name, pod in live.items() if not pod.node_name}
+        here = [pod for pod in live.values() if pod.node_name in self.table.nodes]
+        holders = collections.Counter(ownership.holder_of(pod) for pod in here)
+        assert dict(self.table.holders.top("pods", "demo").named) == holders
+        pending = {name for name, pod in live.items() if not pod.node_name and not self._has_used_its_name(pod)}
         assert {row.id for row in self.table.waiting()} == pending
         assert not self.table.unconfirmed()
         assert all(row.state is not PodState.GONE or row.has_ended for row in map(self.table.get, live) if row)
+
+    def _has_used_its_name(self, pod):
+        """Say whether the name of somebody else's pod is that of a task whose pod ended."""
+        row = self.table.get(pod.id)
+        return pod.task_of is None and row is not None and row.has_ended
 
 
 TestTable = TableMachine.TestCase
