@@ -98,7 +98,7 @@ def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
     driver = pods.get(gang.driver)
     if driver is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
-    executors = pods.children.of(driver.uid).values() if driver is not None else ()
+    executors = pods.children.of(driver.key).values() if driver is not None else ()
     placed, takers, retry_s = sum(row.state in _ON_A_NODE for row in executors), [], None
     is_short = placed < len(gang.expected)
     pending = [row for row in executors if row.state is PodState.PENDING and row.task is not None] if is_short else []

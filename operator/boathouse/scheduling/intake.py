@@ -232,7 +232,7 @@ class Intake(Part):
             self._jobs.touch(None if driver is None else ownership.job_of(driver))
         self._jobs.touch(change.job or row.job)
         if change.before is not row.state and row.uid is not None:
-            self._judge_children(self._pods.children.of(row.uid).values())
+            self._judge_children(self._pods.children.of(row.key).values())
 
     def _judge_children(self, children: Iterable[rows.PodRow]) -> None:
         """Admit the pending pods of a driver, or not any more, according to what it is now."""

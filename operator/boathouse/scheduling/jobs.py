@@ -172,7 +172,7 @@ class Jobs:
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
         """Add a foreign pod as a task; return why it cannot be scheduled, or None."""
-        driver = self._pods.children.driver(row.parent) if row.parent is not None else None
+        driver = self._pods.children.driver(row.parent)
         if driver is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
         job_id, task_class = ownership.job_of(pod), foreign_class(pod)

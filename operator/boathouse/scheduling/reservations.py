@@ -220,7 +220,7 @@ class Reservations(Part):
         if entry.gang is None or driver is None or driver.facts is None or not driver.facts.reserved:
             return
         nodes = collections.Counter(dict(driver.facts.reserved))
-        for row in self._pods.children.of(driver.uid).values():
+        for row in self._pods.children.of(driver.key).values():
             account = self._ledger.account(row.id)
             nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
         size, places = self._state.axis.amounts(entry.gang.executor.resources), nodes.elements()

@@ -5,6 +5,7 @@ import json
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from boathouse.cluster import wire
 from boathouse.resources import names
@@ -134,6 +135,29 @@ async def test_executors_are_charged_to_the_queue_of_their_driver_whatever_their
         world.comes(app.executor_pod(1, labels={"boathouse.dev/queue": "other"}))
         await world.decides()
         assert (world.used("q"), world.used("other")) == (2000, 0)
+
+
+def _of_another_namespace(pod):
+    return replace(pod, metadata=replace(pod.metadata, namespace="other"))
+
+
+def _of_another_scheduler(pod):
+    return replace(pod, spec=replace(pod.spec, scheduler_name="default-scheduler"))
+
+
+@pytest.mark.parametrize("forged", [_of_another_namespace, _of_another_scheduler])
+@pytest.mark.parametrize("node", ["", "n1"])
+async def test_a_pod_of_another_namespace_or_scheduler_is_no_executor_whatever_owner_it_says(forged, node):
+    async with desk() as world:
+        app = App(minimum=2, queue=model.QueueName("q"))
+        world.scheduler.set_queues([model.Queue.of(model.QueueName(name)) for name in ("default", "q")])
+        world.wants(app)
+        await world.decides()
+        await world.starts(app)
+        world.comes(app.executor_pod(1, "n1"))
+        world.comes(forged(app.executor_pod(2, node)))
+        assert await world.decides() == []
+        assert (world.used("q"), world.reserved(app)) == (3000, ["n1"])
 
 
 async def test_executors_that_are_listed_before_their_driver_are_charged_once_it_is_there():

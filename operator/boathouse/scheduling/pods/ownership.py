@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts
+from boathouse.scheduling.pods import facts, rows
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
@@ -53,7 +53,7 @@ def of(
         driver: The pod of a job that controls it: its job and its queue are charged.
     """
     owner = driver or pod
-    is_ours = (driver is not None or pod.scheduler_name == scheduler_name) and not pod.problem
+    is_ours = pod.scheduler_name == scheduler_name and not pod.problem
     is_charged = is_ours or (pod.task_of is not None and not pod.problem)
     return framework.Account(
         id=pod.id,
@@ -79,10 +79,15 @@ def owning_job(pod: wire.Pod) -> str | None:
     return uid if owner.uid == uid else None
 
 
-def parent_of(pod: wire.Pod) -> model.PodUid | None:
-    """Return the UID of the pod that controls a pod, as a driver does; None for another controller."""
+def parent_of(pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME) -> rows.PodKey | None:
+    """Return the pod that controls a pod of ours, as a driver does; None for another controller or scheduler.
+
+    Anybody can name any UID as owner, so the controller of a pod is in the pod's namespace.
+    """
     owner = pod.metadata.controller
-    return model.PodUid(owner.uid) if owner is not None and (owner.kind, owner.api_version) == _POD else None
+    if owner is None or pod.scheduler_name != scheduler_name or (owner.kind, owner.api_version) != _POD:
+        return None
+    return pod.metadata.namespace, owner.uid
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:

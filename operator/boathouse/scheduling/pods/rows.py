@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PodState
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from boathouse.scheduling.pods.facts import PodFacts
     from boathouse.scheduling.volumes import book, writer
     from boathouse_policies import framework, model
+
+
+PodKey: TypeAlias = tuple[str, str]
+"""The namespace and the UID of a pod."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -79,7 +83,7 @@ class PodRow:
         mounted: The node where it mounts claims, and these.
         nominated: What is counted for it on the node that another scheduler nominated it for.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
-        parent: UID of the pod that controls it; None for another controller.
+        parent: The pod that controls it; None for another controller.
         successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """
@@ -102,9 +106,14 @@ class PodRow:
     mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
     nominated: framework.Account | None = None
     reserved: model.Create | None = None
-    parent: model.PodUid | None = None
+    parent: PodKey | None = None
     successor: tuple[model.JobId, model.Task] | None = None
     report: pod_conditions.PendingReport | None = None
+
+    @property
+    def key(self) -> PodKey | None:
+        """Return its namespace and UID, once that is known."""
+        return None if self.uid is None else (self.namespace, self.uid)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.scheduling.pods import children, facts, holders, ownership
-from boathouse.scheduling.pods.rows import Change, Operation, PodRow
+from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
 from boathouse.scheduling.pods.states import (
     ASSUMED,
     ON_NODE,
@@ -430,7 +430,7 @@ class PodTable:
         """Yield the pods that run and have fewer pods of their own than room was reserved for."""
         for row in self._by_state[PodState.CONFIRMED].values():
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
-            if reserved > len(self.children.of(row.uid)):
+            if reserved > len(self.children.of(row.key)):
                 yield row
 
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
@@ -438,7 +438,7 @@ class PodTable:
         held: dict[model.NodeName, dict[str, int]] = {}
         for row in self._by_state[PodState.CONFIRMED].values():
             pod = row.facts
-            if pod is None or pod.task_of is not None or self.children.driver(row.parent or "") is not None:
+            if pod is None or pod.task_of is not None or self.children.driver(row.parent) is not None:
                 continue
             sums = held.setdefault(model.NodeName(pod.node_name), {})
             for name, amount in holders.amounts(pod.resources).items():
@@ -536,13 +536,15 @@ class PodTable:
         return [] if freed is None else [freed]
 
     def _account(self, pod: facts.PodFacts) -> framework.Account:
-        parent = ownership.parent_of(pod) if self.children else None
-        driver = None if parent is None else self.children.driver(parent)
+        driver = self.children.driver(self._parent_of(pod)) if self.children else None
         return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of, driver=driver)
+
+    def _parent_of(self, pod: facts.PodFacts) -> PodKey | None:
+        return ownership.parent_of(pod, scheduler_name=self._scheduler_name)
 
     def _relate(self, row: PodRow, pod: facts.PodFacts) -> None:
         """List a pod that another pod controls, and charge the pods of one that is shown after them."""
-        parent = ownership.parent_of(pod)
+        parent = self._parent_of(pod)
         if parent != row.parent:
             if row.parent is not None:
                 self.children.leave(row)

@@ -185,10 +185,11 @@ class SparkAppKind:
 
     def _mark_owner(self, namespace: str, driver_uid: str) -> None:
         uid = self.drivers.object_of(driver_uid)
-        if uid is None:
-            self.executors.forget(namespace, driver_uid)
-        else:
+        drivers = self.drivers.of(uid) if uid is not None else ()
+        if uid is not None and any((pod.uid, pod.namespace) == (driver_uid, namespace) for pod in drivers):
             self._mark(uid)
+        else:
+            self.executors.forget(namespace, driver_uid)
 
     def _executors(self, app: App, state: AppState, driver: DriverPod | None) -> Executors:
         """Return the executors of the current attempt; those that failed before this process are in the status."""
