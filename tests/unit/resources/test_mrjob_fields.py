@@ -14,7 +14,7 @@ from boathouse_policies import model
 from boathouse_task import contract
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "reference" / "mrjob-fields.md"
-CREATION, LATER = PAGE.read_text().split("## Found out later")
+CREATION, LATER = PAGE.read_text().split("## Detected after creation")
 ROWS = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", CREATION, re.MULTILINE)
 
 
