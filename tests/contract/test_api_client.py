@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import socket
+import time
 import urllib.parse
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config, election, errors, informer, retries, store
+from boathouse.cluster import catalogue, client, config, election, errors, informer, retries, store, wire
 from boathouse.cluster import events as event_writer
+from boathouse.services.frame.related_objects import RelatedObjects
 
 pytestmark = pytest.mark.apiserver
 
@@ -42,6 +44,20 @@ async def running(coroutine):
 
 
 # Pods
+
+
+async def test_a_secret_that_a_kubelet_lacks_is_read_from_the_events_of_the_pod(api, namespace):
+    made = await api.create_pod(namespace, pod("p", namespace))
+    note = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
+    written = {"apiVersion": "v1", "kind": "Event", "reason": "FailedMount", "type": "Warning", "message": note}
+    written["metadata"] = {"name": "p.1", "namespace": namespace}
+    written["involvedObject"] = {"kind": "Pod", "name": "p", "namespace": namespace, "uid": made.metadata.uid}
+    await api.create(catalogue.Resource(plural="events", kind="Event", view=wire.Manifest), written, namespace)
+    related = RelatedObjects(api, time.monotonic)
+    problem = await related.missing_in_volumes(namespace, made.metadata.uid)
+    assert problem is not None
+    assert (problem.reason, problem.message) == ("SecretNotFound", note)
+    assert await related.missing_in_volumes(namespace, "00000000-0000-0000-0000-000000000000") is None
 
 
 async def test_a_bind_sets_node_and_annotation_once(api, namespace):

@@ -118,6 +118,20 @@ async def test_a_pod_of_the_drivers_name_that_belongs_to_nobody_holds_the_driver
     await eventually(lambda: world.phase() == "Succeeded")
 
 
+async def test_a_secret_that_a_volume_lacks_is_named(api, world, eventually):
+    world.nodes.scripts[0].runs = False
+    api.add(sparkapp(volumes=[{"name": "keys", "mountPath": "/keys", "secretName": "keys"}]))
+    await eventually(lambda: world.phase() == "Starting")
+    uid = api.get("pods", world.driver())["metadata"]["uid"]
+    note = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
+    metadata = {"name": "failed-mount", "namespace": "demo"}
+    api.add({"kind": "Event", "metadata": metadata, "regarding": {"uid": uid}, "reason": "FailedMount", "note": note})
+    world.later(20)
+    await eventually(lambda: world.condition("Running") == ("False", "SecretNotFound"))
+    world.nodes.scripts[0].runs = True
+    await eventually(lambda: world.phase() == "Succeeded")
+
+
 async def test_a_driver_runs_without_a_service_that_is_refused(api, world, eventually):
     api.fail_next("create services", status=403, reason="Forbidden")
     api.add(sparkapp())

@@ -29,7 +29,7 @@ WHERE_JOBS_RUN = {
     "persistentvolumeclaims": {"patch"},
     "pods/status": {"patch"},
     "pods/resize": {"patch"},
-    "events.events.k8s.io": {"create", "patch"},
+    "events.events.k8s.io": {"list", "create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
     "services": {"get", "create"},
     "serviceaccounts": {"get"},

@@ -16,9 +16,10 @@
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
   verbs: [patch]
+# list: which Secret or ConfigMap a kubelet lacks to mount the volumes of a driver; only events say so.
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [list, create, patch]
   # Split plans of jobs, files of jobs (whether they exist), the certificate authorities that tasks trust, and drivers'
   # properties.
 - apiGroups: [""]

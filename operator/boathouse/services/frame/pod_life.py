@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from boathouse.cluster import wire
@@ -17,6 +18,9 @@ _IMAGE_PROBLEMS: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
 )
 _CONFIG_PROBLEMS: Final = frozenset({"CreateContainerConfigError", "CreateContainerError", "RunContainerError"})
+_ABSENT: Final = ("not found", "couldn't find key", "non-existent")
+_AFTER_MOUNTING: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
+"""Reasons of a kubelet's events that show that all volumes are mounted."""
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 _OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
 _KILLED: Final = frozenset({137, 143})
@@ -106,17 +110,27 @@ def problem(status: wire.ContainerStatus | None) -> Problem | None:
     if waiting.reason in _IMAGE_PROBLEMS:
         return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (check spec.image and the pull secrets)")
     if waiting.reason in _CONFIG_PROBLEMS:
-        return Problem(reason=_config_reason(waiting.message), message=message)
+        return Problem(reason=_missing(waiting.message) or Reason.INVALID_POD, message=message)
     return None
 
 
-def _config_reason(message: str) -> Reason:
+def mount_problem(events: Sequence[wire.Manifest]) -> Problem | None:
+    """Return which Secret or ConfigMap a kubelet lacks to mount the volumes of a pod, by the pod's events."""
+    if any(event.get("reason") in _AFTER_MOUNTING for event in events):
+        return None
+    notes = [str(event.get("note") or "") for event in events if event.get("reason") == "FailedMount"]
+    missing = ((reason, note) for note in reversed(notes) if (reason := _missing(note)) is not None)
+    reason, note = next(missing, (None, ""))
+    return None if reason is None else Problem(reason=reason, message=printable(note, MAX_MESSAGE))
+
+
+def _missing(message: str) -> Reason | None:
     """Return the reason of a kubelet's message such as `secret "x" not found`, `couldn't find key k in Secret ns/x`."""
     lowered = message.lower()
     for word, reason in (("secret", Reason.SECRET_NOT_FOUND), ("configmap", Reason.CONFIG_MAP_NOT_FOUND)):
-        if word in lowered and ("not found" in lowered or "couldn't find key" in lowered):
+        if word in lowered and any(absent in lowered for absent in _ABSENT):
             return reason
-    return Reason.INVALID_POD
+    return None
 
 
 def is_over_its_limit(pod: facts.PodFacts) -> bool:

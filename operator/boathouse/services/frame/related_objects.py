@@ -1,15 +1,18 @@
-"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts and ConfigMaps."""
+"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final, Generic, TypeVar
 
-from boathouse.cluster import catalogue, client, errors
+from boathouse.cluster import catalogue, client, errors, wire
+from boathouse.services.frame import pod_life
 
 GOOD_S: Final = 60.0
 """How long an answer is cached."""
 ABSENT_GOOD_S: Final = 10.0
 """How long it is cached that an object is missing."""
 KEPT: Final = 1024
+MOST_EVENTS: Final = 50
+"""Events of a pod that are read."""
 V = TypeVar("V")
 
 
@@ -42,6 +45,7 @@ class RelatedObjects:
         self._api = api
         self._priorities: _Cache[int] = _Cache(monotonic)
         self._accounts: _Cache[bool] = _Cache(monotonic)
+        self._mounts: _Cache[tuple[pod_life.Problem | None]] = _Cache(monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted, so that no pod can be created in it."""
@@ -78,6 +82,25 @@ class RelatedObjects:
         except errors.Forbidden:
             pass
         return self._accounts.put((namespace, name), answer=True)
+
+    async def missing_in_volumes(self, namespace: str, pod_uid: str) -> pod_life.Problem | None:
+        """Return which Secret or ConfigMap keeps a kubelet from mounting the volumes of a pod; None if none does.
+
+        The pod's status does not say so, and the operator may not read Secrets: events say it.
+        """
+        known = self._mounts.get((namespace, pod_uid))
+        if known is None:
+            problem = pod_life.mount_problem(await self._events(namespace, pod_uid))
+            known = self._mounts.put((namespace, pod_uid), (problem,), good_s=ABSENT_GOOD_S)
+        return known[0]
+
+    async def _events(self, namespace: str, uid: str) -> Sequence[wire.Manifest]:
+        """Return events about an object; none if the operator may not read them."""
+        fields = f"regarding.uid={uid}"
+        try:
+            return (await self._api.list_page(catalogue.EVENTS, namespace, fields=fields, limit=MOST_EVENTS)).items
+        except errors.Forbidden:
+            return ()
 
     async def missing_config_map(self, namespace: str, name: str, key: str | None = None) -> str:
         """Return what is missing of a ConfigMap or a key of it; empty if nothing is.

@@ -64,6 +64,11 @@ class App:
         return self.defaults.ui_service if self.spec.ui is None else self.spec.ui.service
 
     @property
+    def mounts_objects(self) -> bool:
+        """Return whether its pods mount a Secret or a ConfigMap of the user."""
+        return any(volume.secret_name or volume.config_map_name for volume in self.spec.volumes or ())
+
+    @property
     def is_python(self) -> bool:
         """Return whether the program is in Python."""
         return self.spec.type == "Python"

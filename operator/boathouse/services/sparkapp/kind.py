@@ -1,7 +1,7 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -154,7 +154,7 @@ class SparkAppKind:
             app=app,
             state=state,
             now_s=self._context.now(),
-            drivers=[self._with_node(pod) for pod in drivers],
+            drivers=[self._with_node(pod) for pod in await self._with_mounts(app, drivers)],
             executors=self._executors(app, state, current),
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
@@ -203,6 +203,18 @@ class SparkAppKind:
     def _with_node(self, pod: DriverPod) -> DriverPod:
         is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
         return dataclasses.replace(pod, node_gone=True) if is_gone and pod.state.is_live else pod
+
+    async def _with_mounts(self, app: App, drivers: Sequence[DriverPod]) -> Sequence[DriverPod]:
+        """Return the drivers with the Secret or ConfigMap that their volumes lack, if they do not start."""
+        found, since_s = [], self._context.now() - planner.MOUNTS_REQUEUE_S
+        for pod in drivers:
+            is_late = pod.state is PodLife.STARTING and pod.placed_s is not None and pod.placed_s <= since_s
+            if is_late and app.mounts_objects and pod.problem is None:
+                problem = await self._related.missing_in_volumes(app.namespace, pod.uid)
+                found.append(dataclasses.replace(pod, problem=problem))
+            else:
+                found.append(pod)
+        return found
 
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""

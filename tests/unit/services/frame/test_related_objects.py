@@ -1,10 +1,14 @@
 """What other objects say of a job."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.frame import related_objects
+from boathouse.services.frame import pod_life, related_objects
 from boathouse.services.frame.related_objects import RelatedObjects
+
+NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
 
 
 class Api:
@@ -20,6 +24,10 @@ class Api:
         if name not in {"high", "there"}:
             raise errors.NotFound(404, "NotFound", "")
         return {"value": 1000, "data": {"key": "value"}}
+
+    async def list_page(self, _resource, _namespace, *, fields, limit):
+        self.reads.append(fields)
+        return SimpleNamespace(items=[{"reason": "FailedMount", "note": NOT_MOUNTED}][:limit])
 
 
 @pytest.fixture
@@ -40,6 +48,34 @@ async def test_a_class_that_does_not_exist_has_no_value(api):
     related = RelatedObjects(api, lambda: 0.0)
     assert (await related.priority("none"), await related.priority("")) == (0, 0)
     assert api.reads == ["none"]
+
+
+async def test_what_the_volumes_of_a_pod_lack_is_read_again_after_ten_seconds(api):
+    now_s = 0.0
+    related = RelatedObjects(api, lambda: now_s)
+    found = [await related.missing_in_volumes("demo", "uid") for _ in range(3)]
+    assert [(each.reason, each.message) for each in found] == [("SecretNotFound", NOT_MOUNTED)] * 3
+    now_s = 11.0
+    await related.missing_in_volumes("demo", "uid")
+    assert api.reads == ["regarding.uid=uid"] * 2
+
+
+@pytest.mark.parametrize(
+    ("note", "reason"),
+    [
+        (NOT_MOUNTED, "SecretNotFound"),
+        ('MountVolume.SetUp failed for volume "c" : configmap "conf" not found', "ConfigMapNotFound"),
+        ('MountVolume.SetUp failed for volume "k" : references non-existent secret key: a', "SecretNotFound"),
+        ('MountVolume.SetUp failed for volume "pvc-1" : rpc error: code = Internal', None),
+    ],
+)
+def test_a_kubelets_event_says_what_is_missing(note, reason):
+    found = pod_life.mount_problem([{"reason": "Scheduled"}, {"reason": "FailedMount", "note": note}])
+    assert (found and found.reason) == reason
+
+
+def test_once_its_image_is_pulled_nothing_is_missing():
+    assert pod_life.mount_problem([{"reason": "FailedMount", "note": NOT_MOUNTED}, {"reason": "Pulling"}]) is None
 
 
 async def test_the_cache_has_a_limit(api):

@@ -30,6 +30,8 @@ from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 IN_FLIGHT_REQUEUE_S: Final = 0.5
 """The interval at which the next attempt waits for the answer to the creation of an earlier driver."""
+MOUNTS_REQUEUE_S: Final = 10.0
+"""The interval at which it is checked whether a driver lacks a Secret or ConfigMap for its volumes."""
 REFUSED_REQUEUE_S: Final = 15.0
 """The interval at which an application that lacks something it needs is reconciled."""
 
@@ -265,6 +267,8 @@ def _timeout_s(seen: Observation, state: AppState, pod: DriverPod | None) -> flo
     elif pod.state is PodLife.STARTING and pod.placed_s is not None:
         missing_s = seen.app.defaults.missing_object_timeout_seconds
         since_s, limits_s = pod.placed_s, (timeouts.driver_start_seconds, endings.IMAGE_S, missing_s)
+        if seen.app.mounts_objects:
+            limits_s = (*limits_s, seen.now_s + MOUNTS_REQUEUE_S - since_s)
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
         since_s, limits_s = pod.started_s, (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
     moments = (since_s + limit_s for limit_s in limits_s if limit_s)
