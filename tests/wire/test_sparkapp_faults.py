@@ -137,6 +137,7 @@ async def test_a_driver_runs_without_a_service_that_is_refused(api, world, event
     api.add(sparkapp())
     await eventually(lambda: world.phase() == "Succeeded")
     assert not api.objects("services")
+    assert "uiAddress" not in world.status()["driver"]
 
 
 async def test_a_driver_whose_node_is_removed_is_followed_by_another(api, world, running, eventually):

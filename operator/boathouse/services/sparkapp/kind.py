@@ -60,13 +60,15 @@ class AppMemory(status_writer.Memory[AppState]):
 
     Attributes:
         submitted: What the scheduler was given last, and when.
-        created: The attempt whose ConfigMap and Service are known to exist.
+        created: The attempt whose ConfigMap is known to exist.
+        has_service: Whether the Service of the UI exists; None before that is known.
         obstacle: Why the objects of the attempt cannot be created.
         vanished: The attempt whose pod came and went, as far as the scheduler knows.
     """
 
     submitted: tuple[gang.Gang, float] | None = None
     created: int = 0
+    has_service: bool | None = None
     obstacle: Problem | None = None
     vanished: int = 0
 
@@ -162,6 +164,7 @@ class SparkAppKind:
             diagnosis=Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
             report=self.reports.of(app.uid, current.uid) if current else reports.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
+            has_service=memory.has_service,
         )
 
     def plan(self, seen: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
@@ -286,6 +289,7 @@ class SparkAppKind:
         self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
             return OBSTACLE_REQUEUE_S if memory.obstacle == seen.obstacle else 0.0
+        await self._ensure_service(memory, app, plan, writes)
         wanted = gang.of(
             app,
             attempt,
@@ -304,10 +308,19 @@ class SparkAppKind:
         memory.obstacle = await attempt_objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False
-        if why := await attempt_objects.ensure_service(submission, writes):
-            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
-        memory.created = attempt
+        memory.created, memory.has_service = attempt, None
         return True
+
+    async def _ensure_service(self, memory: AppMemory, app: App, plan: Plan, writes: Writes) -> None:
+        """Create the Service of the UI once for each attempt, and for a driver of an earlier process that has none."""
+        driver, attempt = plan.state.driver, plan.submit or 0
+        has_address = driver is not None and driver.ui_address is not None
+        if memory.has_service is not None or not app.has_service or (has_address and memory.created != attempt):
+            return
+        why = await attempt_objects.ensure_service(objects.of(app, attempt), writes)
+        memory.has_service = not why
+        if why:
+            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
 
     def _submit(self, memory: AppMemory, wanted: gang.Gang, plan: Plan, seen: Observation, writes: Writes) -> None:
         """Submit the gang to the scheduler, if that is news."""

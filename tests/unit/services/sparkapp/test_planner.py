@@ -366,13 +366,17 @@ def test_executors_of_drivers_that_ended_are_orphaned():
 
 
 def test_requests_and_the_address_of_the_ui_are_in_the_status():
-    world = World()
+    world = World(restartPolicy=ON_FAILURE)
     world.plan()
     assert world.status["requests"]["executor"] == {"cpu": "1", "memory": "1433Mi"}
+    assert world.state.driver.ui_address is None
+    world.plan(driver(), has_service=True)
     assert world.status["driver"]["uiAddress"].startswith(f"http://{world.status['driver']['serviceName']}.")
-    without = World(ui={"service": False})
-    without.plan()
-    assert without.state.driver.ui_address is None
+    world.plan(crashed())
+    world.plan(crashed(), after_s=100)
+    assert world.state.driver.ui_address is not None
+    world.plan(crashed(), driver(attempt=2), has_service=False)
+    assert world.state.driver.ui_address is None
 
 
 def test_a_secret_that_stays_missing_is_the_applications_fault():

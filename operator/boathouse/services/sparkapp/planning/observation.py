@@ -82,6 +82,7 @@ class Observation:
         diagnosis: Why the driver is pending.
         report: What the current driver says of itself.
         refusal: Why no attempt can be submitted: something that it needs is missing.
+        has_service: Whether Spark's UI has its Service; None if that is not known.
     """
 
     app: App
@@ -95,6 +96,7 @@ class Observation:
     diagnosis: Problem | None = None
     report: Report = dataclasses.field(default_factory=Report)
     refusal: Refusal | None = None
+    has_service: bool | None = None
 
     def driver(self, attempt: int) -> DriverPod | None:
         """Return the pod of an attempt."""

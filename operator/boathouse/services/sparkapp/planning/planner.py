@@ -30,6 +30,7 @@ from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 IN_FLIGHT_REQUEUE_S: Final = 0.5
 """The interval at which the next attempt waits for the answer to the creation of an earlier driver."""
+NO_SERVICE: Final = {"service_name": None, "ui_address": None}
 MOUNTS_REQUEUE_S: Final = 10.0
 """The interval at which it is checked whether a driver lacks a Secret or ConfigMap for its volumes."""
 REFUSED_REQUEUE_S: Final = 15.0
@@ -120,7 +121,7 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
         attempt_start_s=None,
         start_s=seen.now_s if state.start_s is None else state.start_s,
         retry_s=None,
-        driver=_driver_status(seen, attempt),
+        driver=_next_driver(state, attempt),
         executors=wire.ExecutorCounts(minimum=seen.app.minimum),
         requests=_requests(seen),
         stages=None,
@@ -149,7 +150,7 @@ def _going_on(seen: Observation, state: AppState) -> Plan:
         state,
         phase=_phase(pod),
         attempt_start_s=pod.started_s if pod and pod.started_s is not None else state.attempt_start_s,
-        driver=_driver(state, pod),
+        driver=_driver(seen, state, pod),
         executors=wire.ExecutorCounts(
             minimum=seen.app.minimum,
             pending=seen.executors.pending,
@@ -188,18 +189,23 @@ def _phase(pod: DriverPod | None) -> wire.Phase:
     return "Running" if pod.state is PodLife.RUNNING else "Starting"
 
 
-def _driver(state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
-    if pod is None:
-        return state.driver
-    known = state.driver or wire.DriverStatus(pod_name=pod.name)
-    return known.model_copy(update={"pod_name": pod.name, "node": pod.node})
+def _driver(seen: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
+    known = state.driver
+    if pod is not None:
+        known = known or wire.DriverStatus(pod_name=pod.name)
+        known = known.model_copy(update={"pod_name": pod.name, "node": pod.node})
+    if known is None or seen.has_service is None:
+        return known
+    name = AttemptNames(application=seen.app.name, uid=seen.app.uid, attempt=state.attempt).service
+    address = f"http://{name}.{seen.app.namespace}.svc:{ports.UI}"
+    service = {"service_name": name, "ui_address": address} if seen.has_service else NO_SERVICE
+    return known.model_copy(update=service)
 
 
-def _driver_status(seen: Observation, attempt: AttemptNames) -> wire.DriverStatus:
-    if not seen.app.has_service:
-        return wire.DriverStatus(pod_name=attempt.driver_pod)
-    address = f"http://{attempt.service}.{seen.app.namespace}.svc:{ports.UI}"
-    return wire.DriverStatus(pod_name=attempt.driver_pod, service_name=attempt.service, ui_address=address)
+def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
+    """Return the status of a driver that is to be created. All attempts have the same Service."""
+    former = state.driver or wire.DriverStatus(pod_name="")
+    return former.model_copy(update={"pod_name": attempt.driver_pod, "node": None})
 
 
 def _requests(seen: Observation) -> wire.Requests:
