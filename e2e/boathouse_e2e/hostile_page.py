@@ -23,7 +23,12 @@ ATTACKS = {
     "lease_gap_s": "longest gap between renewals [s]",
     "memory_mib": "peak memory [MiB]",
 }
-PLACEMENT = {"placement": "kind of attack", "pairs": "pairs", "alone_s": "without attack [s]", "beside_s": "during attack [s]"}
+PLACEMENT = {
+    "placement": "kind of attack",
+    "pairs": "pairs",
+    "alone_s": "without attack [s]",
+    "beside_s": "during attack [s]",
+}
 
 
 def table(columns: dict[str, str], rows: Sequence[dict[str, Any]]) -> str:

@@ -207,11 +207,11 @@ class _Scale:
             f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
         )
 
-    def frame(self, each: timeline.Bar, y: float, title: str) -> Frame:
-        x = self.x(each.start_s)
-        width = round(max(self.x(each.end_s) - x, 0.8), 2)
-        label = each.pod.task if width > 7 * len(each.pod.task) else ""
-        return Frame(x=x, y=y, width=width, height=BAR, failed=each.pod.failed, label=label, title=title + _ended(each))
+    def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
+        x = self.x(bar.start_s)
+        width = round(max(self.x(bar.end_s) - x, 0.8), 2)
+        label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
+        return Frame(x=x, y=y, width=width, height=BAR, failed=bar.pod.failed, label=label, title=title + _ended(bar))
 
     def ticks(self, duration_s: float) -> tuple[Tick, ...]:
         step = next(
@@ -241,14 +241,14 @@ def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
     return f"{line.job.title} " if len(lines) > 1 else ""
 
 
-def _title(each: timeline.Bar) -> str:
-    return f"{each.pod.task} attempt {each.pod.attempt}: "
+def _title(bar: timeline.Bar) -> str:
+    return f"{bar.pod.task} attempt {bar.pod.attempt}: "
 
 
-def _ended(each: timeline.Bar) -> str:
-    seconds = f"{each.end_s - each.start_s:.2f} s on {each.pod.node or NO_NODE}"
-    result = each.pod.result
-    return f"{seconds}, failed: {result.reason if result else 'killed'}" if each.pod.failed else seconds
+def _ended(bar: timeline.Bar) -> str:
+    seconds = f"{bar.end_s - bar.start_s:.2f} s on {bar.pod.node or NO_NODE}"
+    result = bar.pod.result
+    return f"{seconds}, failed: {result.reason if result else 'killed'}" if bar.pod.failed else seconds
 
 
 def _outcome(line: timeline.Timeline) -> str:

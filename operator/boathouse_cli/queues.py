@@ -88,7 +88,7 @@ def configured(config: model.Raw) -> dict[str, Configured]:
 
 def _queue(
     name: str,
-    known: Configured | None,
+    configured: Configured | None,
     jobs: Sequence[model.Job],
     used: Mapping[str, list[requests.Amounts]],
     capacity: requests.Amounts,
@@ -99,14 +99,14 @@ def _queue(
     share = max((total[each] / capacity[each] for each in RESOURCES if capacity.get(each)), default=0.0)
     return Queue(
         name=name,
-        weight=known.weight if known else None,
-        limits=known.limits if known else {},
+        weight=configured.weight if configured else None,
+        limits=configured.limits if configured else {},
         jobs=len(jobs),
         pods=len(held),
         cpu_milli=quantities.milli(total["cpu"]),
         memory_bytes=quantities.ones(total["memory"]),
         share=share,
-        fair_share=known.weight / active_weight if known and jobs and active_weight else None,
+        fair_share=configured.weight / active_weight if configured and jobs and active_weight else None,
     )
 
 

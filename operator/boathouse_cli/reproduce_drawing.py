@@ -40,15 +40,15 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 
 
-def to_svg(one: figures.Figure) -> str:
+def to_svg(figure: figures.Figure) -> str:
     """Return an SVG element, without the XML declaration, to be put into a page."""
-    count = len(one.panels)
+    count = len(figure.panels)
     columns = min(count, IN_A_ROW)
     rows = -(-count // columns)
     with mpl.rc_context(_STYLE):
         drawn = mpl_figure.Figure(figsize=(PANEL_IN[0] * columns, PANEL_IN[1] * rows), layout="constrained")
         axes = drawn.subplots(rows, columns, squeeze=False).ravel()
-        for ax, panel in itertools.zip_longest(axes, one.panels):
+        for ax, panel in itertools.zip_longest(axes, figure.panels):
             if panel is None:
                 ax.set_visible(False)
             else:

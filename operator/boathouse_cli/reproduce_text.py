@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 HOLDS, FAILS = "\N{HEAVY CHECK MARK}", "\N{HEAVY BALLOT X}"  # distinguishable by shape, without colour
 
 
-def asked(one: Claim) -> str:
+def asked(claim: Claim) -> str:
     """Return the paper's value, with the relation."""
-    return values.asked(one.relation, one.paper_value, one.unit, one.tolerance)
+    return values.asked(claim.relation, claim.paper_value, claim.unit, claim.tolerance)
 
 
-def kind(one: Claim) -> str:
+def kind(claim: Claim) -> str:
     """Return the claim's class, and whether its setting was calibrated."""
-    return values.class_of(one.kind, calibrated=one.calibrated)
+    return values.class_of(claim.kind, calibrated=claim.calibrated)
 
 
-def baseline(one: Claim) -> str:
+def baseline(claim: Claim) -> str:
     """Return the baseline and its value."""
-    if one.baseline is None:
-        return one.baseline_name
-    return f"{one.baseline_name} {one.baseline:,.4g}".strip()
+    if claim.baseline is None:
+        return claim.baseline_name
+    return f"{claim.baseline_name} {claim.baseline:,.4g}".strip()
 
 
-def verdict(one: Claim) -> str:
+def verdict(claim: Claim) -> str:
     """Return whether the claim holds, as a sign and a word."""
-    return f"{HOLDS} holds" if one.holds else f"{FAILS} does not hold"
+    return f"{HOLDS} holds" if claim.holds else f"{FAILS} does not hold"
 
 
 def claims(found: Sequence[Claim]) -> table.Table:

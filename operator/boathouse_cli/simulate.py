@@ -140,11 +140,11 @@ def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
     """Return a callback that prints progress to stderr every ten seconds."""
     last_s = clock_s()
 
-    def log(seen: ground.AnyGround) -> None:
+    def log(world: ground.AnyGround) -> None:
         nonlocal last_s
         if clock_s() - last_s >= _LOG_EVERY_S:
             last_s = clock_s()
-            print(f"{name}: {seen.tally.tasks} of {total} tasks started", file=sys.stderr, flush=True)
+            print(f"{name}: {world.tally.tasks} of {total} tasks started", file=sys.stderr, flush=True)
 
     return _each(log)
 
@@ -153,10 +153,10 @@ def _each(callback: Ticker) -> Ticker:
     """Return a ticker that calls the callback for every `_EVERY`th event."""
     counted = 0
 
-    def count(seen: ground.AnyGround) -> None:
+    def count(world: ground.AnyGround) -> None:
         nonlocal counted
         counted += 1
         if not counted % _EVERY:
-            callback(seen)
+            callback(world)
 
     return count

@@ -35,9 +35,9 @@ def build(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Tim
     return Timeline(job=app, start_s=app.created_s, end_s=end_s, bars=tuple(bars), critical_path=path)
 
 
-def _gone_drivers(app: model.Job, known: set[int]) -> Iterator[model.TaskPod]:
+def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.TaskPod]:
     for attempt in app.attempts if isinstance(app, sparkapps.SparkApp) else ():
-        if attempt.number not in known and attempt.started_s is not None and attempt.ended_s is not None:
+        if attempt.number not in drawn_attempts and attempt.started_s is not None and attempt.ended_s is not None:
             yield model.TaskPod(
                 name=f"{app.name}, attempt {attempt.number}",
                 task=model.DRIVER,

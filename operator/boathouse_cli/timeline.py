@@ -218,5 +218,5 @@ def _last_to_end(bars: Iterable[Bar], at_s: float) -> Bar | None:
     return max(ended, key=lambda each: (each.end_s, each.pod.name), default=None)
 
 
-def _by_start(each: Bar) -> tuple[float, str]:
-    return each.start_s, each.pod.name
+def _by_start(bar: Bar) -> tuple[float, str]:
+    return bar.start_s, bar.pod.name

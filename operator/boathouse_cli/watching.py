@@ -30,13 +30,13 @@ def follow(
     """
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
-        said: tuple[str, float] = ("", 0.0)
+        last_line: tuple[str, float] = ("", 0.0)
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:
                 view.update(live.draw(job, now_s=time.time()))
             else:
-                said = _say(job, said, screen)
+                last_line = _say(job, last_line, screen)
             if job.finished:
                 return job
             if deadline_s is not None and time.monotonic() > deadline_s:
@@ -46,11 +46,11 @@ def follow(
             time.sleep(POLL_S)
 
 
-def _say(job: model.Job, said: tuple[str, float], screen: rich_console.Console) -> tuple[str, float]:
-    phase, at_s = said
+def _say(job: model.Job, last_line: tuple[str, float], screen: rich_console.Console) -> tuple[str, float]:
+    phase, at_s = last_line
     now_s = time.monotonic()
     if job.phase == phase and now_s - at_s < LINE_EVERY_S:
-        return said
+        return last_line
     screen.print(live.line(job, now_s=time.time()), highlight=False, soft_wrap=True)
     return job.phase, now_s
 
@@ -62,7 +62,7 @@ def follow_driver(gateway: Gateway, name: str) -> None:
         typer.Exit: It failed.
     """
     screen = rich_console.Console(stderr=True)
-    told: tuple[str, float] = ("", 0.0)
+    last_line: tuple[str, float] = ("", 0.0)
     printed: set[str] = set()
     while True:
         job = kinds.job(gateway, kinds.SPARKAPP, name)
@@ -76,7 +76,7 @@ def follow_driver(gateway: Gateway, name: str) -> None:
             _conclude(job, screen)
             return
         if not printed:
-            told = _say(job, told, screen)
+            last_line = _say(job, last_line, screen)
         time.sleep(POLL_S)
 
 

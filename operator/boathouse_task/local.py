@@ -63,7 +63,7 @@ def job_spec(
 def run_job(
     spec: TaskSpec,
     environment: Environment,
-    said: Callable[[str, TaskResult], None] = lambda _task, _result: None,
+    on_result: Callable[[str, TaskResult], None] = lambda _task, _result: None,
     later: Sequence[Mapping[str, object]] = (),
 ) -> TaskResult:
     """Run all tasks one after another and return the commit's result. A job that fails leaves no files.
@@ -71,7 +71,7 @@ def run_job(
     Args:
         spec: parameters of the setup task.
         environment: environment, in whose `work_path` each task gets a folder.
-        said: called with every task's result.
+        on_result: called with every task's result.
         later: fields of `TaskSpec` of the steps after the first, such as mapper, reducer and reduces.
 
     Raises:
@@ -87,7 +87,7 @@ def run_job(
             result = runner.run(order, surroundings, Processes())
         finally:
             runner.clean_folder(surroundings)
-        said(number, result)
+        on_result(number, result)
         if not result.succeeded:
             raise JobFailed(number, result)
         return result

@@ -186,12 +186,12 @@ class SortProcess:
         self._tool.running.discard(self)
 
 
-def _sort_failed(status: int, said: str) -> TaskError:
-    if os.strerror(errno.ENOSPC) in said:
-        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {said}", user_error=False)
-    if status == -signal.SIGKILL or "memory exhausted" in said:
-        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {said or 'killed'}", user_error=True)
-    return CommandFailed(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {said}", user_error=False)
+def _sort_failed(status: int, stderr: str) -> TaskError:
+    if os.strerror(errno.ENOSPC) in stderr:
+        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {stderr}", user_error=False)
+    if status == -signal.SIGKILL or "memory exhausted" in stderr:
+        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}", user_error=True)
+    return CommandFailed(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}", user_error=False)
 
 
 @contextlib.contextmanager

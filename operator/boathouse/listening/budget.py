@@ -10,12 +10,12 @@ class Places:
 
     Args:
         in_all: Maximum in total.
-        each: Maximum per key.
+        per_key: Maximum per key.
     """
 
-    def __init__(self, *, in_all: int, each: int) -> None:
+    def __init__(self, *, in_all: int, per_key: int) -> None:
         self._in_all = in_all
-        self._each = each
+        self._per_key = per_key
         self._held: collections.Counter[Hashable] = collections.Counter()
 
     @property
@@ -26,7 +26,7 @@ class Places:
     @contextlib.contextmanager
     def place(self, key: Hashable) -> Iterator[bool]:
         """Count a request during the block; yields False if the maximum is reached."""
-        if self._held[key] >= self._each or self.held >= self._in_all:
+        if self._held[key] >= self._per_key or self.held >= self._in_all:
             yield False
             return
         self._held[key] += 1

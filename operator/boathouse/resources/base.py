@@ -28,9 +28,9 @@ def at_most_bytes(total: str, most: int, what: str) -> dict[str, str]:
     )
 
 
-def rules(*each: dict[str, Any], **keywords: Any) -> dict[str, Any]:
+def rules(*cel_rules: dict[str, Any], **keywords: Any) -> dict[str, Any]:
     """Return the `json_schema_extra` of a field or model with CEL rules and other `x_kubernetes_...` keywords."""
-    return {RULES: list(each)} | {key.replace("_", "-"): value for key, value in keywords.items()}
+    return {RULES: list(cel_rules)} | {key.replace("_", "-"): value for key, value in keywords.items()}
 
 
 class Model(pydantic.BaseModel):

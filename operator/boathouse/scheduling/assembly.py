@@ -208,16 +208,16 @@ def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> N
     )
 
 
-def _freshness(one: Watch) -> health.Probe:
+def _freshness(watch: Watch) -> health.Probe:
     def probe() -> str | None:
-        silence_s = one.freshness_s() if one.synced.is_set() else 0.0
+        silence_s = watch.freshness_s() if watch.synced.is_set() else 0.0
         return f"no event or bookmark for {silence_s:.0f} s" if silence_s > WATCH_SILENCE_S else None
 
     return probe
 
 
-def _first_list(one: Watch) -> health.Probe:
-    return lambda: None if one.synced.is_set() else "not finished"
+def _first_list(watch: Watch) -> health.Probe:
+    return lambda: None if watch.synced.is_set() else "not finished"
 
 
 def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> None:

@@ -11,16 +11,17 @@ def queues(settings: config.OperatorConfig) -> list[model.Queue]:
     return [_queue(one) for one in settings.queues]
 
 
-def _queue(one: config.QueueConfig) -> model.Queue:
+def _queue(queue_config: config.QueueConfig) -> model.Queue:
     limits = {
-        name: quantity.milli(value) if name == "cpu" else quantity.units(value) for name, value in one.limits.items()
+        name: quantity.milli(value) if name == "cpu" else quantity.units(value)
+        for name, value in queue_config.limits.items()
     }
     return model.Queue(
-        name=model.QueueName(one.name),
-        weight=one.weight,
+        name=model.QueueName(queue_config.name),
+        weight=queue_config.weight,
         limits=tuple(sorted(limits.items())),
-        namespaces=frozenset(one.namespaces),
-        priority_classes=frozenset(one.priority_classes),
+        namespaces=frozenset(queue_config.namespaces),
+        priority_classes=frozenset(queue_config.priority_classes),
     )
 
 

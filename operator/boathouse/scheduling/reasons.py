@@ -48,16 +48,16 @@ class JobDiagnosis:
     holders: tuple[tuple[str, int], ...] = ()
 
 
-def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Holders) -> JobDiagnosis:
+def diagnose(job: model.Job, found: Sequence[model.Diagnosis], resource_holders: holders.Holders) -> JobDiagnosis:
     """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
 
     Args:
         job: The job.
         found: Diagnoses of its pending classes; at least one.
-        who: Holders of resources, of which those in the job's namespace are named.
+        resource_holders: Holders of resources, of which those in the job's namespace are named.
     """
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
-    held = who.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
+    held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
     return JobDiagnosis(
@@ -65,9 +65,9 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], who: holders.Hold
     )
 
 
-def for_pod(found: model.Diagnosis, namespace: str, who: holders.Holders) -> pod_conditions.PendingReason:
+def for_pod(found: model.Diagnosis, namespace: str, resource_holders: holders.Holders) -> pod_conditions.PendingReason:
     """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
-    held = who.top(found.scarce, namespace) if found.scarce else holders.Held()
+    held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
     return pod_conditions.PendingReason(reason=str(found.code), message=found.message + _scarce(found, held))
 
 
@@ -141,13 +141,13 @@ class Diagnoses:
 
     Args:
         book: The jobs.
-        who: Holders of resources.
+        resource_holders: Holders of resources.
         clock: Returns the scheduler's time in seconds.
     """
 
-    def __init__(self, book: jobs.Jobs, who: holders.Holders, clock: Callable[[], float]) -> None:
+    def __init__(self, book: jobs.Jobs, resource_holders: holders.Holders, clock: Callable[[], float]) -> None:
         self._jobs = book
-        self._holders = who
+        self._holders = resource_holders
         self._clock = clock
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
 

@@ -23,7 +23,7 @@ def clock():
 
 
 def test_places_are_bounded_for_each_key_and_in_all():
-    places = Places(in_all=2, each=1)
+    places = Places(in_all=2, per_key=1)
     with places.place("a") as first, places.place("a") as second, places.place("b") as third, places.place("c") as last:
         assert (first, second, third, last) == (True, False, True, False)
     with places.place("c") as again:

@@ -21,12 +21,12 @@ def default_queue(pod: wire.Pod) -> model.QueueName:
     return model.QueueName(pod.metadata.labels.get(names.LABEL_QUEUE, "default"))
 
 
-def charged_queue_of(queue_of: QueueOf, known: framework.SchedulingQueue) -> ChargedQueueOf:
+def charged_queue_of(queue_of: QueueOf, scheduling_queue: framework.SchedulingQueue) -> ChargedQueueOf:
     """Return what names the queue that a pod is charged to: the one that it names, if that accepts it."""
 
     def charged(pod: facts.PodFacts) -> model.QueueName | None:
         name = queue_of(pod)
-        queue = known.queues.get(name)
+        queue = scheduling_queue.queues.get(name)
         # A task's class was judged with its job, and an admission plugin may have given the pod the cluster's default.
         priority_class = "" if pod.task_of else pod.priority_class
         return name if queue is None or queue.accepts(pod.metadata.namespace, priority_class) else None

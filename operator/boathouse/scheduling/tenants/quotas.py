@@ -129,14 +129,14 @@ def _matches(spec: quotas.QuotaSpec, priority_class: str) -> bool:
     return all(_selects(one, priority_class) for one in (*scopes, *selected))
 
 
-def _selects(one: quotas.ScopeRequirement, priority_class: str) -> bool:
-    if one.scope_name != "PriorityClass":
-        return one.scope_name in {"NotTerminating", "NotBestEffort"}
-    match one.operator:
+def _selects(requirement: quotas.ScopeRequirement, priority_class: str) -> bool:
+    if requirement.scope_name != "PriorityClass":
+        return requirement.scope_name in {"NotTerminating", "NotBestEffort"}
+    match requirement.operator:
         case "In":
-            return priority_class in one.values
+            return priority_class in requirement.values
         case "NotIn":
-            return priority_class not in one.values
+            return priority_class not in requirement.values
         case "Exists":
             return bool(priority_class)
         case _:

@@ -296,11 +296,11 @@ class Judge:
         return [key for key, claim in known if claim is not None and storage.ONE_POD in claim.spec.access_modes]
 
 
-def _match(one: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
+def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
     """Return the volume reserved for a claim, else the smallest available one that fits and the node can attach."""
-    if one.kept is not None and one.kept.metadata.name not in chosen:
-        return one.kept if _reaches(one.kept, node) else None
-    fitting = (volume for volume in one.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
+    if waiting.kept is not None and waiting.kept.metadata.name not in chosen:
+        return waiting.kept if _reaches(waiting.kept, node) else None
+    fitting = (volume for volume in waiting.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
     return next(fitting, None)
 
 

@@ -100,7 +100,7 @@ class Kind(Protocol[O, S, V, M]):
     async def observe(self, obj: O, memory: M) -> V:
         """Collect the input of the plan. May read the API and writes nothing."""
 
-    def plan(self, seen: V, memory: M) -> Desired[S]:
+    def plan(self, observation: V, memory: M) -> Desired[S]:
         """Return the desired state of an object from its observation."""
 
     def note(self, obj: O, state: S) -> str:

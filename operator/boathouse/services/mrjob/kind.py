@@ -231,25 +231,25 @@ class MRJobKind:
                 found += [f"file {file.name}: {why}"] if why else []
         return found
 
-    async def _stored(self, job: Job, known: JobState, pods_seen: Sequence[AttemptPod]) -> shards.StoredPlan | None:
+    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> shards.StoredPlan | None:
         """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
-        digests = {known.plan.digest} if known.plan else steps.vouched(pods_seen, known.step)
-        return await self.plans.stored(job, known.step, digests, accepted=known.plan is not None)
+        digests = {state.plan.digest} if state.plan else steps.vouched(pods, state.step)
+        return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
 
-    def plan(self, seen: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
+    def plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
-        job, desired = seen.job, planner.plan(seen)
-        memory.note_failures(desired.failures, seen.now_s)
-        state = progress.with_progress(desired.state, job, seen.pods, self.task_messages.reports(job.uid))
+        job, desired = observation.job, planner.plan(observation)
+        memory.note_failures(desired.failures, observation.now_s)
+        state = progress.with_progress(desired.state, job, observation.pods, self.task_messages.reports(job.uid))
         desired = dataclasses.replace(desired, state=state)
         is_over = state.finished or job.deleting_since_s is not None
         then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
-            after_status=[partial(self._send, seen, state)],
+            after_status=[partial(self._send, observation, state)],
             delete=[(pod.name, pod.uid) for pod in desired.delete],
-            after=[partial(then, memory, desired, seen)],
+            after=[partial(then, memory, desired, observation)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.cleaning,
         )
@@ -265,50 +265,52 @@ class MRJobKind:
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         return 0.0 if desired.write_plan else None
 
-    async def _send(self, seen: Observation, state: JobState, _writes: Writes) -> None:
+    async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
-        live = {pod.name for pod in seen.pods if pod.state.is_live}
-        self.task_messages.update(seen.job.uid, seen.job.namespace, state, live)
+        live = {pod.name for pod in observation.pods if pod.state.is_live}
+        self.task_messages.update(observation.job.uid, observation.job.namespace, state, live)
 
-    async def _over(self, _memory: JobMemory, desired: Desired, seen: Observation, _writes: Writes) -> None:
-        self._end(seen.job.uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
+    async def _over(self, _memory: JobMemory, desired: Desired, observation: Observation, _writes: Writes) -> None:
+        self._end(observation.job.uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
 
     def _end(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
         self.policy_events.ended(uid, succeeded=succeeded, pods=pods)
         self._scheduler.withdraw(policy.JobId(uid))
         self.plans.forget(uid)
 
-    async def _clean_up(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float:
+    async def _clean_up(self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes) -> float:
         """Submit the cleanup task. Returns when to requeue, because the clean-up has a deadline."""
-        uid = seen.job.uid
-        self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=seen.pods)
+        uid = observation.job.uid
+        self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
         self.plans.forget(uid)
-        is_unseen = await self._submit(memory, desired, seen, (), writes)
+        is_unseen = await self._submit(memory, desired, observation, (), writes)
         return 0.0 if is_unseen else PENDING_REQUEUE_S
 
-    async def _go_on(self, memory: JobMemory, desired: Desired, seen: Observation, writes: Writes) -> float | None:
+    async def _go_on(
+        self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes
+    ) -> float | None:
         """Submit the pending attempts within the namespace's rate of retries. Returns when to requeue."""
-        namespace = seen.job.namespace
-        classes = self._classes(desired.state, seen)
+        namespace = observation.job.namespace
+        classes = self._classes(desired.state, observation)
         admitted, memory.granted = retries.admit(self.retries, namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
         desired = dataclasses.replace(desired, waiting=admitted)
-        if await self._submit(memory, desired, seen, classes, writes):
+        if await self._submit(memory, desired, observation, classes, writes):
             return 0.0
         again = [max(RETRIES_DISTANCE_S, self.retries.wait_s(namespace))] if held_back else []
         if admitted:
             again.append(PENDING_REQUEUE_S)
-        elif any(pod.state is PodLife.RUNNING for pod in seen.pods):
+        elif any(pod.state is PodLife.RUNNING for pod in observation.pods):
             again.append(RUNNING_REQUEUE_S)
         return min(again, default=None)
 
-    def _classes(self, state: JobState, seen: Observation) -> Sequence[policy.TaskClass]:
+    def _classes(self, state: JobState, observation: Observation) -> Sequence[policy.TaskClass]:
         """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
-        job = seen.job
+        job = observation.job
         kept = self.plans.held(job.uid, state.step) if state.plan else None
         plan = kept.plan if kept else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
-        if less := self.policy_events.update(job, state, seen.pods, classes):
+        if less := self.policy_events.update(job, state, observation.pods, classes):
             self._metrics.elastic(pod.task_type for pod in less)
             key = f"{job.namespace}/{job.name}"
             self._events.publish(key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False)
@@ -318,24 +320,24 @@ class MRJobKind:
         self,
         memory: JobMemory,
         desired: Desired,
-        seen: Observation,
+        observation: Observation,
         classes: Sequence[policy.TaskClass],
         writes: Writes,
     ) -> bool:
         """Submit the pending attempts if they changed. Returns True to reconcile at once: pods ended unobserved."""
-        job, waiting = seen.job, desired.waiting
+        job, waiting = observation.job, desired.waiting
         if waiting or any(
-            pod.state.is_live for pod in seen.pods
+            pod.state.is_live for pod in observation.pods
         ):  # running tasks must trust a new leader's certificate too
             await self._bundles.ensure(job.namespace)
         submitted = Submitted(
             job=job,
             classes=tuple(classes),
             waiting=frozenset(waiting),
-            unplaced=frozenset(pod.uid for pod in seen.pods if pod.state.is_live and pod.node is None),
+            unplaced=frozenset(pod.uid for pod in observation.pods if pod.state.is_live and pod.node is None),
             at_s=self._context.monotonic(),
         )
-        if memory.submitted is not None and memory.submitted.covers(submitted, seen.pods):
+        if memory.submitted is not None and memory.submitted.covers(submitted, observation.pods):
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
         needs_plan = desired.state.plan and not desired.cleaning
@@ -365,10 +367,10 @@ def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]
     return {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in pods}
 
 
-def _without_plan(known: JobState, now_s: float) -> JobState:
+def _without_plan(state: JobState, now_s: float) -> JobState:
     """Fail a job whose accepted plan's ConfigMaps were deleted."""
     message = "the ConfigMaps with the job's split plan were deleted or changed: recreate the job"
-    return conditions.finished(known, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
+    return conditions.finished(state, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
 
 
 def _of_less(less: Sequence[AttemptPod]) -> str:

@@ -150,11 +150,11 @@ class PolicyEvents:
             "node": model.NodeName(pod.node),
         }
 
-    def _vanished(self, reported: _ReportedJob, known: AttemptPod) -> None:
+    def _vanished(self, reported: _ReportedJob, pod: AttemptPod) -> None:
         """Drop a deleted pod, and publish its failure if its end was not observed."""
-        del reported.pods[known.name]
-        if known.state.is_live:
-            self._end(reported.job, known)
+        del reported.pods[pod.name]
+        if pod.state.is_live:
+            self._end(reported.job, pod)
 
     def _end(self, job: Job, pod: AttemptPod) -> None:
         stage, about = submission.run_times_stage(job, pod.task_type, pod.step), self._about(job, pod)
@@ -174,9 +174,11 @@ class PolicyEvents:
             observer.observe(event)
 
 
-def _left(job: Job, state: JobState, one: model.TaskClass, reported: _ReportedJob, placed: Sequence[AttemptPod]) -> int:
+def _left(
+    job: Job, state: JobState, task_class: model.TaskClass, reported: _ReportedJob, placed: Sequence[AttemptPod]
+) -> int:
     """Return the number of tasks of a class without a published placement, including pods to be published next."""
-    task_type = TaskType(one.stage.value)
+    task_type = TaskType(task_class.stage.value)
     stage = state.stages.get(task_type)
     if stage is None:
         return 0
@@ -184,7 +186,7 @@ def _left(job: Job, state: JobState, one: model.TaskClass, reported: _ReportedJo
     news = [
         pod
         for pod in placed
-        if submission.class_id(job, pod.task_type, pod.step) == one.id and reported.find(pod) is None
+        if submission.class_id(job, pod.task_type, pod.step) == task_class.id and reported.find(pod) is None
     ]
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))

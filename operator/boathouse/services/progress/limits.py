@@ -41,9 +41,9 @@ class Limits:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
-        self._bodies = Places(in_all=REPORTS, each=REPORTS_OF_NAMESPACE)
-        self._polls = Places(in_all=POLLS, each=POLLS_OF_NAMESPACE)
-        self._polls_of_pod = Places(in_all=POLLS, each=POLLS_OF_POD)
+        self._bodies = Places(in_all=REPORTS, per_key=REPORTS_OF_NAMESPACE)
+        self._polls = Places(in_all=POLLS, per_key=POLLS_OF_NAMESPACE)
+        self._polls_of_pod = Places(in_all=POLLS, per_key=POLLS_OF_POD)
 
     @property
     def report_distance_s(self) -> float:

@@ -87,7 +87,7 @@ class ProgressServer:
 
     Args:
         reviewer: Reviews tokens.
-        figures: The process's metrics.
+        metrics_: The process's metrics.
 
     Attributes:
         application: The routes, for a server that does not decompress bodies.
@@ -96,18 +96,18 @@ class ProgressServer:
 
     listener: Listener | None = None
 
-    def __init__(self, reviewer: auth.Reviewer, figures: metrics.Metrics) -> None:
+    def __init__(self, reviewer: auth.Reviewer, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
         self._rejections = _counter(
-            figures,
+            metrics_,
             "boathouse_progress_rejections",
             "Requests and connections that the progress endpoint refused",
             reason=Reason,
         )
         reviews = _counter(
-            figures, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
+            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
         )
-        figures.gauges.add(
+        metrics_.gauges.add(
             gauges.Gauge(
                 name="boathouse_progress_connections",
                 documentation="Connections to the progress endpoint",
@@ -201,10 +201,10 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
     return pod
 
 
-def _counter(figures: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
+def _counter(metrics_: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
     """Return a counter with one label, all of whose values are initialized."""
     ((key, values),) = label.items()
-    counter = prometheus.Counter(name, documentation, [key], registry=figures.registry)
+    counter = prometheus.Counter(name, documentation, [key], registry=metrics_.registry)
     for value in values:
         counter.labels(value)
     return counter

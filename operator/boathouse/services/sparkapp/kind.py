@@ -167,16 +167,18 @@ class SparkAppKind:
             has_service=memory.has_service,
         )
 
-    def plan(self, seen: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
+    def plan(self, observation: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
         """Return the desired state of an application, with the effects of the frame's order."""
-        found = planner.plan(seen)
+        found = planner.plan(observation)
         orphans = [
             pod
             for driver in found.orphaned
-            for pod in self.executors.some(seen.app.namespace, driver.uid, DELETED_AT_ONCE)
+            for pod in self.executors.some(observation.app.namespace, driver.uid, DELETED_AT_ONCE)
         ]
         then = (
-            partial(self._withdraw, memory, seen) if found.submit is None else partial(self._go_on, memory, found, seen)
+            partial(self._withdraw, memory, observation)
+            if found.submit is None
+            else partial(self._go_on, memory, found, observation)
         )
         return protocols.Desired(
             state=found.state,
@@ -275,20 +277,20 @@ class SparkAppKind:
             )
         )
 
-    async def _withdraw(self, memory: AppMemory, seen: Observation, _writes: Writes) -> None:
-        self.reports.forget(seen.app.uid)
+    async def _withdraw(self, memory: AppMemory, observation: Observation, _writes: Writes) -> None:
+        self.reports.forget(observation.app.uid)
         memory.submitted = None
-        self._scheduler.withdraw(policy.JobId(seen.app.uid))
+        self._scheduler.withdraw(policy.JobId(observation.app.uid))
 
-    async def _go_on(self, memory: AppMemory, plan: Plan, seen: Observation, writes: Writes) -> float | None:
+    async def _go_on(self, memory: AppMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the attempt needs, and have its gang scheduled."""
-        attempt, app = plan.submit or 0, seen.app
+        attempt, app = plan.submit or 0, observation.app
         if memory.written.get("attempt") != attempt:
             return None  # its number must be in the status before anything has it
-        pod = seen.driver(attempt)
+        pod = observation.driver(attempt)
         self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
-            return OBSTACLE_REQUEUE_S if memory.obstacle == seen.obstacle else 0.0
+            return OBSTACLE_REQUEUE_S if memory.obstacle == observation.obstacle else 0.0
         await self._ensure_service(memory, app, plan, writes)
         wanted = gang.of(
             app,
@@ -297,7 +299,7 @@ class SparkAppKind:
             driver_uid=pod.uid if pod is not None and pod.node is None else "",
             priority=await self._related.priority(app.template.priority_class),
         )
-        self._submit(memory, wanted, plan, seen, writes)
+        self._submit(memory, wanted, plan, observation, writes)
         if memory.vanished == attempt:
             return 0.0
         return PENDING_REQUEUE_S if pod is None or pod.state is PodLife.UNPLACED else None
@@ -322,9 +324,11 @@ class SparkAppKind:
         if why:
             self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
 
-    def _submit(self, memory: AppMemory, wanted: gang.Gang, plan: Plan, seen: Observation, writes: Writes) -> None:
+    def _submit(
+        self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes
+    ) -> None:
         """Submit the gang to the scheduler, if that is news."""
-        now_s, app, attempt = self._context.monotonic(), seen.app, plan.submit or 0
+        now_s, app, attempt = self._context.monotonic(), observation.app, plan.submit or 0
         if memory.submitted is not None and memory.submitted[0] == wanted and now_s < memory.submitted[1] + RESUBMIT_S:
             return
         writes.check_lead()

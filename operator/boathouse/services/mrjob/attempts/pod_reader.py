@@ -112,11 +112,11 @@ def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
 
 
 def _out_of_memory(
-    pod: facts.PodFacts, ended: wire.StateTerminated | None, said: contract.TaskResult | None
+    pod: facts.PodFacts, ended: wire.StateTerminated | None, result: contract.TaskResult | None
 ) -> _Cause | None:
     """Return the cause if the container or its command ran out of memory; no user error if its memory was reduced."""
     if (ended is None or ended.reason != pod_life.OOM_KILLED) and (
-        said is None or said.reason != contract.Reason.OUT_OF_MEMORY
+        result is None or result.reason != contract.Reason.OUT_OF_MEMORY
     ):
         return None
     task_type, step = (

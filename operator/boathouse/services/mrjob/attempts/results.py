@@ -59,20 +59,20 @@ def read(text: str) -> contract.TaskResult | None:
     )
 
 
-def report(said: contract.TaskReport) -> contract.TaskReport:
+def report(untrusted: contract.TaskReport) -> contract.TaskReport:
     """Return a running task's report with each number within its bounds."""
     return msgspec.structs.replace(
-        said,
-        phase=printable(said.phase, MAX_NAME),
-        progress=min(1.0, max(0.0, said.progress)),
-        records_in=amount(said.records_in),
-        records_out=amount(said.records_out),
-        bytes_in=amount(said.bytes_in),
-        bytes_out=amount(said.bytes_out),
-        spilled_bytes=amount(said.spilled_bytes),
-        spilled_records=amount(said.spilled_records),
-        counters=_counters(said.counters),
-        status=printable(said.status, MAX_MESSAGE),
+        untrusted,
+        phase=printable(untrusted.phase, MAX_NAME),
+        progress=min(1.0, max(0.0, untrusted.progress)),
+        records_in=amount(untrusted.records_in),
+        records_out=amount(untrusted.records_out),
+        bytes_in=amount(untrusted.bytes_in),
+        bytes_out=amount(untrusted.bytes_out),
+        spilled_bytes=amount(untrusted.spilled_bytes),
+        spilled_records=amount(untrusted.spilled_records),
+        counters=_counters(untrusted.counters),
+        status=printable(untrusted.status, MAX_MESSAGE),
     )
 
 
@@ -100,16 +100,16 @@ def _reason(result: contract.TaskResult) -> str:
     return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
 
 
-def _counters(said: Mapping[str, Mapping[str, int]]) -> contract.Counters:
+def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
     """Return the counters whose amounts are 64-bit numbers."""
     return {
         printable(group, MAX_NAME): {
             printable(name, MAX_NAME): value for name, value in values.items() if value == contract.clamp(value)
         }
-        for group, values in said.items()
+        for group, values in untrusted.items()
     }
 
 
-def _timing(said: Timing) -> Timing:
-    start_ms, end_ms = (max(0, min(_MAX_MS, each)) for each in (said.start_ms, said.end_ms))
-    return Timing(printable(said.phase, MAX_NAME), start_ms, end_ms)
+def _timing(untrusted: Timing) -> Timing:
+    start_ms, end_ms = (max(0, min(_MAX_MS, each)) for each in (untrusted.start_ms, untrusted.end_ms))
+    return Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)

@@ -55,11 +55,11 @@ def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage
 
 
 def classes_in_use(
-    job: Job, attempts: Sequence[Attempt], known: Iterable[model.TaskClass] = ()
+    job: Job, attempts: Sequence[Attempt], current_classes: Iterable[model.TaskClass] = ()
 ) -> list[model.TaskClass]:
-    """Return a class for each stage with pending attempts: the `known` one, or one without estimates."""
+    """Return a class for each stage with pending attempts: the `current_classes` one, or one without estimates."""
     stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
-    by_id = {one.id: one for one in known}
+    by_id = {one.id: one for one in current_classes}
     return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
 
 
@@ -148,14 +148,14 @@ def placed_resources(job: Job, pod: AttemptPod) -> model.Resources:
     return _resources(dataclasses.replace(asked, memory_bytes=limit))
 
 
-def _class(job: Job, task_type: TaskType, step: int, known: model.Estimates) -> model.TaskClass:
+def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates) -> model.TaskClass:
     return model.TaskClass(
         id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
         resources=_resources(job.stage(task_type, step).resources),
         stage=model.Stage(task_type.value),
         step=step,
-        estimates=known,
+        estimates=estimates,
         constraints=model.Constraints(
             node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
             affinity=pod_constraints.node_affinity(job.template.affinity),

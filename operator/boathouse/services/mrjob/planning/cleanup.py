@@ -38,26 +38,26 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
-def plan(everything: Observation, seen: Observation, known: JobState) -> Desired:
+def plan(all_steps: Observation, observation: Observation, known: JobState) -> Desired:
     """Return the next actions of the clean-up.
 
     Args:
-        everything: the observation with the pods of all steps.
-        seen: the observation with the pods of the current step.
+        all_steps: the observation with the pods of all steps.
+        observation: the observation with the pods of the current step.
         known: the state of a job that has ended or is being deleted.
     """
-    state = _begun(everything, known)
+    state = _begun(all_steps, known)
     if not is_in_progress(state):
-        return Desired(state=state, delete=[pod for pod in everything.pods if pod.is_active])
-    others = [pod for pod in everything.pods if pod.task_type is not TaskType.CLEANUP]
-    limits = dataclasses.replace(seen.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
-    control = _HOLD if _writers(others, seen.now_s) else settle.RUN
-    settlement = steps.settled(seen, state, TaskType.CLEANUP, limits, control)
-    state = _advance(seen, state, settlement)
+        return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
+    others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]
+    limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
+    control = _HOLD if _writers(others, observation.now_s) else settle.RUN
+    settlement = steps.settled(observation, state, TaskType.CLEANUP, limits, control)
+    state = _advance(observation, state, settlement)
     if not is_in_progress(state):
         return Desired(
             state=state,
-            delete=[pod for pod in everything.pods if pod.is_active],
+            delete=[pod for pod in all_steps.pods if pod.is_active],
             results=[(TaskType.CLEANUP, each) for each in settlement.results],
             failures=settlement.failures,
         )
@@ -72,19 +72,19 @@ def plan(everything: Observation, seen: Observation, known: JobState) -> Desired
     )
 
 
-def _begun(seen: Observation, state: JobState) -> JobState:
+def _begun(observation: Observation, state: JobState) -> JobState:
     """Return the state, with the clean-up begun if it is due and the job left something."""
-    job = seen.job
+    job = observation.job
     if state.condition(ConditionType.CLEANED_UP) is not None:
         return state
     if job.deleting_since_s is not None:
-        leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(seen.pods))
+        leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(observation.pods))
         if job.spec.clean_up != "OnDelete" or not leaves:
             return state
-        return _noted(job, state, seen.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
+        return _noted(job, state, observation.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
     ttl_s = job.spec.ttl_seconds_after_finished
-    is_due = ttl_s is not None and state.completion_s is not None and seen.now_s >= state.completion_s + ttl_s
-    return begin(job, state, seen.now_s) if is_due else state
+    is_due = ttl_s is not None and state.completion_s is not None and observation.now_s >= state.completion_s + ttl_s
+    return begin(job, state, observation.now_s) if is_due else state
 
 
 def _leaves_something(state: JobState) -> bool:
@@ -114,23 +114,23 @@ def _deadline_s(state: JobState) -> float:
     return (began_s or 0.0) + GIVE_UP_S
 
 
-def _advance(seen: Observation, state: JobState, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
     """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
         stages={**state.stages, TaskType.CLEANUP: settlement.stage},
         last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
-    job, now_s = seen.job, seen.now_s
+    job, now_s = observation.job, observation.now_s
     if settlement.stage.done:
         return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
-    if seen.namespace_terminating:
+    if observation.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"
     elif settlement.verdict is not None:
         why = settlement.verdict.message
     elif now_s >= _deadline_s(state):
         why = f"the clean-up did not finish within {GIVE_UP_S:.0f} s" + (
-            f": {seen.diagnosis.message}" if seen.diagnosis else ""
+            f": {observation.diagnosis.message}" if observation.diagnosis else ""
         )
     else:
         return state

@@ -25,68 +25,69 @@ GIVE_WAY_S: Final = 10.0
 _FIRST_CHECK_S: Final = 2.0
 
 
-def early_reduces(seen: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
+def early_reduces(observation: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
     """Return which reduces run or are preempted while maps are not done.
 
     Args:
-        seen: The observation.
+        observation: The observation.
         state: The job's state with settled maps.
         waiting: Pending maps.
     """
-    if seen.job.spec.suspend:
+    if observation.job.spec.suspend:
         return HALT
     maps = state.stages[TaskType.MAP]
-    if maps.succeeded * 100 < maps.total * seen.job.spec.slow_start_completed_maps_percent and not maps.done:
+    if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
         return StageControl(indices=frozenset())
-    if not waiting or not _needs_preemption(seen, state):
+    if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
-    running = [pod for pod in seen.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
+    running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
     leaving = sum(pod.deleting_since_s is not None for pod in running)
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
     want = max(0, len(waiting) - leaving)
     return StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
-def _needs_preemption(seen: Observation, state: JobState) -> bool:
+def _needs_preemption(observation: Observation, state: JobState) -> bool:
     """Return whether tasks have been pending for `GIVE_WAY_S` although they fit on some node."""
     scheduled = state.condition(ConditionType.SCHEDULED)
-    if seen.diagnosis is None or scheduled is None or scheduled.status != "False":
+    if observation.diagnosis is None or scheduled is None or scheduled.status != "False":
         return False
     since_s = times.epoch(scheduled.last_transition_time)
     return (
-        seen.diagnosis.reason != policy.Code.NEVER_FITS and since_s is not None and seen.now_s >= since_s + GIVE_WAY_S
+        observation.diagnosis.reason != policy.Code.NEVER_FITS
+        and since_s is not None
+        and observation.now_s >= since_s + GIVE_WAY_S
     )
 
 
-def overdue(seen: Observation, state: JobState) -> Verdict | None:
+def overdue(observation: Observation, state: JobState) -> Verdict | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
-    end_s = _deadline_s(seen, state)
-    if end_s is None or seen.now_s < end_s:
+    end_s = _deadline_s(observation, state)
+    if end_s is None or observation.now_s < end_s:
         return None
-    message = (
-        f"the job was active for longer than spec.activeDeadlineSeconds ({seen.job.spec.active_deadline_seconds} s)"
-    )
+    deadline_s = observation.job.spec.active_deadline_seconds
+    message = f"the job was active for longer than spec.activeDeadlineSeconds ({deadline_s} s)"
     return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
 
 
-def next_reconcile_s(seen: Observation, state: JobState, known_s: float | None) -> float | None:
+def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
-    moments = [each for each in (known_s, _deadline_s(seen, state)) if each is not None]
-    if any(pod.task_type is TaskType.REDUCE for pod in seen.pods) and not state.stages[TaskType.MAP].done:
-        moments.append(seen.now_s + _FIRST_CHECK_S)
+    moments = [each for each in (known_s, _deadline_s(observation, state)) if each is not None]
+    if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
+        moments.append(observation.now_s + _FIRST_CHECK_S)
     return min(moments, default=None)
 
 
-def _deadline_s(seen: Observation, state: JobState) -> float | None:
-    limit_s = seen.job.spec.active_deadline_seconds
-    if limit_s is None or state.start_s is None or seen.job.spec.suspend:
+def _deadline_s(observation: Observation, state: JobState) -> float | None:
+    limit_s = observation.job.spec.active_deadline_seconds
+    if limit_s is None or state.start_s is None or observation.job.spec.suspend:
         return None
     return state.start_s + limit_s
 
 
-def with_leftovers(verdict: Verdict, seen: Observation, state: JobState) -> Verdict:
+def with_leftovers(verdict: Verdict, observation: Observation, state: JobState) -> Verdict:
     """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
-    if state.plan is None or seen.job.spec.clean_up != "Never":
+    if state.plan is None or observation.job.spec.clean_up != "Never":
         return verdict
-    message = f"{verdict.message} (its work folder remains: remove {seen.job.work_url})"
+    message = f"{verdict.message} (its work folder remains: remove {observation.job.work_url})"
     return dataclasses.replace(verdict, message=message)

@@ -41,47 +41,55 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
     )
 
 
-def plan(seen: Observation) -> Desired:
+def plan(observation: Observation) -> Desired:
     """Return the next actions of the job."""
-    everything, seen = seen, steps.at_hand(seen, seen.state)
-    state = _accept_plan(seen)
-    if state.finished or seen.job.deleting_since_s is not None:
-        return cleanup.plan(everything, seen, state)
-    suspend = seen.job.spec.suspend
-    if seen.missing and state.plan is None and not everything.pods and not suspend:
-        return _held(seen, state)
-    stage_type = steps.current(state, seen.job)
-    settlement = _settle(seen, state, stage_type, lifetime.HALT if suspend else settle.RUN)
+    everything, observation = observation, steps.at_hand(observation, observation.state)
+    state = _accept_plan(observation)
+    if state.finished or observation.job.deleting_since_s is not None:
+        return cleanup.plan(everything, observation, state)
+    suspend = observation.job.spec.suspend
+    if observation.missing and state.plan is None and not everything.pods and not suspend:
+        return _held(observation, state)
+    stage_type = steps.current(state, observation.job)
+    settlement = _settle(observation, state, stage_type, lifetime.HALT if suspend else settle.RUN)
     write_plan = False
     if stage_type is TaskType.SETUP and settlement.stage.done:
-        write_plan = _plan_at_hand(seen, settlement)
+        write_plan = _plan_at_hand(observation, settlement)
     if suspend:
         settlement.waiting.clear()
-    done = _advance(seen, dataclasses.replace(state, active={}), stage_type, settlement)
+    done = _advance(observation, dataclasses.replace(state, active={}), stage_type, settlement)
     results = [(stage_type, each) for each in settlement.results]
     if stage_type is TaskType.MAP:
-        early = _settle(seen, done, TaskType.REDUCE, lifetime.early_reduces(seen, done, settlement.waiting))
-        done = _advance(seen, done, TaskType.REDUCE, early)
+        early = _settle(
+            observation, done, TaskType.REDUCE, lifetime.early_reduces(observation, done, settlement.waiting)
+        )
+        done = _advance(observation, done, TaskType.REDUCE, early)
         results += [(TaskType.REDUCE, each) for each in early.results]
         settlement.absorb(early)
-    state = _describe(seen, steps.follow(done, seen.job), stage_type, settlement)
+    state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
     if state.finished:
-        state = cleanup.begin(seen.job, state, seen.now_s)
+        state = cleanup.begin(observation.job, state, observation.now_s)
         return Desired(
             state=state,
             delete=[pod for pod in everything.pods if pod.is_active],
-            recheck_at_s=seen.now_s,
+            recheck_at_s=observation.now_s,
             cleaning=cleanup.is_in_progress(state),
             results=results,
             failures=settlement.failures,
         )
-    moved = steps.current(state, seen.job) is not stage_type
+    moved = steps.current(state, observation.job) is not stage_type
     return Desired(
         state=state,
         write_plan=write_plan,
-        delete=[*settlement.obsolete, *_strays(seen, stage_type), *steps.leftovers(everything, seen.state)],
-        waiting=_of_step(settlement.waiting, seen.state.step),
-        recheck_at_s=seen.now_s if moved else lifetime.next_reconcile_s(seen, state, settlement.recheck_at_s),
+        delete=[
+            *settlement.obsolete,
+            *_strays(observation, stage_type),
+            *steps.leftovers(everything, observation.state),
+        ],
+        waiting=_of_step(settlement.waiting, observation.state.step),
+        recheck_at_s=observation.now_s
+        if moved
+        else lifetime.next_reconcile_s(observation, state, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
     )
@@ -101,38 +109,43 @@ def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
     return [dataclasses.replace(each, step=step) for each in waiting] if step else waiting
 
 
-def _accept_plan(seen: Observation) -> JobState:
+def _accept_plan(observation: Observation) -> JobState:
     """Return the state with the stored plan accepted: it is complete and has the digest of setup's result."""
-    state, stored = seen.state, seen.stored
+    state, stored = observation.state, observation.stored
     if state.plan is not None or stored is None or state.finished:
         return state
     setup = state.stages[TaskType.SETUP].copy()
-    setup.last[0] = max([setup.last[0], *(pod.attempt for pod in seen.pods if pod.task_type is TaskType.SETUP)])
+    setup.last[0] = max([setup.last[0], *(pod.attempt for pod in observation.pods if pod.task_type is TaskType.SETUP)])
     setup.winner[0] = max(1, setup.last[0])
     stages = {
         **state.stages,
         TaskType.SETUP: setup,
         TaskType.MAP: StageState.empty(stored.splits),
-        TaskType.REDUCE: StageState.empty(seen.job.steps[state.step].reduces),
+        TaskType.REDUCE: StageState.empty(observation.job.steps[state.step].reduces),
     }
     return dataclasses.replace(state, plan=stored, stages=stages)
 
 
-def _settle(seen: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl) -> Settlement:
-    limits = dataclasses.replace(seen.limits, max_attempts=seen.job.stage(stage_type, state.step).max_attempts)
-    return steps.settled(seen, state, stage_type, limits, control)
+def _settle(
+    observation: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl
+) -> Settlement:
+    limits = dataclasses.replace(
+        observation.limits, max_attempts=observation.job.stage(stage_type, state.step).max_attempts
+    )
+    return steps.settled(observation, state, stage_type, limits, control)
 
 
-def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
+def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     """Return whether the posted plan has the digest of setup's result. If not, settle setup as failed, to run again."""
     result = settlement.results[-1] if settlement.results else None
-    if seen.posted and seen.posted.splits > spec.MAX_MAPS:
+    if observation.posted and observation.posted.splits > spec.MAX_MAPS:
         settlement.verdict = Verdict(
             reason=names.Reason.TOO_MANY_SPLITS,
-            message=f"the input makes {seen.posted.splits} splits, more than {spec.MAX_MAPS}: raise spec.splitMaxSize",
+            message=f"the input makes {observation.posted.splits} splits, more than {spec.MAX_MAPS}: "
+            "raise spec.splitMaxSize",
         )
         return False
-    if seen.posted and result and seen.posted.digest == result.digest:
+    if observation.posted and result and observation.posted.digest == result.digest:
         return True
     stage = settlement.stage
     stage.winner[0] = 0
@@ -146,35 +159,43 @@ def _plan_at_hand(seen: Observation, settlement: Settlement) -> bool:
     return False
 
 
-def _strays(seen: Observation, stage_type: TaskType) -> list[AttemptPod]:
+def _strays(observation: Observation, stage_type: TaskType) -> list[AttemptPod]:
     """Return active pods of finished stages."""
     order = list(TaskType)
     over = set(order[: order.index(stage_type)])
-    return [pod for pod in seen.pods if pod.task_type in over and pod.is_active]
+    return [pod for pod in observation.pods if pod.task_type in over and pod.is_active]
 
 
-def _held(seen: Observation, state: JobState) -> Desired:
+def _held(observation: Observation, state: JobState) -> Desired:
     """Return the plan for a job whose ConfigMaps are missing: it is pending, and fails after the start timeout."""
-    message = f"{'; '.join(seen.missing)}: create it in namespace {seen.job.namespace}, or correct spec.files"
-    deadline_s = seen.job.created_s + seen.limits.start_timeout_s
-    if seen.now_s >= deadline_s:
-        verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(state=conditions.finished(_common(seen, state), verdict, seen.now_s))
-    held = refuse(
-        state, Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message), seen.job.generation, seen.now_s
+    message = (
+        f"{'; '.join(observation.missing)}: create it in namespace {observation.job.namespace}, or correct spec.files"
     )
-    return Desired(state=dataclasses.replace(held, queue=seen.job.queue), recheck_at_s=min(deadline_s, seen.now_s + 5))
+    deadline_s = observation.job.created_s + observation.limits.start_timeout_s
+    if observation.now_s >= deadline_s:
+        verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+        return Desired(state=conditions.finished(_common(observation, state), verdict, observation.now_s))
+    held = refuse(
+        state,
+        Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message),
+        observation.job.generation,
+        observation.now_s,
+    )
+    return Desired(
+        state=dataclasses.replace(held, queue=observation.job.queue),
+        recheck_at_s=min(deadline_s, observation.now_s + 5),
+    )
 
 
-def _advance(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
     """Return the state with the settlement; setup is done only when its plan is accepted."""
     stage = settlement.stage
     if stage_type is TaskType.SETUP:
         stage.winner[0] = 0
-    step = state.step if len(seen.job.steps) > 1 else None
+    step = state.step if len(observation.job.steps) > 1 else None
     failures = (each.model_copy(update={"step": step}) for each in settlement.failures)
     return dataclasses.replace(
-        _common(seen, state),
+        _common(observation, state),
         stages={**state.stages, stage_type: stage},
         active={**state.active, stage_type: (settlement.starting, settlement.running)},
         counters=settlement.counters,
@@ -182,14 +203,14 @@ def _advance(seen: Observation, state: JobState, stage_type: TaskType, settlemen
     )
 
 
-def _common(seen: Observation, state: JobState) -> JobState:
-    step = seen.job.steps[state.step]
+def _common(observation: Observation, state: JobState) -> JobState:
+    step = observation.job.steps[state.step]
     return dataclasses.replace(
         state,
-        observed_generation=seen.job.generation,
-        queue=seen.job.queue,
-        steps=len(seen.job.steps),
-        start_s=state.start_s if state.start_s is not None else seen.now_s,
+        observed_generation=observation.job.generation,
+        queue=observation.job.queue,
+        steps=len(observation.job.steps),
+        start_s=state.start_s if state.start_s is not None else observation.now_s,
         resources=mrjob_status.DecidedResources(
             map=_decided(step.mapper.resources), reduce=_decided(step.reducer.resources) if step.reducer else None
         ),
@@ -205,33 +226,33 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
     )
 
 
-def _describe(seen: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
+def _describe(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
     """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
-        return conditions.finished(state, None, seen.now_s)
-    verdict = settlement.verdict or lifetime.overdue(seen, state)
+        return conditions.finished(state, None, observation.now_s)
+    verdict = settlement.verdict or lifetime.overdue(observation, state)
     if verdict is not None:
-        return conditions.finished(state, lifetime.with_leftovers(verdict, seen, state), seen.now_s)
-    if seen.job.spec.suspend:
-        return conditions.suspended(state, seen.now_s, live=sum(pod.state.is_live for pod in seen.pods))
-    phase = _phase(seen, state)
+        return conditions.finished(state, lifetime.with_leftovers(verdict, observation, state), observation.now_s)
+    if observation.job.spec.suspend:
+        return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
+    phase = _phase(observation, state)
     state = dataclasses.replace(state, phase=phase)
-    moved = steps.current(state, seen.job) is not stage_type
+    moved = steps.current(state, observation.job) is not stage_type
     return conditions.in_progress(
         state,
-        now_s=seen.now_s,
+        now_s=observation.now_s,
         running=settlement.running,
         problem=settlement.problems[0] if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
-        diagnosis=(seen.diagnosis.reason, seen.diagnosis.message) if seen.diagnosis else None,
-        less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in seen.pods),
+        diagnosis=(observation.diagnosis.reason, observation.diagnosis.message) if observation.diagnosis else None,
+        less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
 
 
-def _phase(seen: Observation, state: JobState) -> mrjob_status.Phase:
-    match steps.current(state, seen.job):
+def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
+    match steps.current(state, observation.job):
         case TaskType.SETUP:
-            placed = any(pod.state is not PodLife.UNPLACED for pod in seen.pods)
+            placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
             return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
         case TaskType.MAP | TaskType.UBER:
             return "Map"

@@ -39,18 +39,20 @@ def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
 
 
 def settled(
-    seen: Observation, state: JobState, task_type: TaskType, limits: settle.Limits, control: settle.StageControl
+    observation: Observation, state: JobState, task_type: TaskType, limits: settle.Limits, control: settle.StageControl
 ) -> settle.Settlement:
     """Settle the attempts of a stage."""
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
     lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
     pods = [
         pod
-        for pod in seen.pods
+        for pod in observation.pods
         if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
     ]
     stage = state.stages[task_type]
-    return settle.settle(task_type, stage, pods, state.counters, limits, seen.now_s, control, seen.failed_s)
+    return settle.settle(
+        task_type, stage, pods, state.counters, limits, observation.now_s, control, observation.failed_s
+    )
 
 
 def follow(state: JobState, job: Job) -> JobState:
@@ -78,9 +80,9 @@ def follow(state: JobState, job: Job) -> JobState:
     )
 
 
-def at_hand(seen: Observation, state: JobState) -> Observation:
+def at_hand(observation: Observation, state: JobState) -> Observation:
     """Return the observation without the pods of other steps."""
-    return dataclasses.replace(seen, pods=tuple(pod for pod in seen.pods if pod.step == state.step))
+    return dataclasses.replace(observation, pods=tuple(pod for pod in observation.pods if pod.step == state.step))
 
 
 def vouched(pods: Sequence[AttemptPod], step: int) -> set[str]:
@@ -99,9 +101,9 @@ def _exists(pod: AttemptPod, state: JobState) -> bool:
     return pod.step != state.step or stage is None or pod.index < stage.total
 
 
-def leftovers(seen: Observation, state: JobState) -> list[AttemptPod]:
+def leftovers(observation: Observation, state: JobState) -> list[AttemptPod]:
     """Return active pods of finished steps."""
-    return [pod for pod in seen.pods if pod.step != state.step and pod.is_active]
+    return [pod for pod in observation.pods if pod.step != state.step and pod.is_active]
 
 
 def _done(state: JobState) -> bool:

@@ -31,7 +31,7 @@ class PlanIntake:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._places = Places(in_all=POSTS, each=POSTS_OF_NAMESPACE)
+        self._places = Places(in_all=POSTS, per_key=POSTS_OF_NAMESPACE)
         self._budget = Buckets(rate_per_s=RATE_BYTES, burst=BURST_BYTES, clock=clock)
         self._budgets = Buckets(rate_per_s=NAMESPACE_RATE_BYTES, burst=NAMESPACE_BURST_BYTES, clock=clock)
         self._decoding = asyncio.Lock()

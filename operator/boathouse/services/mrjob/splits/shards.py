@@ -81,9 +81,9 @@ def shard_name(job: Job, step: int, index: int) -> str:
     return pod_builder.derived_name(job, f"s{step}-plan-{index:03d}")
 
 
-def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
+def manifests(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]:
     """Return the manifests of the plan's ConfigMaps."""
-    pieces = kept.pieces
+    pieces = stored.pieces
     return [
         {
             "apiVersion": "v1",
@@ -97,7 +97,7 @@ def manifests(job: Job, step: int, kept: StoredPlan) -> list[dict[str, Any]]:
                     names.LABEL_KIND: KIND,
                 },
                 "annotations": {
-                    mrjob_names.ANNOTATION_PLAN_DIGEST: kept.digest,
+                    mrjob_names.ANNOTATION_PLAN_DIGEST: stored.digest,
                     mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
                 },
                 "ownerReferences": [pod_builder.owner(job)],

@@ -54,15 +54,15 @@ class Plans:
         self._jobs: dict[JobUid, _Plans] = {}
         self._reading = asyncio.Lock()  # decoding a large plan takes a second of CPU time
 
-    def has_room(self, uid: JobUid, namespace: str, kept: StoredPlan) -> bool:
+    def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
         others = (each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid)
-        return sum(others) + kept.json_bytes <= self._limit_bytes
+        return sum(others) + plan.json_bytes <= self._limit_bytes
 
-    def post(self, uid: JobUid, namespace: str, kept: StoredPlan) -> None:
+    def post(self, uid: JobUid, namespace: str, plan: StoredPlan) -> None:
         """Store the plan that a setup task posted, in place of an earlier one."""
         plans = self._of(uid, namespace)
-        plans.posted, plans.size_bytes = kept, kept.json_bytes
+        plans.posted, plans.size_bytes = plan, plan.json_bytes
 
     def posted(self, uid: JobUid) -> StoredPlan | None:
         """Return the plan that was posted to this process, or None."""
@@ -129,9 +129,9 @@ class Plans:
     def _of(self, uid: JobUid, namespace: str) -> _Plans:
         return self._jobs.setdefault(uid, _Plans(namespace))
 
-    def _keep(self, job: Job, step: int, kept: StoredPlan) -> None:
+    def _keep(self, job: Job, step: int, plan: StoredPlan) -> None:
         plans = self._of(job.uid, job.namespace)
-        plans.stored, plans.absent, plans.size_bytes = (step, kept), None, kept.json_bytes
+        plans.stored, plans.absent, plans.size_bytes = (step, plan), None, plan.json_bytes
 
     async def _read(self, job: Job, step: int, digests: frozenset[str]) -> StoredPlan | None:
         pieces: list[bytes] = []

@@ -23,8 +23,8 @@ def table(state: AppState, now_s: float) -> ConditionTable:
     return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
 
 
-def _admit(state: AppState, known: ConditionTable) -> None:
-    known.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+def _admit(state: AppState, conditions: ConditionTable) -> None:
+    conditions.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
 
 
 def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
@@ -50,13 +50,13 @@ def begun(state: AppState, now_s: float) -> AppState:
     return dataclasses.replace(state, conditions=known.conditions)
 
 
-def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
+def in_progress(observation: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
     """Return the state with the conditions of an attempt that goes on."""
-    known, reason = table(state, seen.now_s), ""
+    known, reason = table(state, observation.now_s), ""
     if not state.holds(ConditionType.ADMITTED):
         _admit(state, known)
     if pod is None or pod.state is PodLife.UNPLACED:
-        why = seen.obstacle or seen.diagnosis
+        why = observation.obstacle or observation.diagnosis
         if why is not None:
             reason = why.reason
             known.set(ConditionType.SCHEDULED, False, why.reason, why.message)
@@ -64,32 +64,32 @@ def in_progress(seen: Observation, state: AppState, pod: DriverPod | None, *, ha
         known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
     if pod is not None and pod.state is PodLife.RUNNING:
         known.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
-        reason = _executors(seen, state, known, has_requested=has_requested)
-        _set_overridden(state, known, seen.report.overridden)
+        reason = _executors(observation, state, known, has_requested=has_requested)
+        _set_overridden(state, known, observation.report.overridden)
     elif pod is not None and pod.problem is not None:
         reason = pod.problem.reason
         known.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
     return dataclasses.replace(state, reason=reason, conditions=known.conditions)
 
 
-def _executors(seen: Observation, state: AppState, known: ConditionTable, *, has_requested: bool) -> str:
+def _executors(observation: Observation, state: AppState, conditions: ConditionTable, *, has_requested: bool) -> str:
     """Set whether the minimum of executors runs, or has run; return the reason if it does not."""
-    running, minimum = seen.executors.running, seen.app.minimum
+    running, minimum = observation.executors.running, observation.app.minimum
     if running >= minimum or state.holds(ConditionType.EXECUTORS_READY):
-        known.set(ConditionType.EXECUTORS_READY, True, Reason.MINIMUM_RUNNING, f"at least {minimum}")
+        conditions.set(ConditionType.EXECUTORS_READY, True, Reason.MINIMUM_RUNNING, f"at least {minimum}")
         return ""
     reason = Reason.WAITING_FOR_EXECUTORS if has_requested else Reason.NO_EXECUTORS_REQUESTED
     message = f"{running} of {minimum} run" if has_requested else _NOT_REQUESTED
-    known.set(ConditionType.EXECUTORS_READY, False, reason, message)
+    conditions.set(ConditionType.EXECUTORS_READY, False, reason, message)
     return reason
 
 
-def _set_overridden(state: AppState, known: ConditionTable, keys: Sequence[str] | None) -> None:
+def _set_overridden(state: AppState, conditions: ConditionTable, keys: Sequence[str] | None) -> None:
     if keys:
         message = f"the program sets {', '.join(keys)} itself: set them in spec or spec.sparkConf instead"
-        known.set(ConditionType.CONFIG_OVERRIDDEN, True, Reason.PROPERTIES_CHANGED_IN_PROGRAM, message)
+        conditions.set(ConditionType.CONFIG_OVERRIDDEN, True, Reason.PROPERTIES_CHANGED_IN_PROGRAM, message)
     elif keys is not None and state.condition(ConditionType.CONFIG_OVERRIDDEN) is not None:
-        known.set(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")
+        conditions.set(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")
 
 
 def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float) -> AppState:

@@ -19,43 +19,46 @@ _OUT_OF_MEMORY: Final = "OOMKilled"
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
-def ending_of_current(seen: Observation, state: AppState) -> EndedAttempt | None:
+def ending_of_current(observation: Observation, state: AppState) -> EndedAttempt | None:
     """Return how the current attempt ended; None while it goes on."""
-    pod = seen.driver(state.attempt)
+    pod = observation.driver(state.attempt)
     if pod is None:
-        was_there = seen.is_lost or state.phase in {"Starting", "Running"}
+        was_there = observation.is_lost or state.phase in {"Starting", "Running"}
         message = "the driver's pod is gone: it was deleted, or its node was removed"
-        return _infrastructure(seen, state, None, Reason.DRIVER_LOST, message) if was_there else None
+        return _infrastructure(observation, state, None, Reason.DRIVER_LOST, message) if was_there else None
     match pod.state:
         case PodLife.SUCCEEDED:
-            return _ended(seen, state, pod, cause=None)
+            return _ended(observation, state, pod, cause=None)
         case PodLife.FAILED:
-            return _failed(seen, state, pod)
+            return _failed(observation, state, pod)
         case PodLife.UNPLACED | PodLife.STARTING | PodLife.RUNNING:
-            return _lost(seen, state, pod) or _too_slow(seen, state, pod)
+            return _lost(observation, state, pod) or _too_slow(observation, state, pod)
 
 
-def is_over(seen: Observation, pod: DriverPod) -> bool:
+def is_over(observation: Observation, pod: DriverPod) -> bool:
     """Return whether a driver can be taken to have ended, so that the next attempt may start."""
     if not pod.state.is_live or pod.node_gone:
         return True
-    return pod.deleting_since_s is not None and seen.now_s >= lost_at_s(seen, pod.deleting_since_s)
+    return pod.deleting_since_s is not None and observation.now_s >= lost_at_s(observation, pod.deleting_since_s)
 
 
-def lost_at_s(seen: Observation, deleting_since_s: float) -> float:
+def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
     """Return when a driver that is being deleted is taken to have ended, whatever its node says."""
-    return deleting_since_s + seen.app.spec.timeouts.driver_lost_seconds
+    return deleting_since_s + observation.app.spec.timeouts.driver_lost_seconds
 
 
-def counted(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> AppState:
     """Return the state with an attempt that ended, and with its failure counted."""
-    reset = ended.start_s is not None and seen.now_s - ended.start_s >= seen.app.spec.restart_policy.reset_after_seconds
+    reset = (
+        ended.start_s is not None
+        and observation.now_s - ended.start_s >= observation.app.spec.restart_policy.reset_after_seconds
+    )
     application = 0 if reset else state.application_failures
     infrastructure = 0 if reset else state.infrastructure_failures
     return dataclasses.replace(
         state,
         executors=wire.ExecutorCounts(
-            minimum=seen.app.minimum, failed=state.executors.failed if state.executors else 0
+            minimum=observation.app.minimum, failed=state.executors.failed if state.executors else 0
         ),
         ended=(*(each for each in state.ended if each.number != ended.number), ended)[-wire.MAX_ATTEMPTS_KEPT :],
         application_failures=application + (ended.cause == "Application"),
@@ -63,12 +66,12 @@ def counted(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState
     )
 
 
-def retry_after_s(seen: Observation, state: AppState, ended: EndedAttempt) -> float | None:
+def retry_after_s(observation: Observation, state: AppState, ended: EndedAttempt) -> float | None:
     """Return how long to wait before the next attempt; None if there is none.
 
     An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
     """
-    policy = seen.app.spec.restart_policy
+    policy = observation.app.spec.restart_policy
     if ended.cause is None:
         return float(policy.on_failure_retry_interval) if policy.type == "Always" else None
     if ended.cause == "Application":
@@ -82,63 +85,67 @@ def retry_after_s(seen: Observation, state: AppState, ended: EndedAttempt) -> fl
     return min(doubled, float(policy.max_retry_interval_seconds))
 
 
-def _failed(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt:
+def _failed(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt:
     ending = pod.ending
     if ending is None:
-        return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
+        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
     if ending.is_infrastructure:
-        return _infrastructure(seen, state, pod, ending.reason, ending.message)
+        return _infrastructure(observation, state, pod, ending.reason, ending.message)
     reason = names.Reason.OOM_KILLED if ending.reason == _OUT_OF_MEMORY else Reason.APPLICATION_FAILED
     message = ending.message or f"the driver ended with exit code {ending.exit_code}"
-    return _ended(seen, state, pod, cause="Application", reason=reason, message=message, exit_code=ending.exit_code)
+    return _ended(
+        observation, state, pod, cause="Application", reason=reason, message=message, exit_code=ending.exit_code
+    )
 
 
-def _lost(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+def _lost(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
     if pod.node_gone:
-        return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
-    if pod.deleting_since_s is None or not is_over(seen, pod):
+        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
+    if pod.deleting_since_s is None or not is_over(observation, pod):
         return None
-    waited_s = seen.app.spec.timeouts.driver_lost_seconds
+    waited_s = observation.app.spec.timeouts.driver_lost_seconds
     message = f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
-    return _infrastructure(seen, state, pod, Reason.DRIVER_LOST, message)
+    return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, message)
 
 
-def _too_slow(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
-    timeouts = seen.app.spec.timeouts
+def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+    timeouts = observation.app.spec.timeouts
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
     if pod.state is PodLife.STARTING:
-        return _not_started(seen, state, pod)
+        return _not_started(observation, state, pod)
     since_s = pod.started_s if pod.state is PodLife.RUNNING else None
-    is_late = since_s is not None and 0 < timeouts.executor_start_seconds <= seen.now_s - since_s
-    requested = seen.executors.pending + seen.executors.running > 0
-    if not is_late or not requested or seen.executors.running >= seen.app.minimum or _were_ready(state):
+    is_late = since_s is not None and 0 < timeouts.executor_start_seconds <= observation.now_s - since_s
+    requested = observation.executors.pending + observation.executors.running > 0
+    if not is_late or not requested or observation.executors.running >= observation.app.minimum or _were_ready(state):
         return None
     message = (
-        f"{seen.executors.running} of {seen.app.minimum} executors run {timeouts.executor_start_seconds} s after the "
-        "driver started (timeouts.executorStartSeconds)"
+        f"{observation.executors.running} of {observation.app.minimum} executors run "
+        f"{timeouts.executor_start_seconds} s after the driver started (timeouts.executorStartSeconds)"
     )
-    return _infrastructure(seen, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
+    return _infrastructure(observation, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
 
 
-def _not_started(seen: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
-    waited_s = seen.now_s - (pod.placed_s or seen.now_s)
+def _not_started(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+    waited_s = observation.now_s - (pod.placed_s or observation.now_s)
     problem = pod.problem
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
         message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
-        return _ended(seen, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message)
+        return _ended(
+            observation, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message
+        )
     if (
         problem is not None
         and problem.reason in _MISSING
-        and waited_s >= seen.app.defaults.missing_object_timeout_seconds
+        and waited_s >= observation.app.defaults.missing_object_timeout_seconds
     ):
-        return _ended(seen, state, pod, cause="Application", reason=problem.reason, message=problem.message)
-    limit_s = seen.app.spec.timeouts.driver_start_seconds
+        return _ended(observation, state, pod, cause="Application", reason=problem.reason, message=problem.message)
+    limit_s = observation.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None
     why = f": {problem.reason}: {problem.message}" if problem else ""
     message = f"the driver did not start within {limit_s} s on node {pod.node} (timeouts.driverStartSeconds){why}"
-    return _infrastructure(seen, state, pod, Reason.DRIVER_START_TIMEOUT, message)
+    return _infrastructure(observation, state, pod, Reason.DRIVER_START_TIMEOUT, message)
 
 
 def _were_ready(state: AppState) -> bool:
@@ -147,13 +154,13 @@ def _were_ready(state: AppState) -> bool:
 
 
 def _infrastructure(
-    seen: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
+    observation: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
 ) -> EndedAttempt:
-    return _ended(seen, state, pod, cause="Infrastructure", reason=reason, message=message)
+    return _ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
 
 
 def _ended(
-    seen: Observation,
+    observation: Observation,
     state: AppState,
     pod: DriverPod | None,
     *,
@@ -171,6 +178,6 @@ def _ended(
         message=message[:MAX_MESSAGE],
         node=pod.node if pod else state.driver.node if state.driver else None,
         start_s=(pod.started_s if pod else None) or state.attempt_start_s,
-        end_s=seen.now_s if ended_s is None else ended_s,
+        end_s=observation.now_s if ended_s is None else ended_s,
         exit_code=0 if cause is None else exit_code,
     )

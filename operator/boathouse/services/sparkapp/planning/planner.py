@@ -37,81 +37,89 @@ REFUSED_REQUEUE_S: Final = 15.0
 """The interval at which an application that lacks something it needs is reconciled."""
 
 
-def plan(seen: Observation) -> Plan:
+def plan(observation: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
-    found = _plan(seen)
+    found = _plan(observation)
     over = found.state.is_settled
-    orphaned = [pod for pod in seen.drivers if over or pod.attempt != found.state.attempt or endings.is_over(seen, pod)]
+    orphaned = [
+        pod
+        for pod in observation.drivers
+        if over or pod.attempt != found.state.attempt or endings.is_over(observation, pod)
+    ]
     return dataclasses.replace(found, orphaned=orphaned)
 
 
-def _plan(seen: Observation) -> Plan:
-    if seen.state.is_finished:
-        return Plan(state=seen.state, delete=_to_delete(seen))
-    state = dataclasses.replace(seen.state, observed_generation=seen.app.generation, queue=seen.app.queue)
+def _plan(observation: Observation) -> Plan:
+    if observation.state.is_finished:
+        return Plan(state=observation.state, delete=_to_delete(observation))
+    state = dataclasses.replace(
+        observation.state, observed_generation=observation.app.generation, queue=observation.app.queue
+    )
     if not state.is_settled:
-        ended = endings.ending_of_current(seen, state)
+        ended = endings.ending_of_current(observation, state)
         if ended is not None:
-            state = _settled(seen, state, ended)
+            state = _settled(observation, state, ended)
             if state.is_finished:
-                return Plan(state=state, delete=_to_delete(seen))
-    if _is_overdue(seen, state):
-        return _overdue(seen, state)
-    if seen.app.spec.suspend:
-        return _suspended(seen, state)
+                return Plan(state=state, delete=_to_delete(observation))
+    if _is_overdue(observation, state):
+        return _overdue(observation, state)
+    if observation.app.spec.suspend:
+        return _suspended(observation, state)
     if state.is_settled:
-        return _next_attempt(seen, state)
-    return _going_on(seen, state)
+        return _next_attempt(observation, state)
+    return _going_on(observation, state)
 
 
-def _settled(seen: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+def _settled(observation: Observation, state: AppState, ended: EndedAttempt) -> AppState:
     """Count an attempt that ended, and decide whether there is another one."""
-    state = endings.counted(seen, state, ended)
-    pod = seen.driver(ended.number)
+    state = endings.counted(observation, state, ended)
+    pod = observation.driver(ended.number)
     if pod is not None and pod.ending is not None and pod.ending.log:
         state = dataclasses.replace(state, last_log=pod.ending.log[-wire.MAX_LOG :])
-    wait_s = endings.retry_after_s(seen, state, ended)
+    wait_s = endings.retry_after_s(observation, state, ended)
     if wait_s is not None:
-        return conditions.restarting(state, ended, seen.now_s, wait_s)
+        return conditions.restarting(state, ended, observation.now_s, wait_s)
     if ended.cause is None:
-        return conditions.succeeded(state, seen.now_s)
+        return conditions.succeeded(state, observation.now_s)
     restarts = state.attempt - 1
     after = f" (attempt {state.attempt})" if restarts else ""
-    return conditions.failed(state, seen.now_s, ended.reason, f"{ended.message}{after}")
+    return conditions.failed(state, observation.now_s, ended.reason, f"{ended.message}{after}")
 
 
-def _overdue(seen: Observation, state: AppState) -> Plan:
-    limit_s = seen.app.spec.active_deadline_seconds
+def _overdue(observation: Observation, state: AppState) -> Plan:
+    limit_s = observation.app.spec.active_deadline_seconds
     message = f"the application was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
     if not state.is_settled:
-        ended = _stopped(seen, state, "Application", names.Reason.DEADLINE_EXCEEDED, message)
-        state = endings.counted(seen, state, ended)
-    state = conditions.failed(state, seen.now_s, str(names.Reason.DEADLINE_EXCEEDED), message)
-    return Plan(state=state, delete=_to_delete(seen))
+        ended = _stopped(observation, state, "Application", names.Reason.DEADLINE_EXCEEDED, message)
+        state = endings.counted(observation, state, ended)
+    state = conditions.failed(state, observation.now_s, str(names.Reason.DEADLINE_EXCEEDED), message)
+    return Plan(state=state, delete=_to_delete(observation))
 
 
-def _suspended(seen: Observation, state: AppState) -> Plan:
+def _suspended(observation: Observation, state: AppState) -> Plan:
     if not state.is_settled:
-        ended = _stopped(seen, state, "Suspended", names.Reason.SUSPENDED, "spec.suspend was set")
-        state = endings.counted(seen, state, ended)
-    live = _live(seen)
-    return Plan(state=conditions.suspended(state, seen.now_s, live=len(live)), delete=_to_delete(seen))
+        ended = _stopped(observation, state, "Suspended", names.Reason.SUSPENDED, "spec.suspend was set")
+        state = endings.counted(observation, state, ended)
+    live = _live(observation)
+    return Plan(state=conditions.suspended(state, observation.now_s, live=len(live)), delete=_to_delete(observation))
 
 
-def _next_attempt(seen: Observation, state: AppState) -> Plan:
+def _next_attempt(observation: Observation, state: AppState) -> Plan:
     """Begin the next attempt when its time has come and no earlier driver can still run."""
-    waiting = _may_run(seen)
-    retry_s = state.retry_s or seen.now_s
-    if seen.is_in_flight:
-        return Plan(state=state, delete=_to_delete(seen), requeue_s=seen.now_s + IN_FLIGHT_REQUEUE_S)
-    if waiting or seen.now_s < retry_s:
-        over_s = [endings.lost_at_s(seen, pod.deleting_since_s) for pod in waiting if pod.deleting_since_s is not None]
-        requeue_s = _deadline_or(seen, state, max((retry_s, *over_s)))
-        return Plan(state=state, delete=_to_delete(seen), requeue_s=requeue_s)
-    if seen.refusal is not None:
-        return _refused(seen, state)
+    waiting = _may_run(observation)
+    retry_s = state.retry_s or observation.now_s
+    if observation.is_in_flight:
+        return Plan(state=state, delete=_to_delete(observation), requeue_s=observation.now_s + IN_FLIGHT_REQUEUE_S)
+    if waiting or observation.now_s < retry_s:
+        over_s = [
+            endings.lost_at_s(observation, pod.deleting_since_s) for pod in waiting if pod.deleting_since_s is not None
+        ]
+        requeue_s = _deadline_or(observation, state, max((retry_s, *over_s)))
+        return Plan(state=state, delete=_to_delete(observation), requeue_s=requeue_s)
+    if observation.refusal is not None:
+        return _refused(observation, state)
     number = state.attempt + 1
-    attempt = AttemptNames(application=seen.app.name, uid=seen.app.uid, attempt=number)
+    attempt = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=number)
     state = dataclasses.replace(
         state,
         phase="Pending",
@@ -119,68 +127,70 @@ def _next_attempt(seen: Observation, state: AppState) -> Plan:
         attempt=number,
         application_id=attempt.application_id,
         attempt_start_s=None,
-        start_s=seen.now_s if state.start_s is None else state.start_s,
+        start_s=observation.now_s if state.start_s is None else state.start_s,
         retry_s=None,
         driver=_next_driver(state, attempt),
-        executors=wire.ExecutorCounts(minimum=seen.app.minimum),
-        requests=_requests(seen),
+        executors=wire.ExecutorCounts(minimum=observation.app.minimum),
+        requests=_requests(observation),
         stages=None,
         tasks=None,
         progress_percent=None,
     )
-    state = conditions.begun(state, seen.now_s)
-    requeue_s = _deadline_or(seen, state, None)
-    return Plan(state=state, delete=_to_delete(seen), submit=number, reserve=seen.app.minimum, requeue_s=requeue_s)
+    state = conditions.begun(state, observation.now_s)
+    requeue_s = _deadline_or(observation, state, None)
+    return Plan(
+        state=state, delete=_to_delete(observation), submit=number, reserve=observation.app.minimum, requeue_s=requeue_s
+    )
 
 
-def _refused(seen: Observation, state: AppState) -> Plan:
-    assert seen.refusal is not None
-    state = conditions.refused(state, seen.refusal, seen.app.generation, seen.now_s)
-    requeue_s = _deadline_or(seen, state, seen.now_s + REFUSED_REQUEUE_S)
-    return Plan(state=state, delete=_to_delete(seen), requeue_s=requeue_s)
+def _refused(observation: Observation, state: AppState) -> Plan:
+    assert observation.refusal is not None
+    state = conditions.refused(state, observation.refusal, observation.app.generation, observation.now_s)
+    requeue_s = _deadline_or(observation, state, observation.now_s + REFUSED_REQUEUE_S)
+    return Plan(state=state, delete=_to_delete(observation), requeue_s=requeue_s)
 
 
-def _going_on(seen: Observation, state: AppState) -> Plan:
-    pod = seen.driver(state.attempt)
-    if pod is None and seen.refusal is not None:
-        return _refused(seen, state)
+def _going_on(observation: Observation, state: AppState) -> Plan:
+    pod = observation.driver(state.attempt)
+    if pod is None and observation.refusal is not None:
+        return _refused(observation, state)
     is_running = pod is not None and pod.state is PodLife.RUNNING
-    has_requested = not is_running or _has_requested(seen, state, pod)
+    has_requested = not is_running or _has_requested(observation, state, pod)
     state = dataclasses.replace(
         state,
         phase=_phase(pod),
         attempt_start_s=pod.started_s if pod and pod.started_s is not None else state.attempt_start_s,
-        driver=_driver(seen, state, pod),
+        driver=_driver(observation, state, pod),
         executors=wire.ExecutorCounts(
-            minimum=seen.app.minimum,
-            pending=seen.executors.pending,
-            running=seen.executors.running,
-            failed=seen.executors.failed,
+            minimum=observation.app.minimum,
+            pending=observation.executors.pending,
+            running=observation.executors.running,
+            failed=observation.executors.failed,
         ),
     )
-    state = conditions.in_progress(seen, _reported(seen, state), pod, has_requested=has_requested)
+    state = conditions.in_progress(observation, _reported(observation, state), pod, has_requested=has_requested)
     return Plan(
         state=state,
-        delete=_to_delete(seen, but=state.attempt),
-        submit=None if pod is None and _may_run(seen) else state.attempt,
-        reserve=seen.app.minimum if has_requested else 0,
-        requeue_s=_deadline_or(seen, state, _timeout_s(seen, state, pod)),
+        delete=_to_delete(observation, but=state.attempt),
+        submit=None if pod is None and _may_run(observation) else state.attempt,
+        reserve=observation.app.minimum if has_requested else 0,
+        requeue_s=_deadline_or(observation, state, _timeout_s(observation, state, pod)),
     )
 
 
-def _reported(seen: Observation, state: AppState) -> AppState:
-    figures = seen.report.figures
+def _reported(observation: Observation, state: AppState) -> AppState:
+    figures = observation.report.figures
     if figures is None:
         return state
     return dataclasses.replace(state, stages=figures.stages, tasks=figures.tasks, progress_percent=figures.percent)
 
 
-def _has_requested(seen: Observation, state: AppState, pod: DriverPod | None) -> bool:
+def _has_requested(observation: Observation, state: AppState, pod: DriverPod | None) -> bool:
     """Whether the driver has requested executors, or may still be about to."""
-    if seen.executors.pending or seen.executors.running or state.holds(ConditionType.EXECUTORS_READY):
+    if observation.executors.pending or observation.executors.running or state.holds(ConditionType.EXECUTORS_READY):
         return True
     started_s = pod.started_s if pod else None
-    return started_s is None or seen.now_s < started_s + endings.NO_REQUEST_S
+    return started_s is None or observation.now_s < started_s + endings.NO_REQUEST_S
 
 
 def _phase(pod: DriverPod | None) -> wire.Phase:
@@ -189,16 +199,16 @@ def _phase(pod: DriverPod | None) -> wire.Phase:
     return "Running" if pod.state is PodLife.RUNNING else "Starting"
 
 
-def _driver(seen: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
+def _driver(observation: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
     known = state.driver
     if pod is not None:
         known = known or wire.DriverStatus(pod_name=pod.name)
         known = known.model_copy(update={"pod_name": pod.name, "node": pod.node})
-    if known is None or seen.has_service is None:
+    if known is None or observation.has_service is None:
         return known
-    name = AttemptNames(application=seen.app.name, uid=seen.app.uid, attempt=state.attempt).service
-    address = f"http://{name}.{seen.app.namespace}.svc:{ports.UI}"
-    service = {"service_name": name, "ui_address": address} if seen.has_service else NO_SERVICE
+    name = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=state.attempt).service
+    address = f"http://{name}.{observation.app.namespace}.svc:{ports.UI}"
+    service = {"service_name": name, "ui_address": address} if observation.has_service else NO_SERVICE
     return known.model_copy(update=service)
 
 
@@ -208,31 +218,31 @@ def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
     return former.model_copy(update={"pod_name": attempt.driver_pod, "node": None})
 
 
-def _requests(seen: Observation) -> wire.Requests:
+def _requests(observation: Observation) -> wire.Requests:
     driver, executor = (
         wire.RoleRequests(cpu=each.cpu, memory=quantity.format_bytes(each.memory_bytes))
-        for each in (seen.app.driver, seen.app.executor)
+        for each in (observation.app.driver, observation.app.executor)
     )
     return wire.Requests(driver=driver, executor=executor)
 
 
-def _live(seen: Observation) -> Sequence[DriverPod]:
-    return [pod for pod in seen.drivers if pod.state.is_live]
+def _live(observation: Observation) -> Sequence[DriverPod]:
+    return [pod for pod in observation.drivers if pod.state.is_live]
 
 
-def _may_run(seen: Observation) -> Sequence[DriverPod]:
+def _may_run(observation: Observation) -> Sequence[DriverPod]:
     """Return the drivers that may still run: a node that was removed may have come back."""
-    return [pod for pod in _live(seen) if not endings.is_over(seen, pod)]
+    return [pod for pod in _live(observation) if not endings.is_over(observation, pod)]
 
 
-def _to_delete(seen: Observation, *, but: int = 0) -> Sequence[DriverPod]:
+def _to_delete(observation: Observation, *, but: int = 0) -> Sequence[DriverPod]:
     """Return the live drivers of all attempts but one that are not being deleted yet."""
-    return [pod for pod in _live(seen) if pod.attempt != but and pod.deleting_since_s is None]
+    return [pod for pod in _live(observation) if pod.attempt != but and pod.deleting_since_s is None]
 
 
-def _stopped(seen: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> EndedAttempt:
+def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> EndedAttempt:
     """Return the end of an attempt that is ended from here."""
-    pod = seen.driver(state.attempt)
+    pod = observation.driver(state.attempt)
     return EndedAttempt(
         number=state.attempt,
         application_id=state.application_id,
@@ -241,41 +251,43 @@ def _stopped(seen: Observation, state: AppState, cause: wire.Cause, reason: str,
         message=message,
         node=pod.node if pod else None,
         start_s=(pod.started_s if pod else None) or state.attempt_start_s,
-        end_s=seen.now_s,
+        end_s=observation.now_s,
     )
 
 
-def _is_overdue(seen: Observation, state: AppState) -> bool:
-    end_s = _deadline_s(seen, state)
-    return end_s is not None and seen.now_s >= end_s
+def _is_overdue(observation: Observation, state: AppState) -> bool:
+    end_s = _deadline_s(observation, state)
+    return end_s is not None and observation.now_s >= end_s
 
 
-def _deadline_s(seen: Observation, state: AppState) -> float | None:
-    limit_s = seen.app.spec.active_deadline_seconds
-    if limit_s is None or state.start_s is None or seen.app.spec.suspend:
+def _deadline_s(observation: Observation, state: AppState) -> float | None:
+    limit_s = observation.app.spec.active_deadline_seconds
+    if limit_s is None or state.start_s is None or observation.app.spec.suspend:
         return None
     return state.start_s + limit_s
 
 
-def _deadline_or(seen: Observation, state: AppState, moment_s: float | None) -> float | None:
-    moments = [each for each in (moment_s, _deadline_s(seen, state)) if each is not None and each > seen.now_s]
+def _deadline_or(observation: Observation, state: AppState, moment_s: float | None) -> float | None:
+    moments = [
+        each for each in (moment_s, _deadline_s(observation, state)) if each is not None and each > observation.now_s
+    ]
     return min(moments, default=None)
 
 
-def _timeout_s(seen: Observation, state: AppState, pod: DriverPod | None) -> float | None:
+def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None) -> float | None:
     """When the next timeout of a driver passes."""
     if pod is None:
         return None
-    timeouts, since_s = seen.app.spec.timeouts, 0.0
+    timeouts, since_s = observation.app.spec.timeouts, 0.0
     limits_s: Sequence[float] = ()
     if pod.deleting_since_s is not None:
         since_s, limits_s = pod.deleting_since_s, (timeouts.driver_lost_seconds,)
     elif pod.state is PodLife.STARTING and pod.placed_s is not None:
-        missing_s = seen.app.defaults.missing_object_timeout_seconds
+        missing_s = observation.app.defaults.missing_object_timeout_seconds
         since_s, limits_s = pod.placed_s, (timeouts.driver_start_seconds, endings.IMAGE_S, missing_s)
-        if seen.app.mounts_objects:
-            limits_s = (*limits_s, seen.now_s + MOUNTS_REQUEUE_S - since_s)
+        if observation.app.mounts_objects:
+            limits_s = (*limits_s, observation.now_s + MOUNTS_REQUEUE_S - since_s)
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
         since_s, limits_s = pod.started_s, (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
     moments = (since_s + limit_s for limit_s in limits_s if limit_s)
-    return min((each for each in moments if each > seen.now_s), default=None)
+    return min((each for each in moments if each > observation.now_s), default=None)

@@ -141,8 +141,8 @@ class Reports:
             self._queue.done(namespace)
 
 
-async def _report(client: Client, known: _Followed) -> Report:
-    target, report = known.target, known.report
+async def _report(client: Client, followed: _Followed) -> Report:
+    target, report = followed.target, followed.report
     base = f"api/v1/applications/{target.application_id}"
     answer = await client.get(target.address, target.port, f"{base}/{answers.JOBS_PATH}")
     if answer is None:
