@@ -110,7 +110,7 @@ class HopPath:
 BIND: Final = HopPath(
     title="bind",
     steps=(
-        Step("cluster.reflector.Reflector._line", "decodes the watch event and stores what is kept of the pod"),
+        Step("cluster.reflector.Reflector._line", "decodes the watch event and stores the reduced pod"),
         Step("cluster.reflector.Reflector._report", "delivers each change of the store"),
         Step("cluster.boundary.Boundary.run", "calls the handler; an error sets this object aside and no other"),
         Step("scheduling.intake.Intake.on_pod", "takes the change in"),
@@ -256,7 +256,7 @@ COMMIT: Final = HopPath(
             "cluster.reflector.Reflector.run",
             "cluster.reflector.Reflector._watch",
         ),
-        "the watch of the job itself": ("services.frame.object_store.ObjectStore.seen",),
+        "the watch of the job itself": ("services.frame.object_store.ObjectStore.on_object",),
         "the job's index of running pods": (
             "services.frame.pod_index.PodIndex.on_pod",
             "services.frame.pod_index.PodIndex._end_limbo",

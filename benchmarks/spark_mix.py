@@ -167,7 +167,7 @@ class Tasks:
         self._order = msgspec.json.Decoder(contract.TaskSpec)
         split = contract.Split(url="s3://b/in", offset_bytes=0, length_bytes=1, size_bytes=1)
         self._plan = contract.Plan(splits=[split] * MAPS, bytes_total=MAPS)
-        self._digest = shards.keep(self._plan).digest
+        self._digest = shards.encode(self._plan).digest
         self._context = ssl.create_default_context()
         self._context.check_hostname, self._context.verify_mode = False, ssl.CERT_NONE
 

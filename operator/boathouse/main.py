@@ -164,7 +164,7 @@ class _Life:
         )
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
         cluster_id = await retries.until_done(lambda: leadership.cluster_id(self._api), what="identify the cluster")
-        authority_check = loops.Loop("authority", bundles.keep, every_s=trust_bundle.KEEP_S)
+        authority_check = loops.Loop("authority", bundles.republish, every_s=trust_bundle.REPUBLISH_S)
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))

@@ -76,9 +76,11 @@ def from_variables(variables: Mapping[str, str]) -> Environment:
 
 def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return the environment of the user's commands: the pod's, and the job's settings as in Hadoop Streaming."""
-    kept = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
-    kept.setdefault("TMPDIR", str(folder.parent / TEMPORARY_FOLDER))  # because the root file system is read-only
-    return {**kept, **_job_variables(spec, folder), **_task_variables(spec)}
+    inherited_variables = {name: value for name, value in inherited.items() if not name.startswith(_OURS)}
+    inherited_variables.setdefault(
+        "TMPDIR", str(folder.parent / TEMPORARY_FOLDER)
+    )  # because the root file system is read-only
+    return {**inherited_variables, **_job_variables(spec, folder), **_task_variables(spec)}
 
 
 def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:

@@ -45,12 +45,12 @@ def run(task: Task) -> TaskResult:
 
 def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
     """Yield each finished map with its winning attempt, until all have finished."""
-    known: set[int] = set()
+    finished: set[int] = set()
     source = _by_orders(task) if task.client else _by_commits(task)
-    while len(known) < task.spec.maps:
+    while len(finished) < task.spec.maps:
         for index, attempt in next(source):
-            if index not in known:
-                known.add(index)
+            if index not in finished:
+                finished.add(index)
                 yield index, attempt
 
 
@@ -71,13 +71,13 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
     """Yield finished maps from the commits in the storage."""
-    known: dict[int, int] = {}
+    winners: dict[int, int] = {}
     while True:
         for file in task.storage.files(task.layout.commits):
             kind, _, number = file.location.path.rpartition("/")[2].partition("-")
-            if kind == "m" and int(number) not in known:
-                known[int(number)] = msgspec.json.decode(task.storage.read(file.location), type=CommitRecord).attempt
-        yield sorted(known.items())
+            if kind == "m" and int(number) not in winners:
+                winners[int(number)] = msgspec.json.decode(task.storage.read(file.location), type=CommitRecord).attempt
+        yield sorted(winners.items())
         time.sleep(_LOOK_S)
 
 

@@ -153,7 +153,7 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
 
 
 def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
-    seen: set[str] = set()
+    listed: set[str] = set()
     for pattern in locations.expand_braces(location.path):
         if not locations.is_glob(pattern):
             found = list_input(storage, location.at(pattern))
@@ -161,8 +161,8 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
             below = storage.files(location.at(locations.glob_base(pattern)))
             found = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
         for file in found:
-            if file.location.path not in seen:
-                seen.add(file.location.path)
+            if file.location.path not in listed:
+                listed.add(file.location.path)
                 yield file
 
 

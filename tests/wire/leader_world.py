@@ -78,8 +78,8 @@ def _follow(api, client, objects):
 
     def changed(change):
         if isinstance(change, store.Deleted):
-            objects.gone({"metadata": msgspec.to_builtins(change.old.metadata)})
+            objects.on_deleted({"metadata": msgspec.to_builtins(change.old.metadata)})
         elif body := api.get(resource.plural, change.key):
-            objects.seen(body)
+            objects.on_object(body)
 
     return informer.Informer(client, resource.viewed_as(wire.ObjectView), on_change=changed)

@@ -187,9 +187,9 @@ class Operator:
     def _job_changed(self, change: store.Change[Any]) -> None:
         match change:
             case store.Deleted(old=old):
-                self.jobs.gone({"metadata": msgspec.to_builtins(old.metadata)})
+                self.jobs.on_deleted({"metadata": msgspec.to_builtins(old.metadata)})
             case _ if body := self._api.get("mrjobs", change.key):
-                self.jobs.seen(body)
+                self.jobs.on_object(body)
 
 
 class Kubelet:
@@ -233,7 +233,7 @@ class Kubelet:
         if order.task_type is TaskType.SETUP:
             if self.operator is None or not self.operator.hub.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
-            kept = shards.keep(self._plan)
+            kept = shards.encode(self._plan)
             self.operator.plans.post(order.job_uid, order.namespace, kept)
             digest = kept.digest
         if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:

@@ -24,7 +24,7 @@ async def test_a_job_that_kopf_missed_is_found(api, client, jobs):
 
 
 async def test_a_deletion_that_kopf_missed_is_noticed(api, client, jobs):
-    jobs.seen(api.add(mrjob()))
+    jobs.on_object(api.add(mrjob()))
     api.remove("mrjobs", KEY)
     await Resync(client, jobs, ()).run_once()
     assert jobs.keys() == []

@@ -199,7 +199,7 @@ async def test_of_reports_that_a_pod_sends_while_its_token_is_reviewed_one_is_ta
 
 
 async def test_a_namespace_holds_few_connections_by_slow_reports(endpoint, eventually, monkeypatch):
-    monkeypatch.setattr(endpoint.routes._limits._bodies, "_each", 1)
+    monkeypatch.setattr(endpoint.routes._limits._bodies, "_per_key", 1)
     go_on = asyncio.Event()
 
     async def slowly():

@@ -22,7 +22,7 @@ def registry(stores: Iterable[ObjectStore]) -> kopf.OperatorRegistry:
 
 def _handler(objects: ObjectStore) -> Callable[..., Awaitable[None]]:
     async def changed(event: kopf.RawEvent, **_: object) -> None:
-        take_in = objects.gone if event["type"] == "DELETED" else objects.seen
+        take_in = objects.on_deleted if event["type"] == "DELETED" else objects.on_object
         take_in(dict(event["object"]))
 
     return changed

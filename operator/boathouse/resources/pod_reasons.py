@@ -47,7 +47,7 @@ KNOWN: Final = frozenset(
 )
 
 
-def known(reason: str, otherwise: str) -> str:
+def normalize(reason: str, otherwise: str) -> str:
     """Return the reason if it is in the closed set, `OUT_OF_RESOURCE` for an `OutOfNAME`, or else `otherwise`."""
     if reason in KNOWN:
         return reason

@@ -143,7 +143,7 @@ def assemble(
         on_fatal=on_fatal,
         options=options,
         queue_of=queue_of,
-        storage=storage.known,
+        storage=storage.objects,
         aside=aside,
     )
     storage.subscribe(subject.intake.on_storage)

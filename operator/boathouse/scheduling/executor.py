@@ -154,7 +154,7 @@ class Executor(Part):
 
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Revisions:
         if operation.row.report is not None:
-            await self._conditions.write_deferred(operation.row)
+            await self._conditions.cancel_writes(operation.row)
         if not self._is_valid(operation):
             return outcomes.Skipped()
         promise = operation.row.promise

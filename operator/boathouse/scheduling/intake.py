@@ -179,10 +179,10 @@ class Intake(Part):
 
     def _answered(self, row: rows.PodRow, pod: wire.PodView, *, is_read: bool = False) -> None:
         try:
-            known = self._transform_pod(pod)
-            if known.problem:
-                self._report_problem(known)
-            self._apply(self._pods.show(row, known) if is_read else self._pods.answered(row, known))
+            reduced = self._transform_pod(pod)
+            if reduced.problem:
+                self._report_problem(reduced)
+            self._apply(self._pods.show(row, reduced) if is_read else self._pods.answered(row, reduced))
         except Exception as error:  # noqa: BLE001 - an error of one object must not affect others
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, error)
 

@@ -173,8 +173,8 @@ class PodConditions:
             self._held_back.pop(row.id, None)
             row.report = None
 
-    async def write_deferred(self, row: rows.PodRow) -> None:
-        """Drop a pod's due write and wait for the one in flight, because a binding sets another condition next."""
+    async def cancel_writes(self, row: rows.PodRow) -> None:
+        """Cancel a pod's due write and wait for the one in flight, because a binding sets another condition next."""
         while row.report is not None and row.report.written is not None:
             await row.report.written.wait()
         if row.report is not None:

@@ -24,7 +24,7 @@ def rejection(pod: wire.Pod) -> str | None:
     if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):
         return None
     ran = any(status.state.terminated or status.state.running for status in pod.status.container_statuses)
-    return None if ran else pod_reasons.known(reason, reason)
+    return None if ran else pod_reasons.normalize(reason, reason)
 
 
 class Exclusions(framework.Filter):

@@ -72,12 +72,12 @@ class DriverApps:
             now_s=self._now(),
         )
 
-    def plan(self, seen, _memory):
-        wanted = planner.plan(seen)
+    def plan(self, observation, _memory):
+        wanted = planner.plan(observation)
         return Desired(
             state=wanted.state,
             delete=[(pod.metadata.name, pod.metadata.uid) for pod in wanted.delete],
-            after=[partial(self._submit, seen.app, wanted)],
+            after=[partial(self._submit, observation.app, wanted)],
             recheck_at_s=wanted.recheck_at_s,
         )
 

@@ -46,28 +46,30 @@ class Plan:
     recheck_at_s: float | None = None
 
 
-def plan(seen):
+def plan(observation):
     """Return what the app needs next."""
-    state = dataclasses.replace(seen.state, observed_generation=seen.app.generation, executors=len(seen.executors))
-    pods = tuple(pod for pod in (seen.driver, *seen.executors) if pod is not None)
+    state = dataclasses.replace(
+        observation.state, observed_generation=observation.app.generation, executors=len(observation.executors)
+    )
+    pods = tuple(pod for pod in (observation.driver, *observation.executors) if pod is not None)
     live = tuple(pod for pod in pods if not pod.is_terminal and pod.metadata.deletion_timestamp is None)
     if state.phase in TERMINAL:
         return Plan(state=state, delete=live)
-    if seen.app.suspend:
-        starts = state.starts + (seen.driver is not None and state.phase != "Suspended")
-        return Plan(state=_enter(seen, dataclasses.replace(state, starts=starts), "Suspended"), delete=live)
-    if seen.driver is None and state.phase == "Running":
-        return Plan(state=state, recheck_at_s=seen.now_s + UNSEEN_S)
-    if seen.driver is None or not seen.driver.node_name:
-        return Plan(state=_enter(seen, state, "Pending"), wants_driver=True)
-    if seen.driver.is_terminal:
-        ended = _enter(seen, state, seen.driver.status.phase)
-        return Plan(state=dataclasses.replace(ended, completion_s=seen.now_s), delete=live)
-    return Plan(state=_enter(seen, state, "Running"), wants_driver=True)
+    if observation.app.suspend:
+        starts = state.starts + (observation.driver is not None and state.phase != "Suspended")
+        return Plan(state=_enter(observation, dataclasses.replace(state, starts=starts), "Suspended"), delete=live)
+    if observation.driver is None and state.phase == "Running":
+        return Plan(state=state, recheck_at_s=observation.now_s + UNSEEN_S)
+    if observation.driver is None or not observation.driver.node_name:
+        return Plan(state=_enter(observation, state, "Pending"), wants_driver=True)
+    if observation.driver.is_terminal:
+        ended = _enter(observation, state, observation.driver.status.phase)
+        return Plan(state=dataclasses.replace(ended, completion_s=observation.now_s), delete=live)
+    return Plan(state=_enter(observation, state, "Running"), wants_driver=True)
 
 
-def _enter(seen, state, phase):
-    table = ConditionTable(state.conditions, seen.app.generation, seen.now_s, order=CONDITIONS)
+def _enter(observation, state, phase):
+    table = ConditionTable(state.conditions, observation.app.generation, observation.now_s, order=CONDITIONS)
     table.set("Admitted", True, "Admitted", "")
     table.set("Suspended", phase == "Suspended", phase, "")
     table.set("Running", phase == "Running", phase, "")

@@ -161,7 +161,7 @@ def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
 
 
 def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_them_goes():
-    known = judge(claim("shared"), claim("other"), volume("v"))._known
+    known = judge(claim("shared"), claim("other"), volume("v"))._objects
     book = volume_book.VolumeBook(known)
     first, second = (book.promise(task, ("ns/shared",), node("n1")) for task in ("ns/p1", "ns/p2"))
     book.release(first)
@@ -183,7 +183,7 @@ class Looked(dict):
 def test_volumes_and_attachments_are_gone_through_once_however_many_nodes_and_claims_are_judged():
     tables = {"volumes": Looked(v=volume("v", driver="d")), "attachments": Looked()}
     claims = [claim(f"c{i}") for i in range(50)]
-    known = dataclasses.replace(judge(*claims, provisioner="example.com/d")._known, **tables)
+    known = dataclasses.replace(judge(*claims, provisioner="example.com/d")._objects, **tables)
     book = volume_book.VolumeBook(known)
     nodes = [node(f"n{i}") for i in range(50)]
     for asked in (tuple(one.metadata.key for one in claims), ("ns/c0",)):
@@ -192,7 +192,7 @@ def test_volumes_and_attachments_are_gone_through_once_however_many_nodes_and_cl
 
 
 def test_what_changed_in_storage_is_looked_up_anew():
-    known = judge(claim("c"))._known
+    known = judge(claim("c"))._objects
     book = volume_book.VolumeBook(known)
     assert book._refusals(("ns/c",), [node("n1")]) == [rules.NO_VOLUME]
     known.volumes["v"] = volume("v")

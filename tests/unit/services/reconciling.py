@@ -86,10 +86,10 @@ class Desk:
     def holds(self, one: dict[str, Any] | None) -> None:
         """Let the API server hold this MRJob, and the watch have told of it."""
         if self.stored is not None and (one is None or one["metadata"]["uid"] != self.stored["metadata"]["uid"]):
-            self.jobs.gone(self.stored)
+            self.jobs.on_deleted(self.stored)
         self.stored = one
         if one is not None:
-            self.jobs.seen(one)
+            self.jobs.on_object(one)
 
     async def look(self) -> float | None:
         return await self.reconciler.reconcile(KEY)

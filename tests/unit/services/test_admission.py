@@ -23,7 +23,7 @@ def admitted(desk):
 
 
 async def test_a_job_beyond_the_limit_is_not_admitted_and_says_what_to_do(desk):
-    desk.jobs.seen(another())
+    desk.jobs.on_object(another())
     desk.holds(body())
     await desk.look()
     status, reason, message = admitted(desk)
@@ -35,7 +35,7 @@ async def test_a_job_beyond_the_limit_is_not_admitted_and_says_what_to_do(desk):
 
 
 async def test_a_job_that_waits_for_others_is_written_once(desk):
-    desk.jobs.seen(another())
+    desk.jobs.on_object(another())
     desk.holds(body())
     for _ in range(3):
         await desk.look()
@@ -44,10 +44,10 @@ async def test_a_job_that_waits_for_others_is_written_once(desk):
 
 
 async def test_it_is_admitted_when_an_earlier_one_has_ended(desk):
-    desk.jobs.seen(another())
+    desk.jobs.on_object(another())
     desk.holds(body())
     await desk.look()
-    desk.jobs.gone(another())
+    desk.jobs.on_deleted(another())
     await desk.look()
     assert admitted(desk)[:2] == ("True", "Admitted")
     assert len(desk.submitted) == 1
@@ -63,17 +63,17 @@ async def test_a_conflict_that_persists_backs_off(desk):
     desk.refusal = None
     await desk.look()
     desk.now_s, desk.refusal = desk.now_s + 100, STALE
-    desk.jobs.seen(body("u1", 9, suspend=True))
+    desk.jobs.on_object(body("u1", 9, suspend=True))
     assert await desk.look() == 0.0
     assert desk.jobs.key("u1") == KEY
 
 
 async def test_the_spec_of_a_job_that_waited_is_read_when_it_is_admitted(desk):
-    desk.jobs.seen(another())
+    desk.jobs.on_object(another())
     desk.holds(body())
     await desk.look()
     assert "spec" not in desk.jobs.get(KEY)
-    desk.jobs.gone(another())
+    desk.jobs.on_deleted(another())
     await desk.look()
     assert desk.jobs.get(KEY)["spec"] == desk.stored["spec"]
     assert len(desk.submitted) == 1

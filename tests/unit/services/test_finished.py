@@ -18,7 +18,7 @@ async def test_of_a_finished_job_no_record_is_kept_and_its_status_is_written_onc
     for _ in range(4):
         await desk.look()
         desk.now_s += 1000
-        desk.jobs.seen(desk.stored)
+        desk.jobs.on_object(desk.stored)
     assert KEY not in desk.reconciler._memories
     assert len(desk.written) <= 1
 

@@ -33,7 +33,7 @@ class World:
 
     def put(self, phase, **metadata):
         meta = {"name": "wc", "namespace": "demo", "uid": UID, "resourceVersion": "1", **metadata}
-        self.jobs.seen({"metadata": meta, "status": {"phase": phase} if phase else {}})
+        self.jobs.on_object({"metadata": meta, "status": {"phase": phase} if phase else {}})
 
     def state(self, namespace="demo", cluster="c"):
         return self.owners.state(UID, namespace=namespace, cluster=cluster).state
@@ -68,7 +68,7 @@ def test_while_a_pod_lives_nothing_is_confirmed(world, state):
     world.pods = [pod(state)]
     for phase in ("Failed", "Map"):
         world.put(phase, resourceVersion="2")
-    world.jobs.gone({"metadata": {"name": "wc", "namespace": "demo", "uid": UID}})
+    world.jobs.on_deleted({"metadata": {"name": "wc", "namespace": "demo", "uid": UID}})
     assert world.state() is OwnerState.UNKNOWN
 
 

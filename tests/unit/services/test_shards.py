@@ -46,13 +46,13 @@ def plan(splits=20):
 
 @given(SPLITS)
 def test_a_plan_reads_back_from_its_shards(build, splits):
-    kept = shards.keep(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
+    kept = shards.encode(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
     assert read(build, shards.manifests(build.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered(build):
-    made = shards.manifests(build.job(), 0, shards.keep(plan()))
+    made = shards.manifests(build.job(), 0, shards.encode(plan()))
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {build.UID}
@@ -61,32 +61,32 @@ def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered(build):
 
 @pytest.mark.usefixtures("small_shards")
 def test_an_incomplete_plan_is_no_plan(build):
-    made = shards.manifests(build.job(), 0, shards.keep(plan()))
+    made = shards.manifests(build.job(), 0, shards.encode(plan()))
     assert read(build, made[:-1]) is None
     assert read(build, [made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_shards_of_two_plans_are_no_plan(build):
-    ours = shards.manifests(build.job(), 0, shards.keep(plan(20)))
-    theirs = shards.manifests(build.job(), 0, shards.keep(plan(21)))
+    ours = shards.manifests(build.job(), 0, shards.encode(plan(20)))
+    theirs = shards.manifests(build.job(), 0, shards.encode(plan(21)))
     assert read(build, [ours[0], *theirs[1 : len(ours)]]) is None
     assert not shards.same(ours[0], theirs[0])
 
 
 def test_a_plan_that_somebody_changed_is_no_plan(build):
-    (made,) = shards.manifests(build.job(), 0, shards.keep(plan()))
-    (other,) = shards.manifests(build.job(), 0, shards.keep(plan(3)))
+    (made,) = shards.manifests(build.job(), 0, shards.encode(plan()))
+    (other,) = shards.manifests(build.job(), 0, shards.encode(plan(3)))
     assert read(build, [made | {"binaryData": other["binaryData"]}]) is None
 
 
 def test_the_largest_plan_stays_below_the_api_servers_bound(build):
-    made = shards.manifests(build.job(), 0, shards.keep(plan(40_000)))
+    made = shards.manifests(build.job(), 0, shards.encode(plan(40_000)))
     assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024
 
 
 def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it(build):
-    (made,) = shards.manifests(build.job(), 0, shards.keep(plan()))
+    (made,) = shards.manifests(build.job(), 0, shards.encode(plan()))
     metadata = made["metadata"]
     forged = [
         made | {"immutable": False},
@@ -124,10 +124,10 @@ def test_a_bomb_and_nested_arrays_are_no_plan():
 )
 def test_a_plan_with_a_split_that_cannot_be_is_none(split):
     values = {"url": "s3://b/x", "offset_bytes": 0, "length_bytes": 1, "size_bytes": 1} | split
-    kept = shards.keep(contract.Plan(splits=[contract.Split(**values)]))
+    kept = shards.encode(contract.Plan(splits=[contract.Split(**values)]))
     assert split_plans.read(kept.pieces, kept.digest) is None
 
 
 def test_a_plan_of_too_many_splits_is_none():
-    kept = shards.keep(plan(40_001))
+    kept = shards.encode(plan(40_001))
     assert split_plans.read(kept.pieces, kept.digest) is None

@@ -44,7 +44,7 @@ def small_shards(monkeypatch):
 
 async def write(server, job, splits):
     book = split_plans.Plans(server)
-    book.post(job.uid, job.namespace, shards.keep(plan(splits)))
+    book.post(job.uid, job.namespace, shards.encode(plan(splits)))
     await book.write(job, 0, server.check_lead)
 
 
@@ -72,7 +72,7 @@ async def stored(server, job, digests, **more):
 async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere(build):
     server, job = Server(writes=100), build.job()
     await write(server, job, 20)
-    digest = shards.keep(plan(20)).digest
+    digest = shards.encode(plan(20)).digest
     assert await stored(server, job, set()) is None
     assert server.gets == 0
     assert await stored(server, job, {"another"}) is None
@@ -83,7 +83,7 @@ async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere(buil
 async def test_a_plan_that_somebody_planted_before_us_is_not_read(build):
     server, job = Server(writes=100), build.job()
     await write(server, job, 20)
-    digest = shards.keep(plan(20)).digest
+    digest = shards.encode(plan(20)).digest
     for config_map in server.config_maps.values():
         config_map["metadata"]["ownerReferences"] = []
     assert await stored(server, job, {digest}) is None
@@ -95,12 +95,12 @@ async def test_an_absurd_number_of_shards_costs_one_request(build):
     server.gets = 0
     first = server.config_maps[shards.shard_name(job, 0, 0)]
     first["metadata"]["annotations"]["boathouse.dev/plan-shards"] = "9999999"
-    assert await stored(server, job, {shards.keep(plan(20)).digest}) is None
+    assert await stored(server, job, {shards.encode(plan(20)).digest}) is None
     assert server.gets == 1
 
 
 async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers(build):
-    job, kept = build.job(), shards.keep(plan(20))
+    job, kept = build.job(), shards.encode(plan(20))
     book = split_plans.Plans(Server(writes=0), limit_bytes=2 * kept.json_bytes)
     book.post("a", "demo", kept)
     book.post("a", "demo", kept)
@@ -117,7 +117,7 @@ async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers(build)
 async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not(build):
     server, job = Server(writes=100), build.job()
     await write(server, job, 20)
-    digest = shards.keep(plan(20)).digest
+    digest = shards.encode(plan(20)).digest
     assert await stored(server, job, {digest}, limit_bytes=10) is None
     full = split_plans.Plans(server, limit_bytes=10)
     assert await full.stored(job, 0, {digest}, accepted=True)
@@ -126,7 +126,7 @@ async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_n
 async def test_the_plan_of_the_step_before_is_not_held(build):
     server, job = Server(writes=100), build.job()
     book = split_plans.Plans(server)
-    book.post(job.uid, job.namespace, shards.keep(plan(20)))
+    book.post(job.uid, job.namespace, shards.encode(plan(20)))
     await book.write(job, 0, server.check_lead)
     await book.write(job, 1, server.check_lead)
     assert (book.held(job.uid, 0), book.held(job.uid, 1).plan) == (None, plan(20))

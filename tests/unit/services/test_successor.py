@@ -34,7 +34,7 @@ async def test_what_waits_of_a_job_is_withdrawn_when_its_successor_is_found_by_a
     await desk.look()
     desk.stored, desk.refusal = body("u2", 5), STALE
     desk.now_s += 100
-    desk.jobs.seen(body("u1", 4, suspend=True))  # a change to be written
+    desk.jobs.on_object(body("u1", 4, suspend=True))  # a change to be written
     await desk.look()
     desk.refusal = None
     await desk.look()
@@ -64,7 +64,7 @@ async def test_a_job_is_not_given_up_because_something_else_was_not_found(desk):
 async def test_a_job_that_is_gone_is_forgotten(desk):
     await desk.look()
     desk.stored, desk.refusal = None, GONE
-    desk.jobs.seen(body("u1", 4, suspend=True))
+    desk.jobs.on_object(body("u1", 4, suspend=True))
     assert await desk.look() is None
     assert (desk.withdrawn, desk.jobs.key("u1")) == (["u1"], None)
 

@@ -95,7 +95,7 @@ async def a_status_that_is_refused_for_its_counters(api, _tmp):
 
 async def a_plan_that_somebody_planted(api, _tmp):
     job = api.add(mrjob())
-    forged = shards.keep(split_plan(1))
+    forged = shards.encode(split_plan(1))
     owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "wordcount", "uid": job["metadata"]["uid"]}
     metadata = {
         "name": f"wordcount-{job['metadata']['uid'][:8]}-s0-plan-000",
@@ -264,7 +264,7 @@ def without_a_status_without_counters(patch):
 
 
 def without_setups_word(patch):
-    patch.setattr(steps, "vouched", lambda *_: {shards.keep(split_plan(1)).digest})
+    patch.setattr(steps, "vouched", lambda *_: {shards.encode(split_plan(1)).digest})
 
 
 def without_a_limit_of_jobs(patch):

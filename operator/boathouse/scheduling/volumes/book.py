@@ -81,21 +81,21 @@ class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet.
 
     Args:
-        known: Objects of storage from the watches.
+        objects: Objects of storage from the watches.
 
     Attributes:
-        known: Objects of storage from the watches.
+        storage: Objects of storage from the watches.
         mounts: Claims by node and by pod.
         is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
     """
 
-    def __init__(self, known: rules.Storage) -> None:
-        self.known = known
+    def __init__(self, objects: rules.Storage) -> None:
+        self.storage = objects
         self.is_needed = False
         self.mounts = Mounts()
         self._taken: dict[str, str] = {}
         self._promises: collections.Counter[str] = collections.Counter()  # by volume, because pods may share a claim
-        self._judge = rules.Judge(known, self._taken)
+        self._judge = rules.Judge(objects, self._taken)
         self._version = 0
         self._index: tuple[int, rules.Index] | None = None
         self._judged: dict[tuple[str, ...], _Judged] = {}
@@ -133,7 +133,7 @@ class VolumeBook(framework.Filter):
 
     def _problem(self, pod: facts.PodFacts, field: str, key: str) -> pod_conditions.PendingReason | None:
         namespace, _, name = key.partition("/")
-        claim, is_ephemeral = self.known.claims.get(key), field.endswith(".ephemeral")
+        claim, is_ephemeral = self.storage.claims.get(key), field.endswith(".ephemeral")
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
@@ -156,7 +156,7 @@ class VolumeBook(framework.Filter):
             return pod_conditions.PendingReason(
                 CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"'
             )
-        by = self.known.classes.get(claim.storage_class)
+        by = self.storage.classes.get(claim.storage_class)
         if claim.storage_class and by is None:
             return pod_conditions.PendingReason(
                 CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist'
@@ -232,7 +232,7 @@ class VolumeBook(framework.Filter):
 
     def _index_now(self) -> rules.Index:
         if self._index is None or self._index[0] != self._version:
-            self._index = self._version, rules.Index(self.known)
+            self._index = self._version, rules.Index(self.storage)
         return self._index[1]
 
 

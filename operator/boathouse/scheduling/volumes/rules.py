@@ -81,13 +81,13 @@ class _Waiting:
 
     Attributes:
         claim: The claim.
-        kept: The volume that is reserved for it.
+        reserved: The volume that is reserved for it.
         at_hand: Available volumes that fit it, the smallest first.
         is_made_anywhere: Whether a volume can be provisioned for it on every node.
     """
 
     claim: storage.ClaimView
-    kept: storage.VolumeView | None
+    reserved: storage.VolumeView | None
     at_hand: tuple[storage.VolumeView, ...]
     is_made_anywhere: bool
 
@@ -113,28 +113,28 @@ class Index:
     """Indexes of storage for repeated look-ups, valid until storage changes.
 
     Args:
-        known: Objects of storage.
+        objects: Objects of storage.
 
     Attributes:
         free: Volumes that are reserved for no claim.
-        kept: Volumes by the claim (namespace and name) for which they are reserved.
+        reserved: Volumes by the claim (namespace and name) for which they are reserved.
         attached: (driver, volume) by node.
         questions: Cached requirements by claims.
     """
 
-    def __init__(self, known: Storage) -> None:
+    def __init__(self, objects: Storage) -> None:
         self.free: list[storage.VolumeView] = []
-        self.kept: dict[tuple[str, str], list[storage.VolumeView]] = {}
+        self.reserved: dict[tuple[str, str], list[storage.VolumeView]] = {}
         self.attached: dict[str, set[tuple[str, str]]] = {}
         self.questions: dict[tuple[str, ...], Question] = {}
-        for volume in known.volumes.values():
+        for volume in objects.volumes.values():
             reference = volume.spec.claim_ref
             if reference is None:
                 self.free.append(volume)
             else:
-                self.kept.setdefault((reference.namespace, reference.name), []).append(volume)
-        for attachment in known.attachments.values():
-            attached = known.volumes.get(attachment.spec.source.persistent_volume_name)
+                self.reserved.setdefault((reference.namespace, reference.name), []).append(volume)
+        for attachment in objects.attachments.values():
+            attached = objects.volumes.get(attachment.spec.source.persistent_volume_name)
             if attached is not None and attached.spec.csi is not None:
                 handle = (attached.spec.csi.driver, attached.spec.csi.volume_handle)
                 self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
@@ -144,12 +144,12 @@ class Judge:
     """Determines for a set of claims which nodes can mount them, and the writes that this needs.
 
     Args:
-        known: Objects of storage.
+        objects: Objects of storage.
         taken: Claim by volume of reservations that the API server does not show yet.
     """
 
-    def __init__(self, known: Storage, taken: Mapping[str, str]) -> None:
-        self._known = known
+    def __init__(self, objects: Storage, taken: Mapping[str, str]) -> None:
+        self._objects = objects
         self._taken = taken
 
     def question(self, claims: Iterable[str], index: Index) -> Question:
@@ -160,15 +160,15 @@ class Judge:
         return index.questions[asked]
 
     def _question(self, claims: tuple[str, ...], index: Index) -> Question:
-        found = [self._known.claims.get(key) for key in claims]
-        known = [claim for claim in found if claim is not None]
-        if len(known) < len(found):
+        found = [self._objects.claims.get(key) for key in claims]
+        existing = [claim for claim in found if claim is not None]
+        if len(existing) < len(found):
             return Question(refusal=NO_SUCH_CLAIM)
-        waiting = [claim for claim in known if not claim.is_bound]
+        waiting = [claim for claim in existing if not claim.is_bound]
         if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
             return Question(refusal=NO_VOLUME)  # another controller binds it, and has not done so yet
         return Question(
-            bound=tuple(claim for claim in known if claim.is_bound),
+            bound=tuple(claim for claim in existing if claim.is_bound),
             waiting=tuple(
                 self._waiting(claim, index)
                 for claim in sorted(waiting, key=lambda one: (_asked(one), one.metadata.key))
@@ -178,9 +178,9 @@ class Judge:
 
     def _waiting(self, claim: storage.ClaimView, index: Index) -> _Waiting:
         meta, by = claim.metadata, self._class_of(claim)
-        kept = (
+        reserved = (
             volume
-            for volume in index.kept.get((meta.namespace, meta.name), ())
+            for volume in index.reserved.get((meta.namespace, meta.name), ())
             if volume.spec.claim_ref is not None and _is_for(volume.spec.claim_ref, claim) and _has_shape(volume, claim)
         )
         at_hand = [
@@ -190,18 +190,18 @@ class Judge:
             and _has_shape(volume, claim)
             and self._taken.get(volume.metadata.name, meta.key) == meta.key
         ]
-        driver = self._known.drivers.get(by.provisioner)
+        driver = self._objects.drivers.get(by.provisioner)
         is_made = by.provisioner not in ("", storage.NO_PROVISIONER) and not by.allowed_topologies
         return _Waiting(
             claim=claim,
-            kept=next(kept, None),
+            reserved=next(reserved, None),
             at_hand=tuple(sorted(at_hand, key=lambda one: (_capacity(one), one.metadata.name))),
             is_made_anywhere=is_made and (driver is None or not driver.spec.storage_capacity),
         )
 
     def bindings(self, claims: Iterable[str], node: model.Node, index: Index | None = None) -> Bindings | str:
         """Return the writes that a pod with these claims needs on a node, or why the node cannot mount them."""
-        question = self.question(claims, index or Index(self._known))
+        question = self.question(claims, index or Index(self._objects))
         if question.refusal is not None:
             return question.refusal
         refusals = (self._of_bound(claim, node) for claim in question.bound)
@@ -209,12 +209,12 @@ class Judge:
         return self._for_waiting(question.waiting, node) if refusal is None else refusal
 
     def _class_of(self, claim: storage.ClaimView) -> storage.ClassView:
-        return self._known.classes.get(claim.storage_class, storage.ClassView())
+        return self._objects.classes.get(claim.storage_class, storage.ClassView())
 
     # Existing volumes
 
     def _of_bound(self, claim: storage.ClaimView, node: model.Node) -> str | None:
-        volume = self._known.volumes.get(claim.spec.volume_name)
+        volume = self._objects.volumes.get(claim.spec.volume_name)
         if volume is None:
             return VOLUME_GONE
         if not _reaches(volume, node):
@@ -244,12 +244,12 @@ class Judge:
         by = self._class_of(claim)
         if by.provisioner in ("", storage.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
             return NO_VOLUME
-        driver = self._known.drivers.get(by.provisioner)
+        driver = self._objects.drivers.get(by.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return None
         enough = (
             one
-            for one in self._known.capacities.values()
+            for one in self._objects.capacities.values()
             if one.storage_class_name == by.metadata.name and _offers(one) >= _asked(claim)
         )
         return None if any(_selects(one.node_topology, node.labels) for one in enough) else NO_SPACE
@@ -260,10 +260,10 @@ class Judge:
         """Return (driver, volume) of each claim whose volumes are counted; for a missing volume, the claim's name."""
         found = set()
         for key in claims:
-            claim = self._known.claims.get(key)
+            claim = self._objects.claims.get(key)
             if claim is None:
                 continue
-            volume = self._known.volumes.get(claim.spec.volume_name)
+            volume = self._objects.volumes.get(claim.spec.volume_name)
             if volume is None:
                 found.add((self._class_of(claim).provisioner, key))
             elif volume.spec.csi is not None:
@@ -272,7 +272,7 @@ class Judge:
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
-        csi = self._known.csi_nodes.get(node)
+        csi = self._objects.csi_nodes.get(node)
         drivers = () if csi is None else csi.spec.drivers or ()
         limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
         return {name: count for name, count in limits.items() if count is not None}
@@ -282,7 +282,7 @@ class Judge:
         limits = self.limits(node)
         if not limits:
             return False
-        index = index or Index(self._known)
+        index = index or Index(self._objects)
         there = self.handles(mounted) | index.attached.get(node, set())
         added = self.question(claims, index).handles - there
         return any(
@@ -292,14 +292,14 @@ class Judge:
 
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return the claims that only one pod may use (ReadWriteOncePod)."""
-        known = ((key, self._known.claims.get(key)) for key in claims)
-        return [key for key, claim in known if claim is not None and storage.ONE_POD in claim.spec.access_modes]
+        with_keys = ((key, self._objects.claims.get(key)) for key in claims)
+        return [key for key, claim in with_keys if claim is not None and storage.ONE_POD in claim.spec.access_modes]
 
 
 def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
     """Return the volume reserved for a claim, else the smallest available one that fits and the node can attach."""
-    if waiting.kept is not None and waiting.kept.metadata.name not in chosen:
-        return waiting.kept if _reaches(waiting.kept, node) else None
+    if waiting.reserved is not None and waiting.reserved.metadata.name not in chosen:
+        return waiting.reserved if _reaches(waiting.reserved, node) else None
     fitting = (volume for volume in waiting.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
     return next(fitting, None)
 

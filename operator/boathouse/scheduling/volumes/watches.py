@@ -19,7 +19,7 @@ class StorageWatches:
         aside: Sets objects aside that cannot be represented.
 
     Attributes:
-        known: Objects of storage, kept current.
+        objects: Objects of storage, kept current.
     """
 
     def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
@@ -35,7 +35,7 @@ class StorageWatches:
             ("volumeattachments", storage.ATTACHMENTS, None),
         )
         self._all = {name: self._watch(resource, transform) for name, resource, transform in watches}
-        self.known = rules.Storage(
+        self.objects = rules.Storage(
             claims=self._all["persistentvolumeclaims"].objects,
             volumes=self._all["persistentvolumes"].objects,
             classes=self._all["storageclasses"].objects,

@@ -55,7 +55,7 @@ class VolumeWriter:
 
     async def _give(self, name: str, key: str) -> int:
         """Reserve a volume for its claim, unless it is."""
-        volume, claim = self._book.known.volumes.get(name), self._book.known.claims.get(key)
+        volume, claim = self._book.storage.volumes.get(name), self._book.storage.claims.get(key)
         if volume is None or claim is None:
             raise errors.ConnectionLost(f"the volume {name} or the claim {key} was deleted")
         reference = volume.spec.claim_ref
@@ -74,7 +74,7 @@ class VolumeWriter:
 
     async def _select(self, key: str, node: model.NodeName) -> int:
         """Request the provisioning of a claim's volume for a node, unless it was requested."""
-        claim = self._book.known.claims.get(key)
+        claim = self._book.storage.claims.get(key)
         if claim is None:
             raise errors.ConnectionLost(f"the claim {key} was deleted")
         if claim.metadata.annotations.get(storage.SELECTED_NODE) == node:
@@ -90,13 +90,13 @@ class VolumeWriter:
 
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
-        claims = (self._book.known.claims.get(key) for key in promise.claims)
+        claims = (self._book.storage.claims.get(key) for key in promise.claims)
         return all(claim is not None and claim.is_bound for claim in claims)
 
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
         """Return the error since the write, as far as the watches show it, or None."""
         for key in promise.bindings.provisions:
-            claim = self._book.known.claims.get(key)
+            claim = self._book.storage.claims.get(key)
             if claim is None:
                 return outcomes.NotDone(reason=FAILED, message=f"the claim {key} was deleted")
             if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
@@ -107,7 +107,7 @@ class VolumeWriter:
                 )
                 return outcomes.NotDone(reason=PROVISIONING_FAILED, message=message)
         for key, name in promise.bindings.volumes:
-            volume = self._book.known.volumes.get(name)
+            volume = self._book.storage.volumes.get(name)
             if volume is None or (
                 int(volume.metadata.resource_version) >= revisions.get(("volume", name), 0)
                 and (volume.spec.claim_ref is None or not volume.spec.claim_ref.uid)

@@ -14,7 +14,7 @@ _REMEMBERED: Final = 1024
 SMALL_SPEC_BYTES: Final = 8 * 1024
 """The largest spec that is kept of an object that has ended: reading a smaller one again would cost more."""
 
-KEPT_METADATA: Final = (
+METADATA_FIELDS: Final = (
     "name",
     "namespace",
     "uid",
@@ -28,11 +28,11 @@ KEPT_METADATA: Final = (
 dropped."""
 
 
-def kept(body: Body) -> Body:
-    """Return the parts of an object that the store keeps."""
+def reduced(body: Body) -> Body:
+    """Return the used parts of an object."""
     metadata = body["metadata"]
     parts = {name: body[name] for name in ("spec", "status") if name in body}
-    return {"metadata": {name: metadata[name] for name in KEPT_METADATA if name in metadata}, **parts}
+    return {"metadata": {name: metadata[name] for name in METADATA_FIELDS if name in metadata}, **parts}
 
 
 @dataclasses.dataclass(slots=True)
@@ -71,20 +71,20 @@ class ObjectStore:
         self._gone: dict[str, int] = {}
         self._tick = 0
 
-    def seen(self, body: Body, began: int | None = None) -> None:
+    def on_object(self, body: Body, began: int | None = None) -> None:
         """Store an object that a watch reported, or a LIST that began at that tick."""
         try:
             if self.put(body, began):
                 self._on_change(key_of(body))
         except Exception as error:  # noqa: BLE001 - one object's fault must not keep others from being reconciled
-            subject = msgspec.convert(kept(body)["metadata"], wire.ObjectMeta)
+            subject = msgspec.convert(reduced(body)["metadata"], wire.ObjectMeta)
             self._aside.set_aside(self.kind.resource, subject, boundary.Reason.STORING, error)
 
     def begin(self) -> int:
         """Return the tick at which a read of the API server begins, for `put` and `seen`."""
         return self._tick
 
-    def gone(self, body: Body) -> None:
+    def on_deleted(self, body: Body) -> None:
         """Remove a deleted object. A late event about a previous object of the same name has no effect."""
         key, uid = key_of(body), body["metadata"]["uid"]
         self._gone[uid] = self._next()
@@ -103,7 +103,7 @@ class ObjectStore:
             body: The object.
             began: The tick at which the GET or LIST began. Versions that were stored before are older.
         """
-        key, uid, body = key_of(body), body["metadata"]["uid"], kept(body)
+        key, uid, body = key_of(body), body["metadata"]["uid"], reduced(body)
         known = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
             del self._gone[uid]

@@ -152,7 +152,7 @@ def disruption(pod: facts.PodFacts) -> Problem | None:
 
 def _closed(reason: str, message: str) -> Problem:
     """Return a reason of the closed set, and the message, which names a reason that is not in the set."""
-    closed = pod_reasons.known(reason, Reason.POD_LOST)
+    closed = pod_reasons.normalize(reason, Reason.POD_LOST)
     return Problem(reason=closed, message=message if closed == reason or not reason else f"{reason}: {message}")
 
 

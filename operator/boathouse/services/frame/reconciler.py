@@ -114,7 +114,7 @@ class Reconciler(Generic[O, S, V, M]):
         except errors.NotFound:
             _log.info("the object is gone", kind=self._resource.kind, object=key)
             if known is not None:
-                self._objects.gone(known)
+                self._objects.on_deleted(known)
             self._forget(key)
             return None
         self._memories.pop(key, None)

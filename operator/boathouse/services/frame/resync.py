@@ -40,7 +40,7 @@ class Resync:
         for namespace in self._namespaces or (None,):
             async for body in self._list(namespace):
                 before.discard(key_of(body))
-                self.objects.seen(body, began)
+                self.objects.on_object(body, began)
         for key in sorted(before):
             await self._check(key)
         self.listed = True
@@ -62,7 +62,7 @@ class Resync:
             return
         try:
             body = await self._api.get(self.objects.kind.resource, name, namespace)
-            self.objects.seen(body, began)
+            self.objects.on_object(body, began)
         except errors.NotFound:
             _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
-            self.objects.gone(known)
+            self.objects.on_deleted(known)

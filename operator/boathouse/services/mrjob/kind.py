@@ -212,8 +212,8 @@ class MRJobKind:
                 missing_object_timeout_s=task.missing_object_timeout_seconds,
                 max_infrastructure=task.max_infrastructure_failures,
             ),
-            stored=stored.seen if stored else None,
-            posted=posted.seen if posted else None,
+            stored=stored.status_entry if stored else None,
+            posted=posted.status_entry if posted else None,
             missing=await self._missing_files(job) if known.plan is None and not (pods_seen or over) else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
@@ -307,8 +307,8 @@ class MRJobKind:
     def _classes(self, state: JobState, observation: Observation) -> Sequence[policy.TaskClass]:
         """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
         job = observation.job
-        kept = self.plans.held(job.uid, state.step) if state.plan else None
-        plan = kept.plan if kept else None
+        stored = self.plans.held(job.uid, state.step) if state.plan else None
+        plan = stored.plan if stored else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
         if less := self.policy_events.update(job, state, observation.pods, classes):
             self._metrics.elastic(pod.task_type for pod in less)
@@ -341,8 +341,8 @@ class MRJobKind:
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
         needs_plan = desired.state.plan and not desired.cleaning
-        kept = self.plans.held(job.uid, desired.state.step) if needs_plan else None
-        plan = kept.plan if kept else None
+        stored = self.plans.held(job.uid, desired.state.step) if needs_plan else None
+        plan = stored.plan if stored else None
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")

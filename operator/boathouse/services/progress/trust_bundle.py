@@ -17,7 +17,7 @@ from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
 MAX_AUTHORITIES = 8
-KEEP_S = 20.0
+REPUBLISH_S = 20.0
 """Interval at which each replica checks that its authority is published."""
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
@@ -47,7 +47,7 @@ class Bundles:
         self._pem = pem
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
-    async def keep(self) -> None:
+    async def republish(self) -> None:
         """Publish this replica's authority again if it is missing. The standby does so too, so that tasks trust it.
 
         Raises:

@@ -21,7 +21,7 @@ class Api:
         self.revision, self.leads = 1, True
         self.refuses = lambda _status: None
         self.objects = ObjectStore(KIND, lambda _: None)
-        self.objects.seen(body())
+        self.objects.on_object(body())
         self.writes = Writes(kind=KIND, api=self, objects=self.objects, may_lead=lambda: self.leads)
 
     def _answer(self, **metadata):

@@ -124,7 +124,7 @@ async def test_a_recheck_that_is_due_brings_the_next_reconcile_forward(boats, re
 async def test_an_object_that_finished_is_forgotten_when_it_is_gone(api, boats, reconcile):
     boats.desired = Desired(state=State("Succeeded", completion_s=5.0))
     assert await reconcile() is None
-    api.objects.gone(api.objects.get(KEY))
+    api.objects.on_deleted(api.objects.get(KEY))
     await reconcile()
     assert api.steps[-1] == "forget u1 of demo"
 

@@ -21,13 +21,13 @@ class Server:
 
 async def test_a_job_that_is_made_anew_while_its_name_is_asked_for_is_kept():
     jobs = object_store.ObjectStore(KIND, lambda _: None)
-    jobs.seen(body(1, "u1"))
-    await resync.Resync(Server(lambda: jobs.seen(body(5, "u2"))), jobs, ()).run_once()
+    jobs.on_object(body(1, "u1"))
+    await resync.Resync(Server(lambda: jobs.on_object(body(5, "u2"))), jobs, ()).run_once()
     assert jobs.key("u2") == KEY
 
 
 async def test_a_job_that_is_gone_is_dropped():
     jobs = object_store.ObjectStore(KIND, lambda _: None)
-    jobs.seen(body(1, "u1"))
+    jobs.on_object(body(1, "u1"))
     await resync.Resync(Server(lambda: None), jobs, ()).run_once()
     assert jobs.keys() == []

@@ -91,6 +91,6 @@ async def test_a_refused_status_is_written_without_its_free_parts(world):
 
 
 async def test_the_status_of_a_replaced_object_is_not_written(world):
-    world.api.objects.seen(body(9, "u2"))
+    world.api.objects.on_object(body(9, "u2"))
     with pytest.raises(errors.Conflict):
         await world.write(phase="Running")

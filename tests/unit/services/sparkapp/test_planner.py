@@ -390,9 +390,9 @@ def test_a_secret_that_stays_missing_is_the_applications_fault():
 
 
 def test_what_a_driver_reports_is_in_the_status_until_the_next_attempt():
-    figures = answers.figures(b'[{"numTasks": 8, "numCompletedTasks": 2, "numActiveStages": 1}]')
+    progress = answers.progress(b'[{"numTasks": 8, "numCompletedTasks": 2, "numActiveStages": 1}]')
     world = World(restartPolicy=ON_FAILURE).running()
-    world.plan(driver(), report=Report(figures=figures, overridden=("spark.executor.memory",)))
+    world.plan(driver(), report=Report(progress=progress, overridden=("spark.executor.memory",)))
     assert (world.state.progress_percent, world.state.tasks.total, world.state.stages.active) == (25, 8, 1)
     assert world.reason(ConditionType.CONFIG_OVERRIDDEN) == ("True", "PropertiesChangedInProgram")
     world.plan(driver())

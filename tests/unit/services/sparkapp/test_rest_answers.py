@@ -18,25 +18,25 @@ def environment(**changed):
 
 def test_the_running_jobs_are_summed_up():
     job = {"jobId": 1, "numTasks": 10, "numCompletedTasks": 4, "numActiveTasks": 2, "numActiveStages": 1, "x": []}
-    found = answers.figures(json.dumps([job, job]).encode())
+    found = answers.progress(json.dumps([job, job]).encode())
     assert (found.tasks.total, found.tasks.completed, found.stages.active, found.percent) == (20, 8, 2, 40)
 
 
 def test_without_running_jobs_there_is_no_percentage():
-    assert answers.figures(b"[]").percent is None
+    assert answers.progress(b"[]").percent is None
 
 
 @pytest.mark.parametrize(
     "answer", [b"", b"{}", b'[{"numTasks": "many"}]', b"[" * 100_000, b'[{"numTasks": 1e99}]', b"\xff"]
 )
 def test_what_is_not_understood_is_no_report(answer):
-    assert answers.figures(answer) is None
+    assert answers.progress(answer) is None
     assert answers.overridden(answer, EXPECTED) is None or answer == b"{}"
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["numTasks", "numCompletedTasks"]), st.integers(-(2**63), 2**63 - 1))))
 def test_whatever_numbers_a_driver_sends_the_status_takes_them(jobs):
-    found = answers.figures(json.dumps(jobs).encode())
+    found = answers.progress(json.dumps(jobs).encode())
     assert 0 <= found.tasks.total < 2**31
     assert found.percent is None or 0 <= found.percent <= 100
 

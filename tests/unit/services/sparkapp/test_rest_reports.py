@@ -67,7 +67,7 @@ async def test_a_driver_is_read_every_ten_seconds_and_its_environment_once(readi
     reading.follow("a")
     await waiting.eventually(lambda: reading.changed == ["a"])
     found = reading.reports.of("a", "p1")
-    assert (found.figures.percent, found.overridden) == (25, ("spark.executor.memory",))
+    assert (found.progress.percent, found.overridden) == (25, ("spark.executor.memory",))
     reading.now_s = 11.0
     await waiting.eventually(lambda: len(reading.drivers.asked) == 3)
     assert [path.split("/")[-1] for _, path in reading.drivers.asked] == [
@@ -81,8 +81,8 @@ async def test_a_report_of_an_earlier_driver_does_not_count(reading):
     reading.follow("a")
     await waiting.eventually(lambda: reading.changed)
     reading.follow("a", pod="p2")
-    assert reading.reports.of("a", "p2").figures is None
-    assert reading.reports.of("a", "p1").figures is None
+    assert reading.reports.of("a", "p2").progress is None
+    assert reading.reports.of("a", "p1").progress is None
 
 
 async def test_a_namespace_of_silent_drivers_leaves_workers_to_others(reading):

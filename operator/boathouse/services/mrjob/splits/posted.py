@@ -44,7 +44,7 @@ def read(body: bytes, *, gzipped: bool) -> tuple[StoredPlan, int]:
         raise ValueError(fault)
     size = len(json)
     del json  # it is encoded again from the plan, and must not be in memory twice
-    return shards.keep(plan), size
+    return shards.encode(plan), size
 
 
 def _inflated(body: bytes) -> bytearray:

@@ -45,14 +45,14 @@ class StoredPlan:
         return len(self.pieces)
 
     @property
-    def seen(self) -> mrjob_status.PlanStatus:
+    def status_entry(self) -> mrjob_status.PlanStatus:
         """Entry of the accepted plan in the status."""
         return mrjob_status.PlanStatus(
             splits=len(self.plan.splits), digest=self.digest, bytes=self.plan.bytes_total, shards=self.shards
         )
 
 
-def keep(plan: contract.Plan) -> StoredPlan:
+def encode(plan: contract.Plan) -> StoredPlan:
     """Return the plan with its digest and its shards."""
     json = msgspec.json.encode(plan)
     blob = gzip.compress(json, compresslevel=6, mtime=0)

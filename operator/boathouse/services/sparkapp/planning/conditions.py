@@ -32,44 +32,46 @@ def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) ->
     if state.is_finished:
         return state
     state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
-    known = table(state, now_s)
-    known.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return dataclasses.replace(state, conditions=known.conditions)
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return dataclasses.replace(state, conditions=conditions.conditions)
 
 
 def begun(state: AppState, now_s: float) -> AppState:
     """Return the state of an application whose next attempt may start."""
-    known = table(state, now_s)
-    _admit(state, known)
+    conditions = table(state, now_s)
+    _admit(state, conditions)
     if state.condition(ConditionType.SUSPENDED) is not None:
-        known.set(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")
+        conditions.set(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")
     waits = f"attempt {state.attempt} has no node yet"
-    known.set(ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
-    known.set(ConditionType.RUNNING, False, Reason.DRIVER_STARTING, waits)
-    known.set(ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, waits)
-    return dataclasses.replace(state, conditions=known.conditions)
+    conditions.set(
+        ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet"
+    )
+    conditions.set(ConditionType.RUNNING, False, Reason.DRIVER_STARTING, waits)
+    conditions.set(ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, waits)
+    return dataclasses.replace(state, conditions=conditions.conditions)
 
 
 def in_progress(observation: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
     """Return the state with the conditions of an attempt that goes on."""
-    known, reason = table(state, observation.now_s), ""
+    conditions, reason = table(state, observation.now_s), ""
     if not state.holds(ConditionType.ADMITTED):
-        _admit(state, known)
+        _admit(state, conditions)
     if pod is None or pod.state is PodLife.UNPLACED:
         why = observation.obstacle or observation.diagnosis
         if why is not None:
             reason = why.reason
-            known.set(ConditionType.SCHEDULED, False, why.reason, why.message)
+            conditions.set(ConditionType.SCHEDULED, False, why.reason, why.message)
     else:
-        known.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
+        conditions.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
     if pod is not None and pod.state is PodLife.RUNNING:
-        known.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
-        reason = _executors(observation, state, known, has_requested=has_requested)
-        _set_overridden(state, known, observation.report.overridden)
+        conditions.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
+        reason = _executors(observation, state, conditions, has_requested=has_requested)
+        _set_overridden(state, conditions, observation.report.overridden)
     elif pod is not None and pod.problem is not None:
         reason = pod.problem.reason
-        known.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
-    return dataclasses.replace(state, reason=reason, conditions=known.conditions)
+        conditions.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
+    return dataclasses.replace(state, reason=reason, conditions=conditions.conditions)
 
 
 def _executors(observation: Observation, state: AppState, conditions: ConditionTable, *, has_requested: bool) -> str:
@@ -94,40 +96,40 @@ def _set_overridden(state: AppState, conditions: ConditionTable, keys: Sequence[
 
 def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float) -> AppState:
     """Return the state between two attempts."""
-    known = table(state, now_s)
+    conditions = table(state, now_s)
     why = f"attempt {ended.number} ended: {ended.reason or 'it succeeded'}; the next starts in {wait_s:.0f} s or later"
-    known.set(ConditionType.SCHEDULED, False, Reason.RESTARTING, why)
-    known.set(ConditionType.RUNNING, False, Reason.RESTARTING, ended.message or why)
-    known.set(ConditionType.EXECUTORS_READY, False, Reason.RESTARTING, "")
+    conditions.set(ConditionType.SCHEDULED, False, Reason.RESTARTING, why)
+    conditions.set(ConditionType.RUNNING, False, Reason.RESTARTING, ended.message or why)
+    conditions.set(ConditionType.EXECUTORS_READY, False, Reason.RESTARTING, "")
     return dataclasses.replace(
         state,
         phase="Restarting",
         reason=ended.reason or str(Reason.RESTARTING),
         retry_s=now_s + wait_s,
-        conditions=known.conditions,
+        conditions=conditions.conditions,
     )
 
 
 def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
     """Return the state of an application that may not run."""
-    known = table(state, now_s)
+    conditions = table(state, now_s)
     ending = "; its driver has not ended yet" if live else ""
-    _admit(state, known)
-    known.set(
+    _admit(state, conditions)
+    conditions.set(
         ConditionType.SUSPENDED,
         True,
         names.Reason.SUSPENDED,
         f"spec.suspend is true: set it to false to resume{ending}",
     )
     for each in (ConditionType.SCHEDULED, ConditionType.RUNNING, ConditionType.EXECUTORS_READY):
-        known.set(each, False, names.Reason.SUSPENDED, "")
+        conditions.set(each, False, names.Reason.SUSPENDED, "")
     return dataclasses.replace(
         state,
         phase="Suspended",
         reason=str(names.Reason.SUSPENDED),
         start_s=None,
         retry_s=None,
-        conditions=known.conditions,
+        conditions=conditions.conditions,
     )
 
 
@@ -142,17 +144,17 @@ def failed(state: AppState, now_s: float, reason: str, message: str) -> AppState
 
 
 def _finished(state: AppState, now_s: float, phase: str, reason: str, message: str) -> AppState:
-    known, is_success = table(state, now_s), phase == "Succeeded"
+    conditions, is_success = table(state, now_s), phase == "Succeeded"
     why = str(names.Reason.SUCCEEDED) if is_success else reason
-    known.set(ConditionType.RUNNING, False, names.Reason.JOB_FINISHED, "")
-    known.set(ConditionType.EXECUTORS_READY, False, names.Reason.JOB_FINISHED, "")
-    known.set(ConditionType.SUCCEEDED, is_success, why, message)
-    known.set(ConditionType.FAILED, not is_success, why, "" if is_success else message)
+    conditions.set(ConditionType.RUNNING, False, names.Reason.JOB_FINISHED, "")
+    conditions.set(ConditionType.EXECUTORS_READY, False, names.Reason.JOB_FINISHED, "")
+    conditions.set(ConditionType.SUCCEEDED, is_success, why, message)
+    conditions.set(ConditionType.FAILED, not is_success, why, "" if is_success else message)
     return dataclasses.replace(
         state,
         phase="Succeeded" if is_success else "Failed",
         reason=reason,
         completion_s=now_s,
         retry_s=None,
-        conditions=known.conditions,
+        conditions=conditions.conditions,
     )

@@ -80,7 +80,7 @@ class Observation:
         is_in_flight: Whether a driver that was decided may still be created.
         obstacle: Why the objects of the attempt could not be created.
         diagnosis: Why the driver is pending.
-        report: What the current driver says of itself.
+        report: data that the current driver reports.
         refusal: Why no attempt can be submitted: something that it needs is missing.
         has_service: Whether Spark's UI has its Service; None if that is not known.
     """

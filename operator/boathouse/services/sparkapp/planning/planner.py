@@ -179,10 +179,10 @@ def _going_on(observation: Observation, state: AppState) -> Plan:
 
 
 def _reported(observation: Observation, state: AppState) -> AppState:
-    figures = observation.report.figures
-    if figures is None:
+    progress = observation.report.progress
+    if progress is None:
         return state
-    return dataclasses.replace(state, stages=figures.stages, tasks=figures.tasks, progress_percent=figures.percent)
+    return dataclasses.replace(state, stages=progress.stages, tasks=progress.tasks, progress_percent=progress.percent)
 
 
 def _has_requested(observation: Observation, state: AppState, pod: DriverPod | None) -> bool:

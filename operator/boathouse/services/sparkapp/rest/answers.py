@@ -34,8 +34,8 @@ COMPARED: Final = frozenset({_MASTER, *_SIZES, *_CLOSED})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """How far the jobs of an application are that run now."""
+class Progress:
+    """Stages and tasks of the running jobs of an application."""
 
     stages: wire.StageCounts
     tasks: wire.TaskCounts
@@ -65,7 +65,7 @@ _jobs = msgspec.json.Decoder(list[_Job])
 _environment = msgspec.json.Decoder(_Environment)
 
 
-def figures(answer: bytes) -> Figures | None:
+def progress(answer: bytes) -> Progress | None:
     """Return the sums over the running jobs; None if the answer is not understood."""
     try:
         jobs = _jobs.decode(answer)
@@ -76,7 +76,7 @@ def figures(answer: bytes) -> Figures | None:
         counts: list[int] = [getattr(job, name) for job in jobs]
         return min(sum(max(0, count) for count in counts), _MAX_COUNT)
 
-    return Figures(
+    return Progress(
         stages=wire.StageCounts(
             active=total("num_active_stages"),
             completed=total("num_completed_stages"),

@@ -1,4 +1,4 @@
-"""Read the figures of running drivers, in turns of their namespaces, beside the reconcilers.
+"""Read the progress of running drivers, in turns of their namespaces, beside the reconcilers.
 
 A driver that does not answer costs a worker two seconds. So drivers are read by workers of their own, each driver at
 most every ten seconds, and namespaces take turns.
@@ -47,14 +47,14 @@ class Target:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a driver said of itself.
+    """Data that a driver reports about itself.
 
     Attributes:
-        figures: How far it is; None: it has not said.
-        overridden: The properties that its program changed; None: it has not said.
+        progress: Stages and tasks; None if the driver has not reported them.
+        overridden: Properties that its program changed; None if the driver has not reported them.
     """
 
-    figures: answers.Figures | None = None
+    progress: answers.Progress | None = None
     overridden: tuple[str, ...] | None = None
 
 
@@ -147,7 +147,7 @@ async def _report(client: Client, followed: _Followed) -> Report:
     answer = await client.get(target.address, target.port, f"{base}/{answers.JOBS_PATH}")
     if answer is None:
         return report
-    report = dataclasses.replace(report, figures=answers.figures(answer) or report.figures)
+    report = dataclasses.replace(report, progress=answers.progress(answer) or report.progress)
     if report.overridden is not None:
         return report
     answer = await client.get(target.address, target.port, f"{base}/{answers.ENVIRONMENT_PATH}")
