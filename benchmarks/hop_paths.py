@@ -137,7 +137,15 @@ BIND: Final = HopPath(
         Step("scheduling.writer.Writer._attempt", "checks leadership; retries; reads the pod after an unclear answer"),
         Step("cluster.client.ApiClient.bind", "sends the bind request"),
     ),
-    beside={"the loop that repeats the rounds of the scheduler": ("cluster.loops.Loop.run",)},
+    beside={
+        "the loop that repeats the rounds of the scheduler": ("cluster.loops.Loop.run",),
+        "the transition of the row, below `PodTable.observe`": (
+            "scheduling.pods.table.PodTable.show",
+            "scheduling.pods.table.PodTable._apply",
+            "scheduling.pods.table.PodTable._relate",
+        ),
+        "the gang of the pod, if there are gangs": ("scheduling.intake.Intake._follow",),
+    },
 )
 
 _ENDED: Final = (
@@ -281,6 +289,10 @@ COMMIT: Final = HopPath(
             "scheduling.pods.table.PodTable._apply",
             "scheduling.pods.table.PodTable._hold",
             "scheduling.pods.table.PodTable._bury",
+            "scheduling.pods.table.PodTable._relate",
+            "scheduling.pods.table.PodTable.unreserve",
+            "scheduling.pods.children.Children.leave",
+            "scheduling.intake.Intake._follow",
         ),
         "what follows the last status of the job": (
             "services.mrjob.kind.MRJobKind._over",
