@@ -1,8 +1,8 @@
 """Reconcile the objects of one kind.
 
 The order of a reconcile is that of `Desired`: effects before the status, the status, effects after it, deletions of
-pods, other effects. A status that changed only in numbers is written at most once a second. Deletions of pods and the
-end of an object follow the write.
+pods, other effects. A status that changed only in numbers is written at most once a second, and less often if only
+messages changed (`status_writer`). Deletions of pods and the end of an object follow the write, except of messages.
 """
 
 import dataclasses
@@ -194,7 +194,7 @@ class Reconciler(Generic[O, S, V, M]):
         again += await self._run(desired.after)
         if (self._has_ended(desired.state) or is_deleted(body)) and not desired.holds_deletion:
             return await self._finish(key, body, obj, desired) if delay_s is None else delay_s
-        again.append(RESYNC_S if delay_s is None else delay_s)
+        again.append(min(RESYNC_S, memory.message_delay_s) if delay_s is None else delay_s)
         if desired.recheck_at_s is not None:
             again.append(max(0.0, desired.recheck_at_s - self._context.now()))
         return min(again)

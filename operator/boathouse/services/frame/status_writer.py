@@ -1,6 +1,12 @@
-"""Write the statuses of objects: phase and conditions at once, other changes at most once a second."""
+"""Write the statuses of objects: phase and conditions at once, other changes at most once a second.
+
+Messages of conditions are written less often. The message of a pending object says who holds the scarce resource, so it
+changes each time a pod of the cluster starts or ends. If hundreds of objects are pending, their messages would be most
+of all writes to the API server.
+"""
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -11,6 +17,8 @@ from boathouse.services.frame.writes import Writes
 
 S = TypeVar("S")
 STATUS_DISTANCE_S: Final = 1.0
+MESSAGE_DISTANCE_S: Final = 30.0
+"""Minimum time between two writes of messages alone. The first one after another change needs only the time above."""
 
 
 class StatusFormat(Protocol[S]):
@@ -30,13 +38,17 @@ class Memory(Generic[S]):
     Attributes:
         written: The status that was last written, without null, as the API server keeps it.
         written_s: Time of that write, by the writer's clock.
+        was_message: Whether that write changed only messages.
+        message_delay_s: Seconds until messages that changed may be written; infinity if none did.
         revision: The resource version of the last reconcile.
     """
 
     uid: ObjectUid
     state: S
     written: Mapping[str, Any]
-    written_s: float = float("-inf")
+    written_s: float = -math.inf
+    was_message: bool = False
+    message_delay_s: float = math.inf
     revision: int = 0
 
 
@@ -101,19 +113,30 @@ class StatusWriter(Generic[S]):
         self._on_refused, self._clock = on_refused, clock
 
     async def write(self, key: str, memory: Memory[S]) -> float | None:
-        """Write the status if it changed; returns the delay in seconds if it may not be written yet."""
-        wire = stripped(self._format.to_status(memory.state))
+        """Write the status if it changed; returns the delay in seconds if it may not be written yet.
+
+        Messages that may not be written yet delay nothing: `memory.message_delay_s` says when they may.
+        """
+        wire, memory.message_delay_s = stripped(self._format.to_status(memory.state)), math.inf
         if wire == memory.written:
             return None
-        since_s = self._clock() - memory.written_s
         urgent = _urgent(self._writes.kind, wire) != _urgent(self._writes.kind, memory.written)
-        if not urgent and since_s < STATUS_DISTANCE_S:
-            return STATUS_DISTANCE_S - since_s
-        if (wait_s := self._share.take(key, is_urgent=urgent)) > 0:
+        is_message = not urgent and _without_messages(wire) == _without_messages(memory.written)
+        wait_s = 0.0 if urgent else self._due_s(memory, is_message=is_message) - self._clock()
+        if wait_s <= 0:
+            wait_s = self._share.take(key, is_urgent=urgent)
+        if wait_s > 0 and is_message:
+            memory.message_delay_s = wait_s
+            return None
+        if wait_s > 0:
             return wait_s
         memory.state, memory.written = await self.patch(key, memory.uid, memory.state)
-        memory.written_s = self._clock()
+        memory.written_s, memory.was_message = self._clock(), is_message
         return None
+
+    def _due_s(self, memory: Memory[S], *, is_message: bool) -> float:
+        distance_s = MESSAGE_DISTANCE_S if is_message and memory.was_message else STATUS_DISTANCE_S
+        return memory.written_s + distance_s
 
     async def patch(self, key: str, uid: ObjectUid, state: S) -> tuple[S, Mapping[str, Any]]:
         """Write the status of a state; returns the state and the status that were written.
@@ -145,6 +168,15 @@ def stripped(wire: Any) -> Any:
         return wire
     parts = {name: stripped(value) for name, value in wire.items() if value is not None}
     return {name: value for name, value in parts.items() if value != {}}
+
+
+def _without_messages(wire: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a status without the messages of its conditions."""
+    conditions = [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
+    return {
+        **wire,
+        "conditions": [{name: value for name, value in each.items() if name != "message"} for each in conditions],
+    }
 
 
 def _urgent(kind: KindDefinition, wire: Mapping[str, Any]) -> tuple[Any, ...]:

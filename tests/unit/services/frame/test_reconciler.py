@@ -10,7 +10,7 @@ from boathouse.services.frame import reconciler
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.metrics import ObjectMetrics
 from boathouse.services.frame.protocols import Desired, Life
-from boathouse.services.frame.status_writer import Memory, StatusShare
+from boathouse.services.frame.status_writer import STATUS_DISTANCE_S, Memory, StatusShare
 from boathouse.telemetry import gauges
 from tests.unit.services.frame.api import Api
 from tests.unit.services.frame.kinds import KEY, KIND, body
@@ -119,6 +119,14 @@ async def test_effects_are_carried_out_around_the_status_and_the_earliest_time_c
 async def test_a_recheck_that_is_due_brings_the_next_reconcile_forward(boats, reconcile):
     boats.desired = dataclasses.replace(boats.desired, recheck_at_s=NOW_S + 1)
     assert await reconcile() == 1.0
+
+
+async def test_a_message_that_is_held_back_delays_no_deletion_and_is_due_later(api, boats, reconcile):
+    messages = iter(("a", "a", "b", "b"))  # each write of a status converts it twice
+    boats.to_status = lambda state: {"phase": state.phase, "conditions": [{"type": "Up", "message": next(messages)}]}
+    boats.desired = Desired(state=State("Running"), delete=[("p", "p1")])
+    assert (await reconcile(), await reconcile()) == (reconciler.RESYNC_S, STATUS_DISTANCE_S)
+    assert (len(api.statuses), len(api.deleted)) == (1, 2)
 
 
 async def test_an_object_that_finished_is_forgotten_when_it_is_gone(api, boats, reconcile):

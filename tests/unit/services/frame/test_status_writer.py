@@ -1,9 +1,11 @@
 """When a status of an object of any kind is written."""
 
+import math
+
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.frame.status_writer import Memory, StatusShare, StatusWriter, stripped
+from boathouse.services.frame.status_writer import MESSAGE_DISTANCE_S, Memory, StatusShare, StatusWriter, stripped
 from tests.unit.services.frame.api import Api
 from tests.unit.services.frame.kinds import KEY, body
 
@@ -69,6 +71,41 @@ async def test_urgent_changes_are_written_at_once(world, news):
     await world.write(phase="Running")
     assert await world.write(**{"phase": "Running"} | news) is None
     assert len(world.written) == 2
+
+
+def pending(message, reason="Gang"):
+    condition = {"type": "Scheduled", "status": "False", "reason": reason, "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+async def test_the_first_new_message_is_written_after_a_second_and_the_next_after_longer(world):
+    writes = []
+    for number in range(80):
+        world.now_s = float(number)
+        assert await world.write(**pending(f"{number} cores are free")) is None
+        writes.append(len(world.written))
+    assert [writes.index(count) for count in (1, 2, 3, 4)] == [0, 1, 1 + MESSAGE_DISTANCE_S, 1 + 2 * MESSAGE_DISTANCE_S]
+
+
+async def test_a_message_that_is_held_back_says_when_it_is_due(world):
+    await world.write(**pending("a"))
+    assert world.memory.message_delay_s == math.inf
+    world.now_s = 0.25
+    await world.write(**pending("b"))
+    assert world.memory.message_delay_s == 0.75
+
+
+async def test_a_reason_is_written_at_once_though_its_message_would_not_be(world):
+    await world.write(**pending("a"))
+    await world.write(**pending("b", reason="ExceedsQuota"))
+    assert len(world.written) == 2
+
+
+async def test_figures_take_a_held_back_message_with_them(world):
+    for number, figures in enumerate(({}, {}, {"done": 1})):
+        world.now_s = 2.0 * number
+        await world.write(**pending(f"message {number}"), **figures)
+    assert world.written[-1] == {**pending("message 2"), "done": 1}
 
 
 async def test_a_status_beyond_the_share_of_its_namespace_is_delayed(world):
