@@ -8,12 +8,13 @@ run, and ends. It begins when 80 % of its executors run or 30 s have passed, and
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import dataclasses
 import itertools
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import catalogue, errors, informer, store, wire
@@ -39,6 +40,7 @@ class _Env(wire.View, frozen=True, kw_only=True):
 class _Container(wire.View, frozen=True, kw_only=True):
     name: str = ""
     env: tuple[_Env, ...] = ()
+    resources: wire.ResourceRequirements = wire.ResourceRequirements()
 
 
 class _Spec(wire.View, frozen=True, kw_only=True):
@@ -75,9 +77,11 @@ class Work:
         cores: Cores of each.
         memory_mib: Memory of each.
         seconds: Executor-seconds that the application takes.
+        minimum: Executors for which room is reserved.
     """
 
     executors: int
+    minimum: int
     cores: int
     memory_mib: int
     seconds: float
@@ -109,6 +113,8 @@ class Programs:
     Attributes:
         ended: Names of drivers and tasks that ended.
         refused: Executors that the API server refused.
+        pods: Pods that have not ended, by UID.
+        moments: Of each driver by UID, when it came to a stage.
     """
 
     def __init__(self, api: client.ApiClient, namespaces: Iterable[str], task: Task) -> None:
@@ -120,6 +126,8 @@ class Programs:
         self._writes = asyncio.Semaphore(AT_ONCE)
         self.ended: set[str] = set()
         self.refused = 0
+        self.pods: dict[str, Pod] = {}
+        self.moments: dict[str, dict[str, float]] = collections.defaultdict(dict)
         self._watch: informer.Informer[Pod] = informer.Informer(
             api, PODS, namespaces=sorted(namespaces), on_change=self._changed
         )
@@ -144,9 +152,16 @@ class Programs:
         pod = change.old if isinstance(change, store.Deleted) else change.new
         owner, uid = pod.metadata.controller, pod.metadata.uid
         is_gone = isinstance(change, store.Deleted) or pod.phase in {"Deleting", "Succeeded", "Failed"}
+        if is_gone:
+            self.pods.pop(uid, None)
+        else:
+            self.pods[uid] = pod
+        if WORK in pod.metadata.annotations and pod.spec.node_name:
+            self._reach(uid, "placed")
         if owner is not None and owner.kind == "Pod":
             mine = self._executors.setdefault(owner.uid, {})
             mine.pop(pod.metadata.name, None)
+            self._reach(owner.uid, "requested")
             if not is_gone:
                 mine[pod.metadata.name] = pod
         elif is_gone:
@@ -155,9 +170,32 @@ class Programs:
             self._begun.add(uid)
             if (text := pod.metadata.annotations.get(WORK)) is not None:
                 work = Work(**json.loads(text))
+                self._reach(uid, "running")
                 self._drivers[uid] = _Driver(pod=pod, work=work, since_s=time.monotonic(), left_s=work.seconds)
             else:
                 self._start(self._run_task(pod))
+
+    def _reach(self, uid: str, stage: str) -> None:
+        self.moments[uid].setdefault(stage, time.monotonic())
+
+    def activity(self, pod: Pod) -> str:
+        """Return what a pod that has a node does."""
+        driver = self._drivers.get(pod.metadata.uid)
+        if pod.phase != "Running":
+            return "starting"
+        if driver is not None:
+            return "drivers" if driver.has_begun else "drivers without executors"
+        owner = pod.metadata.controller
+        if owner is not None and owner.kind == "Pod":
+            parent = self._drivers.get(owner.uid)
+            return "executors" if parent is not None and parent.has_begun else "executors without work"
+        return "tasks"
+
+    def reserved(self) -> Iterator[float]:
+        """Yield the cores that running drivers have not requested of their minimum."""
+        for uid, driver in self._drivers.items():
+            placed = sum(bool(pod.spec.node_name) for pod in self._executors.get(uid, {}).values())
+            yield max(0, driver.work.minimum - placed) * driver.work.cores
 
     async def _run_task(self, pod: Pod) -> None:
         message = await self._task(pod)
@@ -196,8 +234,10 @@ class Programs:
         enough = running >= REGISTERED_RATIO * work.executors or (running and waited_s >= REGISTERED_WITHIN_S)
         driver.has_begun = driver.has_begun or bool(enough)
         if driver.has_begun:
+            self._reach(uid, "registered")
             driver.left_s -= running * TICK_S
         if driver.left_s <= 0:
+            self._reach(uid, "done")
             del self._drivers[uid]
             self._start(self._stop(driver, list(mine.values())))
             return
