@@ -1,8 +1,10 @@
 """Gauges of the scheduler, read from its state at each scrape."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from boathouse.scheduling import scheduler, writer
+from boathouse.scheduling.pods import rows
 from boathouse.scheduling.state import Part
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
@@ -72,6 +74,12 @@ class SchedulerGauges(Part):
                 self._reservations,
             ),
             (
+                "oldest_reservation_age_seconds",
+                "Age of the oldest reservation for an expected task; 0 without reservations",
+                (),
+                self._oldest_reservation,
+            ),
+            (
                 "excluded_nodes",
                 "Node exclusions after kubelet refusals",
                 (),
@@ -117,9 +125,15 @@ class SchedulerGauges(Part):
         return [one for entry in self._jobs.entries() for one in self._queue.classes_of(entry.job.id)]
 
     def _reservations(self) -> gauges.Reading:
+        return {("expected_task",): float(sum(1 for _ in self._reserved()))}
+
+    def _oldest_reservation(self) -> gauges.Reading:
+        return {(): max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)}
+
+    def _reserved(self) -> Iterator[rows.PodRow]:
         gangs = (entry.gang for entry in self._jobs.entries() if entry.gang is not None)
         expected = (self._pods.get(task) for gang in gangs for task in gang.expected)
-        return {("expected_task",): float(sum(row is not None and row.reserved is not None for row in expected))}
+        return (row for row in expected if row is not None and row.reserved is not None)
 
     # Queues
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling import draining, reservations
+from boathouse.scheduling import draining, gauges, reservations
 from boathouse_policies import model
 from tests.unit.scheduling import builders, deciding
 from tests.unit.scheduling.driver_world import App, DriverDesk
@@ -63,6 +63,21 @@ async def test_an_executor_takes_a_reserved_place():
         assert asked[1].startswith("uid-a-exec-1 ")
         assert len(world.reserved(app)) == 4
         assert world.used() == 6000
+
+
+async def test_the_age_of_the_oldest_reservation_is_a_gauge():
+    async with desk() as world:
+        oldest = gauges.SchedulerGauges(world.scheduler, world)._oldest_reservation
+        app = App(minimum=1)
+        world.wants(app)
+        await world.decides()
+        assert oldest() == {(): 0.0}
+        world.now_s += 60
+        assert oldest() == {(): 60.0}
+        await world.starts(app)
+        world.comes(app.executor_pod(1))
+        await world.decides()
+        assert oldest() == {(): 0.0}
 
 
 async def test_submitting_an_application_again_keeps_its_reservations():

@@ -358,7 +358,7 @@ class PodTable:
         assert row.reserved is None
         task = dataclasses.replace(placement.task, id=model.TaskId(_RESERVED + row.id))
         self.ledger.assume(dataclasses.replace(placement, task=task))
-        row.reserved = placement
+        row.reserved, row.reserved_s = placement, self._clock()
 
     def unreserve(self, row: PodRow) -> None:
         """Take a reservation back, if there is one."""

@@ -1,6 +1,6 @@
 """Whatever is converted is a SparkApp by the models, and nothing that users write raises."""
 
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.sparkapp.closed_conf import is_closed
@@ -22,6 +22,7 @@ def check(found):
     sparkapp.from_resource(body(**{"mainClass": None, **spec}), CONFIG)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.command_lines())
 def test_a_submission_becomes_an_application(words):
     check(command_lines.convert(words, source="line 1", read=lines.absent))
@@ -38,7 +39,7 @@ def test_any_text_gets_answers(text):
         check(found)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.SPECS)
 def test_any_manifest_gets_an_answer(spec):
     base = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
