@@ -45,7 +45,7 @@ BAR: Final = 12
 GROUP_GAP: Final = 10
 TICKS: Final = 10
 LONGEST: Final = 22
-"""Characters of a name that fit beside the lanes."""
+"""Characters of a name that fit next to the lanes."""
 NO_NODE: Final = "no node yet"
 CRITICAL: Final = "critical path"
 

@@ -1,4 +1,4 @@
-"""Where a Spark application's time went: its drivers one after the other, and the executors beside them. Pure.
+"""Timeline of a Spark application: its drivers in sequence, and the executors in parallel. Pure.
 
 Pods have only the times of Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; of a driver
 whose pod is gone, the status keeps the times.
@@ -76,7 +76,7 @@ def _is_of(executor: Bar, driver: Bar) -> bool:
 
 
 def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:
-    """Split the time in which a driver runs by whether executors run beside it."""
+    """Split the run time of a driver into parts with and without executors."""
     if segment.activity is not Activity.DRIVER or not executors:
         yield segment
         return

@@ -63,7 +63,7 @@ async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle
         pods.lose(pods.get("demo/wc-00000"))
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "NameTaken")
-    assert "demo/wc-00000 that belongs to nobody has the task's name: delete it" in w.scheduler.diagnosis("wc").message
+    assert "demo/wc-00000 without a controller has the task's name: delete it" in w.scheduler.diagnosis("wc").message
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["before the task", "after the task"])

@@ -1,8 +1,8 @@
-"""Draining: room is reserved task by task, as it comes free, for one gang that could not start for long.
+"""Draining: reserve released room task by task for one gang that has been pending for `PATIENCE_S`.
 
-Every profile uses each node as soon as something fits, so a stream of small tasks would keep a large gang pending. One
-gang at a time is drained for, that of the highest priority that waited for longest: two would wait for each other. It
-must fit beside the pods that belong to no job of ours, and gives up after `DRAIN_S`.
+Every profile uses each node as soon as something fits, so a stream of small tasks would keep a large gang pending. Only
+one gang at a time has such reservations, because two could deadlock: the one with the highest priority, then the
+longest pending time. It must fit in addition to pods of no Boathouse job. Its reservations end after `DRAIN_S`.
 """
 
 import dataclasses
@@ -82,9 +82,9 @@ class Draining(Part):
             self._stop_draining()
 
     def decide(self) -> list[rows.Operation]:
-        """Reserve what came free for the gang that is drained for; return the write of its driver if it can start."""
+        """Reserve released room for the draining gang; return the write of its driver if it can start."""
         if self._drain is not None and self._clock() >= self._drain.until_s:
-            log.warning("a gang gives up room that was reserved for it", job=self._drain.job)
+            log.warning("the room reserved for a pending gang is released", job=self._drain.job)
             self._waiting[self._drain.job] = self._clock()
             self._stop_draining()
         if self._drain is None:
@@ -140,7 +140,7 @@ class Draining(Part):
             self._room.release([*found.expected, *([found.driver] if found.driver is not None else ())])
 
     def _place_whole(self, entry: jobs.Entry, gang: gangs.Gang, todo: list[rows.PodRow]) -> None:
-        """Take all reservations back, and reserve the driver's place where all executors fit beside it."""
+        """Release all reservations, and reserve the driver's place if all executors fit too."""
         if self._drain is None or self._clock() < self._drain.whole_from_s:
             return
         self._drain.whole_from_s = self._clock() + WHOLE_EVERY_S

@@ -69,7 +69,7 @@ class Executor(Part):
         self._begin()
 
     def check_volumes(self) -> None:
-        """Queue the operations whose volumes are bound by now, and give up those whose cannot be."""
+        """Queue the operations whose volumes are bound, and fail those whose volumes cannot be bound."""
         parked, self._parked = self._parked, []
         for operation in parked:
             promise, awaits = operation.row.promise, operation.awaits
@@ -97,7 +97,7 @@ class Executor(Part):
         return failed
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
-        """Report that a pod cannot be written because of a fault, and return the outcome: it is tried again later."""
+        """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""
         row = operation.row
         subject = wire.ObjectMeta(namespace=row.namespace, name=row.name, uid=row.uid or "")
         self._aside.set_aside(catalogue.PODS, subject, boundary.Reason.WRITING, error)

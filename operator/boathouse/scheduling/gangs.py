@@ -148,5 +148,5 @@ def together(
 
 
 def _largest_first(task_class: model.TaskClass) -> tuple[int, int]:
-    """Return the key by which the larger pods of a gang are placed first: the smaller ones fit beside them."""
+    """Return the sort key that places the larger pods of a gang first, so that the smaller ones fill the gaps."""
     return -task_class.resources.memory_bytes, -task_class.resources.cpu_milli

@@ -223,7 +223,7 @@ class Intake(Part):
                 self._ended(change)
 
     def _follow(self, change: rows.Change) -> None:
-        """Note what a transition means for the gang of the pod, and for the pods that it made."""
+        """Update the gang of a pod, and the pods that it controls, after a transition."""
         row = change.row
         if not self._jobs.gangs and not self._pods.children:
             return
@@ -235,7 +235,7 @@ class Intake(Part):
             self._judge_children(self._pods.children.of(row.key).values())
 
     def _judge_children(self, children: Iterable[rows.PodRow]) -> None:
-        """Admit the pending pods of a driver, or not any more, according to what it is now."""
+        """Admit the pending pods of a driver, or withdraw them, by the driver's current state."""
         for row in list(children):
             if row.state is PodState.PENDING and row.facts is not None and not row.is_excess:
                 may_start = self._jobs.has_driver(row.facts)
@@ -274,7 +274,7 @@ class Intake(Part):
         self._wake()
 
     def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
-        """Admit somebody else's pod; return why not if it is not.
+        """Admit a foreign pod; return the reason if it is not admitted.
 
         Raises:
             ValueError, ArithmeticError: It cannot be represented.

@@ -92,8 +92,8 @@ def set_aside(error: Exception) -> pod_conditions.PendingReason:
 def name_taken(metadata: wire.ObjectMeta) -> pod_conditions.PendingReason:
     """Return the reason for a task whose name a pod of another owner has."""
     owner = metadata.controller
-    whose = f"{owner.kind} {owner.name}" if owner is not None else "nobody"
-    message = f"a pod {metadata.key} that belongs to {whose} has the task's name: delete it"
+    whose = f"of {owner.kind} {owner.name}" if owner is not None else "without a controller"
+    message = f"a pod {metadata.key} {whose} has the task's name: delete it"
     return pod_conditions.PendingReason(reason=refusals.NAME_TAKEN, message=message)
 
 

@@ -310,7 +310,7 @@ _PODS: Final[tuple[tuple[str, Callable[[Draft, str, _Match, str], None]], ...]] 
 
 
 def program(draft: Draft, path: str, file: str, *, main_class: str | None) -> None:
-    """Set the program, by its file, as spark-submit tells Python from jars.
+    """Set the program, by its file: Python or a jar, as in spark-submit.
 
     Raises:
         Unconvertible: It is in R, or nothing says what to run.

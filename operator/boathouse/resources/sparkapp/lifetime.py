@@ -67,7 +67,7 @@ class Timeouts(Model):
 
 
 def _default(value: Model) -> JsonDict:
-    """A default whose fields are all there: rules look at a default before the fields' own defaults are filled in."""
+    """A default with all fields, because CEL rules check a default before the fields' own defaults are set."""
     return {"default": value.model_dump(by_alias=True)}
 
 

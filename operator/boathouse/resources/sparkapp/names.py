@@ -1,4 +1,4 @@
-"""The names of a SparkApp: kind, condition types, and reasons beside those of `boathouse.resources.names`."""
+"""The names of a SparkApp: kind, condition types, and reasons in addition to those of `boathouse.resources.names`."""
 
 from enum import StrEnum
 from typing import Final

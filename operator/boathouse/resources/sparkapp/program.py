@@ -61,7 +61,7 @@ Repository = Annotated[
 
 
 class Dependencies(Model):
-    """What the program needs beside its file; loaded by the driver, never by the operator."""
+    """Dependencies of the program; the driver loads them, never the operator."""
 
     jars: UriList | None = None
     py_files: UriList | None = None

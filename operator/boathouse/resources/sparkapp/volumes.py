@@ -103,7 +103,7 @@ file_rules = (
 
 
 class Monitoring(Model):
-    """What the application tells of itself."""
+    """Monitoring of the application."""
 
     prometheus: bool = Field(
         default=False,

@@ -43,8 +43,8 @@ def of(
 ) -> framework.Account:
     """Return the account of a pod that is not terminal.
 
-    Only pods of ours are charged to a job, and of these only pods of our scheduler to a queue. A pod whose requests
-    cannot be computed fills its node, and nobody is charged.
+    Only Boathouse's pods are charged to a job, and of these only pods of this scheduler to a queue. A pod whose
+    requests cannot be computed fills its node, and is charged to no job or queue.
 
     Args:
         pod: The pod.
@@ -80,7 +80,7 @@ def owning_job(pod: wire.Pod) -> str | None:
 
 
 def parent_of(pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME) -> rows.PodKey | None:
-    """Return the pod that controls a pod of ours, as a driver does; None for another controller or scheduler.
+    """Return the pod that controls this pod, such as a driver; None for another controller or scheduler.
 
     Anybody can name any UID as owner, so the controller of a pod is in the pod's namespace.
     """
@@ -91,7 +91,7 @@ def parent_of(pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:
-    """Return the job of a pod: that of a task, the owner of somebody else's pod, or the pod itself.
+    """Return the job of a pod: that of a task, the owner of a foreign pod, or the pod itself.
 
     Pods of one owner that differ in namespace, queue label or priority are different jobs, because these are a job's.
     Anybody can name any owner; so such a job never has the name of an MRJob, or of a job in another namespace.

@@ -17,7 +17,7 @@ LARGEST = int(quantity.LARGEST) * NANO
 
 @functools.lru_cache(maxsize=4096)
 def nano(text: str | float) -> int:
-    """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods ask for few different amounts.
+    """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods request few different amounts.
 
     Raises:
         ValueError: The text is not a quantity.

@@ -99,7 +99,7 @@ def check_variety(amounts: Amounts) -> None:
         ValueError: They are more than `MOST_RESOURCES`.
     """
     if len(amounts) > MOST_RESOURCES:
-        raise ValueError(f"it asks for {len(amounts)} different resources: at most {MOST_RESOURCES} are possible")
+        raise ValueError(f"it requests {len(amounts)} different resources: at most {MOST_RESOURCES} are supported")
 
 
 def _include_init_containers(

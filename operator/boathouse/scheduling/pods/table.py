@@ -82,7 +82,7 @@ class PodTable:
     # Tasks
 
     def submit(self, job: model.JobId, tasks: Iterable[model.Task]) -> list[model.TaskId]:
-        """Replace the tasks of a job. One whose name a pod of somebody else has gets a row when that is gone.
+        """Replace the tasks of a job. A task whose name a foreign pod has gets a row when that pod is deleted.
 
         Returns:
             Those of which a pod ended: they need another task.
@@ -121,11 +121,11 @@ class PodTable:
             self._clear_task(row)
 
     def displaced(self, job: model.JobId) -> PodRow | None:
-        """Return a pod of somebody else that has the name of a task of a job; None if there is none."""
+        """Return a foreign pod that has the name of a task of a job; None if there is none."""
         return next((self._rows[task] for task in self._displaced.get(job, ())), None)
 
     def _give_way(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
-        """Let a task wait for its name until the pod that has it is gone."""
+        """Defer a task until the pod that has its name is deleted."""
         row.successor = job, task
         self._displaced.setdefault(job, {})[row.id] = None
 
@@ -134,14 +134,14 @@ class PodTable:
             self._rows[task].successor = None
 
     def admit(self, row: PodRow, job: model.JobId, task: model.Task) -> bool:
-        """Let somebody else's pod be scheduled as a task; return whether that is news."""
+        """Add a foreign pod as a task; return whether it was not one before."""
         if row.task == task:
             return False
         self._by_job.setdefault(job, {})[row.id] = self._set_task(row, job, task, is_submitted=False)
         return True
 
     def dismiss(self, row: PodRow, *, is_excess: bool = False) -> None:
-        """Let somebody else's pod be scheduled no more, or not now."""
+        """Remove the task of a foreign pod."""
         if row.job is not None:
             self._by_job[row.job].pop(row.id, None)
         self._clear_task(row)
@@ -252,7 +252,7 @@ class PodTable:
         return [*changes, self._apply(row, pod.trigger, pod)]
 
     def _displace(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
-        """Give the name of a task without a pod to a pod of somebody else that has it."""
+        """Replace the row of a task without a pod by that of a foreign pod of the same name."""
         assert row.job is not None
         assert row.task is not None
         job, task = row.job, row.task
@@ -264,7 +264,7 @@ class PodTable:
         return [*changes, dataclasses.replace(self._apply(others, pod.trigger, pod), affects=job)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
-        """Note that a pod ended or was deleted. The end of an earlier pod of the name changes nothing."""
+        """Update the row of a pod that ended or was deleted. The end of an earlier pod of the name has no effect."""
         row = self._rows.get(pod.id)
         if row is None or row.uid not in {None, pod.metadata.uid}:
             return []
@@ -377,7 +377,7 @@ class PodTable:
     # Nominations: a pod that another scheduler is about to put on a node, at the cost of others if need be
 
     def count_nominations(self, least_priority: int) -> list[framework.Freed]:
-        """Count nominated pods of at least this priority: the lowest among the jobs. Return the room that came free."""
+        """Count nominated pods of at least this priority, the lowest of the jobs. Return the released room."""
         if least_priority == self._least_priority:
             return []
         self._least_priority = least_priority
@@ -434,7 +434,7 @@ class PodTable:
                 yield row
 
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
-        """Return what pods that belong to no job of ours hold of each node."""
+        """Return the usage per node of pods that belong to no Boathouse job."""
         held: dict[model.NodeName, dict[str, int]] = {}
         for row in self._by_state[PodState.CONFIRMED].values():
             pod = row.facts
@@ -512,7 +512,7 @@ class PodTable:
         return row.state is not None
 
     def _charge(self, row: PodRow, action: LedgerAction) -> list[framework.Freed]:
-        """Charge the ledger and list the mounts; return the room that came free."""
+        """Charge the ledger and list the mounts; return the released room."""
         freed, mounted, former = None, None, row.mounted
         if action is LedgerAction.KEEP:
             return []
@@ -559,7 +559,7 @@ class PodTable:
                 self._released += [] if freed is None else [freed]
 
     def _bury(self, row: PodRow) -> None:
-        """Keep of a submitted task what says that its name was used, and nothing of somebody else's pod."""
+        """Reduce the row to the use of a submitted task's name; drop the data of a foreign pod."""
         row.facts, row.is_excess = None, False
         self.children.leave(row)
         if row.job is not None:

@@ -41,7 +41,7 @@ WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST
 
 
 def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
-    """Return what the pod of a manifest will ask for: a limit without a request is a request, as the API server has it.
+    """Return the requests of a manifest's pod. A limit without a request is a request, as in the API server.
 
     Raises:
         msgspec.ValidationError: It is no pod.

@@ -22,7 +22,7 @@ _KIND: Final = ":"
 
 
 class Work(Protocol):
-    """Something that runs beside the queue."""
+    """A task that runs concurrently with the queue."""
 
     async def run(self) -> None:
         """Run until cancelled."""

@@ -9,7 +9,7 @@ _HASH: Final = 8
 
 
 def derived_name(name: str, uid: str, suffix: str, *, limit: int = MAX_NAME) -> str:
-    """Return `NAME-UID8-SUFFIX`; a name that is too long or has dots is cut and told apart by a hash."""
+    """Return `NAME-UID8-SUFFIX`; a name that is too long or has dots is truncated and gets a hash."""
     end = f"-{uid[:8]}-{suffix}"
     label = name.replace(".", "-")
     if len(label) + len(end) > limit or label != name:

@@ -139,7 +139,7 @@ def is_over_its_limit(pod: facts.PodFacts) -> bool:
 
 
 def disruption(pod: facts.PodFacts) -> Problem | None:
-    """Return who or what ended the pod, if the kubelet refused or removed it, or somebody disrupted it."""
+    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted."""
     if pod.status.reason:
         return _closed(pod.status.reason, pod.status.message)
     disrupted = pod.condition("DisruptionTarget")
@@ -162,5 +162,5 @@ def has_not_started(ended: wire.StateTerminated) -> bool:
 
 
 def was_killed(ended: wire.StateTerminated) -> bool:
-    """Return whether somebody killed the container, or its node does not know how it ended."""
+    """Return whether the container was killed, or its node does not know how it ended."""
     return ended.exit_code in _KILLED or ended.reason == "ContainerStatusUnknown"

@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class _Cache(Generic[V]):
-    """Answers by what was asked, each until a moment; tenants may ask for anything, so they are bounded."""
+    """Cached answers with an expiry time, limited in number because tenants choose the keys."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

@@ -82,7 +82,7 @@ class Writes:
             what: The name of its failpoints.
 
         Returns:
-            An object of this name that belongs to somebody else; None if there is none.
+            An object of this name with another owner; None if there is none.
         """
         metadata = manifest["metadata"]
         with self._write(what):

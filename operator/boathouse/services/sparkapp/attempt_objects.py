@@ -28,6 +28,6 @@ async def ensure_service(submission: Submission, writes: Writes) -> str:
 
 
 def taken(kind: str, name: str) -> Problem:
-    """Return what is wrong if an object of somebody else has a name that an attempt needs."""
+    """Return the problem if an object of another owner has a name that an attempt needs."""
     message = f'there is a {kind} "{name}" that does not belong to this application: delete it'
     return Problem(reason=Reason.NAME_TAKEN, message=message)

@@ -21,7 +21,7 @@ _KIND: Final = "sparkapp"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """What the scheduler is told of an attempt.
+    """The scheduler's input for an attempt.
 
     Attributes:
         tasks: The driver, also while it runs, and the executors that are expected.

@@ -28,7 +28,7 @@ def _admit(state: AppState, conditions: ConditionTable) -> None:
 
 
 def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
-    """Return the state of a resource that is no application: it waits, because its cause may be mended elsewhere."""
+    """Return the pending state of an invalid resource; the cause may be corrected in another object."""
     if state.is_finished:
         return state
     state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
@@ -53,7 +53,7 @@ def begun(state: AppState, now_s: float) -> AppState:
 
 
 def in_progress(observation: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
-    """Return the state with the conditions of an attempt that goes on."""
+    """Return the state with the conditions of an attempt in progress."""
     conditions, reason = table(state, observation.now_s), ""
     if not state.holds(ConditionType.ADMITTED):
         _admit(state, conditions)

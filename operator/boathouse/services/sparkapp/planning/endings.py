@@ -20,7 +20,7 @@ _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_
 
 
 def ending_of_current(observation: Observation, state: AppState) -> EndedAttempt | None:
-    """Return how the current attempt ended; None while it goes on."""
+    """Return how the current attempt ended; None while it is in progress."""
     pod = observation.driver(state.attempt)
     if pod is None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}

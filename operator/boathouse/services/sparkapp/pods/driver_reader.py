@@ -18,7 +18,7 @@ _MORE_STORAGE: Final = "raise driver.ephemeralStorage"
 
 
 def driver(pod: facts.PodFacts) -> DriverPod | None:
-    """Return the driver that a pod is; None for a pod that is no driver of ours."""
+    """Return the driver of a pod; None if the pod is not a driver of Boathouse."""
     labels = pod.metadata.labels
     number = labels.get(LABEL_ATTEMPT, "")
     if labels.get(LABEL_TASK_TYPE) != TASK_TYPE_DRIVER or not _NUMBER.fullmatch(number):

@@ -1,6 +1,6 @@
-"""Read the progress of running drivers, in turns of their namespaces, beside the reconcilers.
+"""Read the progress of running drivers concurrently with the reconcilers.
 
-A driver that does not answer costs a worker two seconds. So drivers are read by workers of their own, each driver at
+A driver that does not respond occupies a worker for two seconds. Therefore separate workers read the drivers, each at
 most every ten seconds, and namespaces take turns.
 """
 

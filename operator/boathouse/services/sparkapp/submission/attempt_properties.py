@@ -58,7 +58,7 @@ def _executor_pods(app: App) -> dict[str, str]:
 
 
 def _security() -> dict[str, str]:
-    """Drivers may not touch Services and claims, so Spark is told not to try."""
+    """Properties that keep Spark from using Services and claims, to which drivers have no access."""
     return {
         "spark.authenticate": "true",
         "spark.jars.ivy": "/tmp/.ivy2",  # noqa: S108 - inside the pod

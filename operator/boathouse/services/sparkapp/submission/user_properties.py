@@ -11,7 +11,7 @@ from boathouse.services.sparkapp.submission.sizes import spark_size
 
 _SIZES: Final = ("emory", "emoryOverhead")
 _PENDING_PODS: Final = 5
-"""How many executors an application may have pending beside its minimum: more would only load the API server."""
+"""Pending executors of an application beyond its minimum; more would only load the API server."""
 
 
 def of(spec: SparkAppSpec) -> dict[str, str]:
