@@ -26,24 +26,14 @@ class Scheduling:
     """A scheduler with its watches; run both `watch` and `run`.
 
     Attributes:
-            scheduler: The scheduler.
-            pods: All pods that use resources or are pending, of all schedulers.
-            nodes: All nodes.
-            ended: Task pods that ended, in the namespaces with jobs.
-            storage: Claims, volumes and their provisioners.
-            aside: Objects of all kinds that were set aside.
-            namespaces: Namespaces with a label for their default queue.
-    <<<<<<< HEAD
-            quotas: ResourceQuotas.
-            on_node: Delivers each change of `nodes`, to the scheduler first.
-            on_pod: Delivers each change of `pods`, to the scheduler first.
-            on_ended: Delivers each change of `ended`, to the scheduler first.
-    ||||||| 58a51c8
-            on_node: Delivers each change of `nodes`, to the scheduler first.
-            on_pod: Delivers each change of `pods`, to the scheduler first.
-            on_ended: Delivers each change of `ended`, to the scheduler first.
-    =======
-    >>>>>>> main
+        scheduler: The scheduler.
+        pods: All pods that use resources or are pending, of all schedulers.
+        nodes: All nodes.
+        ended: Task pods that ended, in the namespaces with jobs.
+        storage: Claims, volumes and their provisioners.
+        aside: Objects of all kinds that were set aside.
+        namespaces: Namespaces with a label for their default queue.
+        quotas: ResourceQuotas.
     """
 
     scheduler: scheduler.Scheduler
