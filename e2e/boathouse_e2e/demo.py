@@ -216,7 +216,7 @@ def _show(cluster: Cluster, jobs: Sequence[model.Job], counted: Path, screen: co
     for count, word in most_frequent(counted.read_text().splitlines()):
         screen.print(f"  {count:>10,}  {word}", highlight=False)
     access = _gateway(cluster)
-    pods = [kinds.pods(access, each.kind, job) for each, job in zip(WORD_COUNTS, jobs, strict=True)]
+    pods = [kinds.drawn_pods(access, each.kind, job) for each, job in zip(WORD_COUNTS, jobs, strict=True)]
     lines = [
         each.kind.timeline(job, own, now_s=time.time()) for each, job, own in zip(WORD_COUNTS, jobs, pods, strict=True)
     ]

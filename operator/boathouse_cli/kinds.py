@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
-from boathouse_cli import model, mrjobs, spark_timeline, sparkapps, timeline
+from boathouse_cli import gone_executors, model, mrjobs, spark_timeline, sparkapps, timeline
 from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
 
 if TYPE_CHECKING:
@@ -138,4 +139,15 @@ def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
 def timeline_of(gateway: Gateway, kind: Kind, name: str, *, now_s: float) -> timeline.Timeline:
     """Return the timeline of the job of this name."""
     found = job(gateway, kind, name)
-    return kind.timeline(found, pods(gateway, kind, found), now_s=now_s)
+    return kind.timeline(found, drawn_pods(gateway, kind, found), now_s=now_s)
+
+
+def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
+    """Return the pods of a job, and executors whose pods are gone, as far as events about them are left."""
+    found = pods(gateway, kind, of)
+    if kind is not SPARKAPP:
+        return found
+    with contextlib.suppress(CommandError):  # events may not be readable
+        events = gateway.events(involvedObject__kind="Pod")
+        found += gone_executors.of(of, events, {pod.name for pod in found})
+    return found

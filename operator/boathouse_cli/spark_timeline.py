@@ -1,7 +1,7 @@
 """Timeline of a Spark application: its drivers in sequence, and the executors in parallel. Pure.
 
-Pods have only the times of Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; of a driver
-whose pod is gone, the status keeps the times.
+Pods have only the times of Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; events
+about them remain for an hour (`gone_executors`). Of a driver whose pod is gone, the status keeps the times.
 """
 
 from __future__ import annotations
