@@ -55,7 +55,7 @@ def test_a_slow_start_lets_two_more_begin_for_each_success():
     assert len(taken(queue)) == 2
 
 
-def test_a_refusal_begins_the_slow_start_anew():
+def test_a_refusal_restarts_the_slow_start():
     queue = filled(32, slow_start=1, a=100)
     for _ in range(8):
         taken(queue)

@@ -55,7 +55,7 @@ def test_a_pod_cannot_pass_the_fence_by(operator):
     assert "boathouse-account: a pod or Binding without the label" in operator.creates(manifest)
 
 
-def test_other_schedulers_bind_as_ever(alice):
+def test_other_schedulers_bind_without_restrictions(alice):
     assert alice.binds("ordinary") == "admitted"
 
 

@@ -54,7 +54,7 @@ def test_what_was_taken_last_is_the_level_from_then_on():
     assert placed_at(found, 6.0) == ["n1"]
 
 
-def test_the_wait_begins_anew_after_each_task_and_from_its_level():
+def test_the_delay_restarts_after_each_task_at_its_level():
     found = world(busy=("n0",))
     found.submit(count=2, locations=("n0",))
     assert [placed_at(found, at) for at in (0.0, 5.0, 9.9, 10.0)] == [[], ["n1"], [], ["n2"]]

@@ -60,7 +60,7 @@ def make_stages(seconds, mb):
 
 @pytest.mark.parametrize("workload", [drawn(0), drawn(1), in_stages()], ids=["drawn 0", "drawn 1", "in stages"])
 @pytest.mark.parametrize(("name", "placement"), PROFILES)
-def test_whole_simulations_decide_what_they_do_with_all_nodes_ranked_anew(name, placement, workload):
+def test_whole_simulations_decide_the_same_with_all_nodes_reranked(name, placement, workload):
     found = decisions(workload, name, placement)
     with plainly():
         assert decisions(workload, name, placement) == found
@@ -79,7 +79,7 @@ def reasons(plan: framework.Plan, jobs: Collection[str] | None = None) -> dict[s
 @pytest.mark.parametrize("profile", profiles.names())
 @settings(max_examples=20, deadline=None)
 @given(clusters(), loads())
-def test_a_first_cycle_decides_what_it_does_with_all_nodes_ranked_anew(profile, nodes, load):
+def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, load):
     found = world_of(nodes, load, (profile, "least-loaded")).plan()
     with plainly():
         expected = world_of(nodes, load, (profile, "least-loaded")).plan()

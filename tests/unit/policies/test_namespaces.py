@@ -327,7 +327,7 @@ def test_in_one_namespace_all_decisions_are_those_without_namespaces(profile, lo
 @pytest.mark.parametrize("profile", ["fair", "fifo", "yarn-no-reservations"])
 @settings(max_examples=60, deadline=None)
 @given(load=loads, seed=st.integers(0, 99))
-def test_in_several_namespaces_all_decisions_are_those_with_all_nodes_ranked_anew(profile, load, seed):
+def test_in_several_namespaces_decisions_equal_those_with_all_nodes_reranked(profile, load, seed):
     import random
 
     found = course(profiles.build(profile), load, random.Random(seed), str)

@@ -300,7 +300,7 @@ def assume(
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=40))
-def test_the_ledgers_columns_equal_those_added_up_anew_after_any_events(course):
+def test_the_ledgers_columns_equal_recomputed_sums_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
     for event in course:
         happen(ledger, event)
@@ -311,7 +311,7 @@ def test_the_ledgers_columns_equal_those_added_up_anew_after_any_events(course):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=40))
-def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
+def test_usage_and_ports_equal_recomputed_sums_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
     for event in course:
         happen(ledger, event)
@@ -333,7 +333,7 @@ def test_usage_and_ports_equal_those_added_up_anew_after_any_events(course):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(events, max_size=20), selectors)
-def test_a_mended_static_mask_equals_one_computed_anew(course, selector):
+def test_an_updated_static_mask_equals_a_recomputed_one(course, selector):
     constraints = model.Constraints(node_selector=selector)
     ledger = framework.Ledger(model.Axis())
     for event in course:

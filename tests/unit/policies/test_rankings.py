@@ -96,7 +96,7 @@ class Cycle:
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), staged(), by_node, courses, options)
-def test_the_best_node_is_the_one_found_by_asking_all_nodes_anew(nodes, load, profile, course, options):
+def test_the_best_node_equals_that_of_all_nodes_reevaluated(nodes, load, profile, course, options):
     cycle = Cycle(world_of(nodes, load, profile), **options)
     plain = Plain(cycle.candidates, cycle.profile, cycle.state)
     for kind, which in course:
@@ -116,7 +116,7 @@ def found(candidates: FewNodes | Table, pending: PendingClass) -> tuple[list[int
 
 @settings(max_examples=150, deadline=None)
 @given(clusters(), staged(), profile_names, courses, options)
-def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course, options):
+def test_updated_candidates_equal_recomputed_ones(nodes, load, profile, course, options):
     cycle = Cycle(world_of(nodes, load, profile), **options)
     for kind, which in course:
         cycle.step(kind, which)
@@ -129,7 +129,7 @@ def test_mended_candidates_equal_those_found_anew(nodes, load, profile, course, 
 
 @settings(max_examples=60, deadline=None)
 @given(loads(), st.lists(st.lists(steps, min_size=1, max_size=25), max_size=4))
-def test_of_many_nodes_that_changed_since_all_are_ranked_anew(load, courses):
+def test_many_changed_nodes_are_all_reranked(load, courses):
     cycle = Cycle(world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
     plain = Plain(cycle.candidates, cycle.profile, cycle.state)
     for course in courses:

@@ -11,7 +11,7 @@ from boathouse_policies import framework, model
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
 
-async def test_a_pod_made_anew_while_its_predecessor_was_bound_is_bound_as_well():
+async def test_a_pod_recreated_during_its_predecessors_bind_is_bound():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.comes(foreign("u1"))
@@ -135,7 +135,7 @@ def claim(revision: int, *, bound: bool) -> storage.ClaimView:
     )
 
 
-async def test_a_pod_made_anew_while_its_volume_is_asked_for_is_bound_when_it_is_there():
+async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exists():
     claims = {"demo/c": claim(0, bound=False)}
     late = storage.ClassView(
         metadata=wire.ObjectMeta(name="late"), provisioner="d", volume_binding_mode="WaitForFirstConsumer"

@@ -117,7 +117,7 @@ def test_a_task_with_a_pod_that_was_made_ahead_is_to_be_bound():
     assert [task.pod_uid for task in book.waiting()] == ["uid-t0"]
 
 
-def test_news_of_one_task_do_not_say_its_job_anew():
+def test_an_event_of_one_task_does_not_resubmit_its_job():
     book = Book()
     book.submit(3)
     known = book.room.classes_of(model.JobId("j"))
@@ -187,7 +187,7 @@ def test_a_pod_names_its_queue_by_a_label():
     assert ownership.default_queue(pod(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
 
 
-def test_whoever_submits_a_task_that_is_over_is_told_so():
+def test_submitting_an_ended_task_returns_it():
     book = Book()
     book.submit(2)
     book.ends(book.task(0))

@@ -54,7 +54,7 @@ def test_the_queue_label_of_a_pod_of_another_scheduler_charges_nothing():
     assert ownership.of(pod(labels={names.LABEL_QUEUE: "nightly"})).queue is None
 
 
-def test_somebody_elses_pods_are_never_of_the_job_whose_uid_their_owner_claims_to_have():
+def test_foreign_pods_never_belong_to_a_job_by_a_forged_owner_uid():
     forged = pod(msgspec.structs.replace(OWNER, api_version="apps/v1", kind="ReplicaSet"), scheduler_name="boathouse")
     assert ownership.job_of(forged) != ownership.job_of(pod(OWNER))
     assert str(ownership.of(forged).job).startswith("demo/u/")

@@ -131,7 +131,7 @@ changes = st.lists(
 
 @settings(max_examples=100, deadline=None)
 @given(changes)
-def test_holders_equal_those_added_up_anew_after_any_changes(course):
+def test_holders_equal_recomputed_sums_after_any_changes(course):
     who, pods = holders.Holders(), {}
     for pod, owner, cpu in course:
         if pod in pods:

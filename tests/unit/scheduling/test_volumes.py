@@ -191,7 +191,7 @@ def test_volumes_and_attachments_are_gone_through_once_however_many_nodes_and_cl
     assert [table.looks for table in tables.values()] == [1, 1]
 
 
-def test_what_changed_in_storage_is_looked_up_anew():
+def test_a_change_of_storage_invalidates_cached_results():
     known = judge(claim("c"))._objects
     book = volume_book.VolumeBook(known)
     assert book._refusals(("ns/c",), [node("n1")]) == [rules.NO_VOLUME]

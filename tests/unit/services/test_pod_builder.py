@@ -82,7 +82,7 @@ def test_dollar_signs_in_commands_are_not_expanded_by_kubernetes(build):
 
 
 @pytest.mark.parametrize("cpu", ["1m", "500m", "2"])
-def test_every_pod_is_burstable_whatever_it_asks_for(build, cpu):
+def test_every_pod_is_burstable_with_any_request(build, cpu):
     job = build.job(mapper={"command": ["cat"], "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}})
     resources = container(manifest(job, TaskType.MAP))["resources"]
     assert resources["requests"]["memory"] == "127Mi"

@@ -74,7 +74,7 @@ def test_shards_of_two_plans_are_no_plan(build):
     assert not shards.same(ours[0], theirs[0])
 
 
-def test_a_plan_that_somebody_changed_is_no_plan(build):
+def test_a_changed_plan_is_rejected(build):
     (made,) = shards.manifests(build.job(), 0, shards.encode(plan()))
     (other,) = shards.manifests(build.job(), 0, shards.encode(plan(3)))
     assert read(build, [made | {"binaryData": other["binaryData"]}]) is None

@@ -48,7 +48,7 @@ async def write(server, job, splits):
     await book.write(job, 0, server.check_lead)
 
 
-async def test_whoever_leads_no_more_does_not_go_on_writing_a_plan(build):
+async def test_a_former_leader_stops_writing_a_plan(build):
     server = Server(writes=1)
     with pytest.raises(NotLeading):
         await write(server, build.job(), 20)
@@ -80,7 +80,7 @@ async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere(buil
     assert (await stored(server, job, {digest})).plan == plan(20)
 
 
-async def test_a_plan_that_somebody_planted_before_us_is_not_read(build):
+async def test_a_plan_that_was_planted_before_is_not_read(build):
     server, job = Server(writes=100), build.job()
     await write(server, job, 20)
     digest = shards.encode(plan(20)).digest

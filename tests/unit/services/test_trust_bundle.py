@@ -116,7 +116,7 @@ async def published():
     return server, subject
 
 
-async def test_a_bundle_that_somebody_edited_or_deleted_is_restored_at_the_next_refresh(published):
+async def test_an_edited_or_deleted_bundle_is_restored_at_the_next_refresh(published):
     server, subject = published
     server.data["demo"] = {names.PROGRESS_CA_KEY: "forged"}
     del server.data["last"]
@@ -131,7 +131,7 @@ async def test_a_refresh_writes_nothing_where_nothing_was_changed(published):
     assert server.writes == before
 
 
-async def test_a_bundle_that_somebody_made_immutable_is_replaced(published):
+async def test_an_immutable_bundle_is_replaced(published):
     server, subject = published
     server.data["hostile"] = {names.PROGRESS_CA_KEY: "forged"}
     server.immutable.add("hostile")

@@ -90,7 +90,7 @@ def test_ten_thousand_small_files_are_few_splits_and_each_line_is_read_once(work
     assert sorted(b"".join(workshop.parts()).splitlines()) == sorted(b"line %d" % number for number in range(10_000))
 
 
-def test_a_large_file_among_small_ones_is_split_as_ever(workshop):
+def test_a_large_file_among_small_ones_is_split(workshop):
     for name, size in (("a", 10), ("b", 1000), ("c", 10), ("d", 10)):
         workshop.given(name, b"x" * (size - 1) + b"\n")
     made = plan(workshop, combine_files=True, split_max_bytes=300)

@@ -25,7 +25,7 @@ async def test_a_scraper_sees_counters_at_zero_with_all_their_labels():
     assert 'boathouse_api_write_errors_total{code="409",operation="bind"} 0.0' in text
 
 
-async def test_a_scraper_that_asks_for_open_metrics_gets_it():
+async def test_a_scraper_that_requests_openmetrics_gets_it():
     accept = "application/openmetrics-text; version=1.0.0"
     _, content_type, text = await fetch(
         server.metrics_application(metrics.Metrics().registry), "/metrics", Accept=accept

@@ -51,7 +51,7 @@ def test_each_resource_bounds_the_number():
     assert len(run(shell_of((9000, 3)), *["n0"] * 9)) == 3
 
 
-def test_a_map_gets_no_more_than_it_asks_for():
+def test_a_map_gets_no_more_than_its_request():
     assert run(shell_of((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
 
 

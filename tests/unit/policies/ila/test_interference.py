@@ -294,7 +294,7 @@ def in_cycle(world):
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0.05, 1.0), st.floats(0, 0.5)), min_size=1, max_size=10))
 @settings(max_examples=40, deadline=None)
-def test_what_is_mended_in_a_cycle_is_what_the_next_one_computes_anew(tasks):
+def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
     world = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
     world.maps("job", 0)
     slowdowns = in_cycle(world)

@@ -135,7 +135,7 @@ def test_no_task_waits_longer_than_all_levels_together(offers):
         assert until_s is None or now_s < until_s <= since_s + 10.5
 
 
-def test_the_wait_begins_anew_after_each_acceptance():
+def test_the_delay_restarts_after_each_acceptance():
     world = shell()
     world.maps("job", 3, locations=("h0v0",))
     assert offered(world, "job", SERVER, 0.0) == 0.5

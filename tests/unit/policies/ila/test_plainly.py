@@ -57,7 +57,7 @@ def agree(found, plain):
 
 @given(jobs, st.sampled_from([ila.Config(), ila.Config(threshold=2.0), ila.Config(locality=False), ila.static(1)]))
 @settings(max_examples=60, deadline=None)
-def test_decisions_and_reasons_are_those_with_all_nodes_judged_anew(loads, config):
+def test_decisions_and_reasons_equal_those_with_all_nodes_reevaluated(loads, config):
     found = decided(loads, config)
     with plainly():
         plain = decided(loads, config)

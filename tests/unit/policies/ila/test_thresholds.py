@@ -120,7 +120,7 @@ def test_one_idle_slot_is_not_enough():
     assert not due(thresholds, 30.0, idle=1)
 
 
-def test_the_time_begins_anew_when_the_slots_were_taken():
+def test_the_time_restarts_when_the_slots_were_taken():
     thresholds = Thresholds(Config())
     for now_s, idle in ((0.0, 2), (15.0, 1), (16.0, 2)):
         due(thresholds, now_s, idle)

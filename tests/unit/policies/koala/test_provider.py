@@ -51,7 +51,7 @@ pools = st.dictionaries(st.sampled_from(SITES), st.integers(0, 25))
 
 
 @hypothesis.given(idle=pools, among=several_users, partition=st.sampled_from(list(Partition)))
-def test_the_parts_add_up_to_the_pool_that_somebody_may_use(idle, among, partition):
+def test_the_parts_add_up_to_the_usable_pool(idle, among, partition):
     parts = split(idle, among, partition)
     for site, count in idle.items():
         usable = any(site in sites for sites in among.values())

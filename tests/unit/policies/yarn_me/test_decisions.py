@@ -197,7 +197,7 @@ class Looking:
         self.observe(was_placed(self.one, self.one.resources, index, now_s=self.world.now_s))
 
 
-def test_the_future_is_looked_at_anew_when_it_is_old_and_something_changed():
+def test_the_timeline_is_recomputed_when_it_is_old_and_something_changed():
     looking = Looking()
     for now_s in (0.0, 5.0, 15.0):
         looking.cycle(now_s)
@@ -207,7 +207,7 @@ def test_the_future_is_looked_at_anew_when_it_is_old_and_something_changed():
     assert looking.ahead.made_s == [0.0, 16.0]
 
 
-def test_the_future_is_looked_at_anew_when_a_job_comes_or_ends():
+def test_the_timeline_is_recomputed_when_a_job_arrives_or_ends():
     looking = Looking()
     looking.cycle(0.0)
     looking.comes("b")
@@ -228,7 +228,7 @@ def test_among_many_jobs_one_that_comes_does_not_yet_make_the_future_look_differ
     assert looking.ahead.made_s == [0.0, 3.0, 13.0]
 
 
-def test_a_task_that_runs_now_counts_before_the_future_is_looked_at_anew():
+def test_a_task_that_starts_counts_before_the_timeline_is_recomputed():
     looking = Looking()
     looking.cycle(0.0)
     looking.ahead.answer = False

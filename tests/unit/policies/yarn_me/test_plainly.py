@@ -28,7 +28,7 @@ def decisions(shell, workload, **config):
 
 @pytest.mark.parametrize("shell", [Instant, Heartbeats])
 @pytest.mark.parametrize(("seed", "passing"), [(0, True), (1, False), (2, True)])
-def test_whole_simulations_decide_what_they_do_with_all_nodes_ranked_anew(shell, seed, passing):
+def test_whole_simulations_decide_the_same_with_all_nodes_reranked(shell, seed, passing):
     random = np.random.default_rng(seed)
     workload = table2.Table2(tasks=(1, 25), penalty_factor=1.5 if seed else 3.0, arrival_s=300).draw(7, 3, random)
     found = decisions(shell, workload, passing=passing)

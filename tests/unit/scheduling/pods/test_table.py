@@ -135,7 +135,7 @@ def test_a_list_of_a_restored_etcd_may_show_a_pod_without_its_node(world):
     assert (world.state(), world.counted()) == ("pending", None)
 
 
-def test_a_version_of_which_nothing_is_counted_anew_is_taken_over_without_a_transition(world):
+def test_a_version_without_accounted_changes_is_stored_without_a_transition(world):
     former, pod = shown(node="n0"), shown(node="n0", revision=11, phase="Running")
     world.table.observe(former)
     assert not world.table.observe(pod, former)
@@ -190,7 +190,7 @@ def test_a_name_that_an_earlier_job_used_is_free_for_another(world):
 
 @pytest.mark.parametrize("node", ["", "n0"])
 @pytest.mark.parametrize("is_decided", [False, True])
-def test_a_task_gives_way_to_somebody_elses_pod_of_its_name_until_that_is_gone(world, node, is_decided):
+def test_a_task_is_deferred_while_a_foreign_pod_has_its_name(world, node, is_decided):
     world.submit(0)
     operation = world.decide() if is_decided else None
     change = world.table.observe(shown(node=node, is_task=False))[-1]
@@ -209,7 +209,7 @@ def test_a_task_whose_name_is_taken_leaves_the_pod_to_its_owner(world):
     assert world.state() is None
 
 
-def test_the_end_of_somebody_elses_pod_of_its_name_does_not_end_a_task(world):
+def test_the_end_of_a_foreign_pod_of_the_same_name_does_not_end_a_task(world):
     world.submit(0)
     world.table.end(shown(is_task=False))
     assert (world.state(), world.submit(0)) == ("planned", [])

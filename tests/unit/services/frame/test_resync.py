@@ -19,7 +19,7 @@ class Server:
         raise errors.NotFound(404, "NotFound", "")
 
 
-async def test_a_job_that_is_made_anew_while_its_name_is_asked_for_is_kept():
+async def test_a_job_recreated_during_its_read_is_kept():
     jobs = object_store.ObjectStore(KIND, lambda _: None)
     jobs.on_object(body(1, "u1"))
     await resync.Resync(Server(lambda: jobs.on_object(body(5, "u2"))), jobs, ()).run_once()

@@ -128,7 +128,7 @@ async def test_a_failed_look_is_tried_again_later_and_later(looks):
     assert looks.metrics.get_sample_value("boathouse_reconcile_total", {"result": "error"}) == 2
 
 
-async def test_a_server_that_asks_for_patience_gets_it(looks):
+async def test_retry_after_of_the_server_is_respected(looks):
     looks.answers["a"] = [errors.TooManyRequests(429, "", "slow down", retry_after_s=30)]
     async with looks.running():
         looks.queue.add("a")

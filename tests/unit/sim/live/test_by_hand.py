@@ -67,7 +67,7 @@ def test_a_first_stage_waits_for_most_executors_or_half_a_minute():
     assert times_s(make.workload(app, cores=16)) == (40.0,)
 
 
-def test_dynamic_allocation_lets_idle_executors_go_and_asks_for_more_as_tasks_wait():
+def test_dynamic_allocation_releases_idle_executors_and_requests_more_for_pending_tasks():
     app = make.spark(executors=1, tasks=(1, 8, 1), dynamic=DynamicAllocation(least=1, most=4, idle_s=2.0))
     found = make.records(make.workload(app, cores=8))
     ends = sorted(one.ended_ms for one in found if one.kind == "executor")

@@ -1,4 +1,4 @@
-"""A pod may come and go between two looks at its job, or be made and deleted while no watch was open."""
+"""Pods that are created and deleted between two reconciles of their job, or while no watch is open."""
 
 from boathouse.services.mrjob.kind import RESUBMIT_S
 from tests.unit.services.reconciling import Desk, body
@@ -12,7 +12,7 @@ async def looked_at_for_minutes(desk):
         desk.now_s += RESUBMIT_S
 
 
-async def test_a_task_whose_pod_nobody_saw_come_and_go_gets_another_attempt():
+async def test_a_task_whose_pod_was_never_observed_gets_another_attempt():
     desk = Desk()
     desk.holds(body("u1"))
     desk.over = {f"demo/{SETUP}-a1"}
@@ -21,7 +21,7 @@ async def test_a_task_whose_pod_nobody_saw_come_and_go_gets_another_attempt():
     assert desk.written[-1][1]["failures"] == {"user": 0, "infrastructure": 1}
 
 
-async def test_a_task_that_waits_for_long_keeps_its_attempt():
+async def test_a_long_pending_task_keeps_its_attempt():
     desk = Desk()
     desk.holds(body("u1"))
     await looked_at_for_minutes(desk)

@@ -1,4 +1,4 @@
-"""When the scheduler need not be told again what waits of a job."""
+"""Changes of pending attempts after which a job must submit its tasks to the scheduler again."""
 
 import pytest
 
@@ -21,19 +21,19 @@ def told(build):
     return make
 
 
-def test_tasks_that_were_placed_are_no_news(told, build):
+def test_placed_tasks_need_no_resubmission(told, build):
     assert told(waits(0), waits(1)).covers(told(waits(1)), [build.pod("m-0")])
 
 
-def test_another_attempt_is_news(told, build):
+def test_another_attempt_needs_a_resubmission(told, build):
     assert not told(waits(0), waits(1)).covers(told(waits(1), waits(0, 2)), [build.pod("m-0")])
 
 
-def test_an_attempt_that_waits_no_more_without_having_been_placed_is_news(told, build):
+def test_an_attempt_withdrawn_before_its_placement_needs_a_resubmission(told, build):
     assert not told(waits(0, 2)).covers(told(), [build.won("m-0", 1)])
 
 
-def test_a_pod_made_ahead_is_news_once_and_again_after_a_while(told, build):
+def test_a_pod_created_ahead_needs_a_resubmission_once_and_again_later(told, build):
     before, pods = told(waits(0), unplaced={"u"}), [build.pod("m-0", node=None)]
     assert not told(waits(0)).covers(before, pods)
     assert before.covers(told(waits(0), unplaced={"u"}, at_s=9), pods)
