@@ -158,7 +158,7 @@ _ENDED: Final = (
 _QUEUE: Final = (
     Step("services.frame.controllers.Controllers.mark", "finds the job's key; a posted plan marks the job too"),
     Step("services.frame.work_queue.WorkQueue.add", "adds the key to the reconcile queue"),
-    Step("services.frame.work_queue.WorkQueue._work", "takes the key that is due, as one of four workers"),
+    Step("services.frame.work_queue.WorkQueue._work", "takes the key that is due, as one of several workers"),
     Step("services.frame.work_queue.WorkQueue._next", "waits for a key that is due"),
     Step("services.frame.work_queue.WorkQueue._collect_ready", "moves due keys to the queue of ready ones"),
     Step("fair.FairQueue.put", "queues by namespace, so that namespaces take turns"),
