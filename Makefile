@@ -93,10 +93,13 @@ manifests: setup ## Write the CRDs from the models, under crds/ and into the cha
 	$(BIN)/python -m boathouse.resources.generate
 	$(BIN)/python -m boathouse_cli.reference
 
-.PHONY: record-spark
-record-spark: setup ## Record what Spark creates of submissions that have changed (Java 17; downloads 450 MB)
+.PHONY: pyspark
+pyspark: ## Install pyspark into build/pyspark, for recordings and benchmarks (downloads 450 MB)
 	@test -x build/pyspark/bin/pip || $(PYTHON) -m venv build/pyspark
 	build/pyspark/bin/pip install --quiet pyspark==4.3.0
+
+.PHONY: record-spark
+record-spark: setup pyspark ## Record what Spark creates of submissions that have changed (Java 17)
 	$(BIN)/python -m tests.spark.record --pyspark build/pyspark
 
 .PHONY: pages
