@@ -26,6 +26,11 @@ def test_no_module_shadows_one_of_the_standard_library_when_started_by_path():
     assert [path for path in tracked_files() if path.suffix == ".py" and path.stem in shadowing] == []
 
 
+def test_no_file_has_the_markers_of_an_unfinished_merge():
+    marker = re.compile(rb"^[ \t]*(<{7}|>{7}) ", flags=re.MULTILINE)
+    assert [path for path in tracked_files() if marker.search(path.read_bytes())] == []
+
+
 LOCKS = sorted([*(ROOT / "requirements").glob("*.txt"), *ROOT.glob("images/*/requirements.txt")])
 
 

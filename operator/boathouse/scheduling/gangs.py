@@ -10,10 +10,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from boathouse.scheduling.pods import rows, table
-from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
 
-_ON_A_NODE = {PodState.BINDING, PodState.BOUND, PodState.CONFIRMED}
+_ON_A_NODE = RUNNING | {PodState.BINDING, PodState.BOUND}
 _BEGUN = _ON_A_NODE | {PodState.CREATING}
 _BACKOFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 10.0)
 

@@ -106,6 +106,7 @@ WITHOUT_POD = frozenset({PodState.PLANNED, PodState.GONE})
 WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
 ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
 ON_NODE = frozenset({PodState.CONFIRMED, PodState.RESIZING, PodState.SUSPENDED, PodState.ENDING})
+RUNNING = ON_NODE - {PodState.ENDING}
 _UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)
 
 _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (

@@ -14,6 +14,7 @@ from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
 from boathouse.scheduling.pods.states import (
     ASSUMED,
     ON_NODE,
+    RUNNING,
     WITH_OPERATION,
     WITHOUT_POD,
     LedgerAction,
@@ -428,7 +429,7 @@ class PodTable:
 
     def with_reservations(self) -> Iterator[PodRow]:
         """Yield the pods that run and have fewer pods of their own than room was reserved for."""
-        for row in self._by_state[PodState.CONFIRMED].values():
+        for row in self._in(RUNNING):
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
             if reserved > len(self.children.of(row.key)):
                 yield row
@@ -436,7 +437,7 @@ class PodTable:
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
         """Return the usage per node of pods that belong to no Boathouse job."""
         held: dict[model.NodeName, dict[str, int]] = {}
-        for row in self._by_state[PodState.CONFIRMED].values():
+        for row in self._in(ON_NODE):
             pod = row.facts
             if pod is None or pod.task_of is not None or self.children.driver(row.parent) is not None:
                 continue
@@ -554,7 +555,7 @@ class PodTable:
             driver = None if owner is None or owner.facts is None or owner.facts.task_of is None else owner.facts
             self.children.join(row, driver)
         for child in self.children.adopt(pod) if pod.task_of is not None and self.children else ():
-            if child.state is PodState.CONFIRMED and child.facts is not None:
+            if child.state in ON_NODE and child.facts is not None:
                 freed = self.ledger.observe(self._account(child.facts))
                 self._released += [] if freed is None else [freed]
 

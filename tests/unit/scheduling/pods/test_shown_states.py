@@ -165,3 +165,12 @@ def test_a_pod_in_any_state_on_its_node_is_one_placed_pod(watched, state, versio
     watched.world.table.remove_node(NODES[0].name)
     assert not watched.world.table.holders.top("pods", "demo").named
     assert watched.world.state() == state
+
+
+@pytest.mark.parametrize(
+    "version", [{"desired": TWO, "actuated": ONE}, {"deletionTimestamp": "2026-01-01T12:00:30Z"}], ids=str
+)
+def test_another_users_pod_is_counted_on_its_node_while_it_is_resized_and_while_it_ends(watched, version):
+    watched.shows(labels={}, ownerReferences=[], **version)
+    held = watched.world.table.held_by_others()
+    assert held[NODES[0].name]["cpu"] == (2000 if "desired" in version else 1000)
