@@ -5,6 +5,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import yaml
+
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
 from boathouse_cli import enable_spark, kinds, model, sparkapps
@@ -17,6 +19,7 @@ COUNTED = harness.counted(TEXT)
 TIMEOUT_S = 900  # on a busy machine; 30 to 110 where little else runs
 ENFORCED = "pod-security.kubernetes.io/enforce=restricted"
 PROGRAMS = "/opt/app"
+STORAGE = {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}}
 SMALL_DRIVER = {"coreRequest": "200m", "memory": "512m"}
 SMALL_EXECUTOR = {"coreRequest": "200m", "memory": "512m"}
 
@@ -74,7 +77,7 @@ class Applications:
             "driver": SMALL_DRIVER,
             "executor": {"instances": 2, **SMALL_EXECUTOR},
             "volumes": [{"name": "programs", "mountPath": PROGRAMS, "readOnly": True, "configMapName": "programs"}],
-            "storage": {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}},
+            "storage": STORAGE,
         }
         return {
             "apiVersion": names.API_VERSION,
@@ -87,6 +90,14 @@ class Applications:
         """Apply an application; return its name."""
         self.place.cluster.apply(self.manifest(name, **spec))
         return name
+
+    def example(self, name: str, **spec: Any) -> None:
+        """Apply the file of an example with the storage of the tests; `spec` replaces fields."""
+        config_map, application = yaml.safe_load_all((FOLDER / f"{name}.yaml").read_text())
+        application["spec"] |= {"driver": SMALL_DRIVER, "storage": STORAGE, **spec}
+        for manifest in (config_map, application):
+            manifest["metadata"]["namespace"] = self.place.namespace
+            self.place.cluster.apply(manifest)
 
     def look(self, name: str) -> sparkapps.SparkApp:
         """The application now."""

@@ -9,7 +9,6 @@ from e2e.tests.spark_harness import Applications
 
 pytestmark = pytest.mark.cluster
 
-ONE = {"instances": 1, **spark_harness.SMALL_EXECUTOR}
 LINKS = ["a b", "a c", "b c", "c a", "d c"]
 ROWS = 1000
 
@@ -57,12 +56,10 @@ def test_three_examples_at_once_find_what_is_found_without_spark(apps: Applicati
         "pagerank": [spark_harness.s3a(place, "links"), spark_harness.s3a(place, "pagerank"), "5"],
         "sql_parquet": [spark_harness.s3a(place, "orders"), spark_harness.s3a(place, "sql_parquet"), str(ROWS)],
     }
-    apps.programs({f"{name}.py": (spark_harness.FOLDER / f"{name}.py").read_text() for name in examples})
     for name, arguments in examples.items():
-        program = f"local://{spark_harness.PROGRAMS}/{name}.py"
-        apps.start(name.replace("_", "-"), mainApplicationFile=program, arguments=arguments, executor=ONE)
+        apps.example(name, arguments=arguments)
     for name in examples:
-        apps.succeed(name.replace("_", "-"))
+        apps.succeed(f"spark-{name.replace('_', '-')}")
     centres = [float(number) for line in lines(place, "kmeans") for number in line]
     assert centres == pytest.approx([0, 0, 10, 10, 20, 20], abs=0.1)
     assert {page: float(rank) for page, rank in lines(place, "pagerank")} == pytest.approx(ranks(5), abs=1e-3)

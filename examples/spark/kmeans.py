@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession, functions
 
 
 def main(clusters: int, target: str, points: int) -> None:
-    """Make the points, find the centres of their clusters, and write these as text."""
+    """Make the points, find the centres of their clusters, and write these in place of those of an earlier run."""
     spark = SparkSession.builder.appName("k-means").getOrCreate()
     cluster = functions.col("id") % clusters * 10
     table = spark.range(points).select(
@@ -21,7 +21,7 @@ def main(clusters: int, target: str, points: int) -> None:
     model = KMeans(k=clusters, seed=1, initSteps=5).fit(vectors)
     lines = sorted((float(x), float(y)) for x, y in model.clusterCenters())
     centres = spark.createDataFrame([(f"{x:.2f}\t{y:.2f}",) for x, y in lines], "value STRING")
-    centres.coalesce(1).write.text(target)
+    centres.coalesce(1).write.mode("overwrite").text(target)
     spark.stop()
 
 

@@ -18,7 +18,7 @@ def shares(page: tuple[str, tuple[Iterable[str], float]]) -> Iterator[tuple[str,
 
 
 def main(source: str, target: str, rounds: int) -> None:
-    """Read the links, rank the pages, and write the ranks as text."""
+    """Read the links, rank the pages, and write the ranks as text, in place of those of an earlier run."""
     spark = SparkSession.builder.appName("page-rank").getOrCreate()
     pairs = spark.sparkContext.textFile(source).map(lambda line: tuple(line.split()))
     links = pairs.distinct().groupByKey(2).cache()
@@ -27,7 +27,8 @@ def main(source: str, target: str, rounds: int) -> None:
         received = links.join(ranks).flatMap(shares).reduceByKey(lambda left, right: left + right, 2)
         ranks = received.mapValues(lambda total: 1 - DAMPING + DAMPING * total)
     ordered = ranks.sortBy(lambda page: -page[1], numPartitions=1)
-    ordered.map(lambda page: f"{page[0]}\t{page[1]:.4f}").saveAsTextFile(target)
+    lines = spark.createDataFrame(ordered.map(lambda page: (f"{page[0]}\t{page[1]:.4f}",)), "value STRING")
+    lines.write.mode("overwrite").text(target)
     spark.stop()
 
 

@@ -18,25 +18,25 @@ QUERY = """
 
 
 def fill(spark: SparkSession, table: str, rows: int) -> None:
-    """Write orders: of each region as many, of quantities from 1 to 5, and of ten products."""
+    """Replace the orders: of each region as many, of quantities from 1 to 5, and of ten products."""
     names = functions.array(*map(functions.lit, REGIONS))
     order = spark.range(rows).select(
         functions.get(names, (functions.col("id") % len(REGIONS)).cast("int")).alias("region"),
         (functions.col("id") % 10).alias("product"),
         (functions.col("id") % 5 + 1).alias("quantity"),
     )
-    order.write.partitionBy("region").parquet(table)
+    order.write.mode("overwrite").partitionBy("region").parquet(table)
 
 
 def main(table: str, target: str, rows: int) -> None:
-    """Join the orders with the prices of products, and write the revenue of each region as text."""
+    """Join orders with prices, and write the revenue of each region as text, in place of that of an earlier run."""
     spark = SparkSession.builder.appName("sql-parquet").getOrCreate()
     if rows:
         fill(spark, table, rows)
     spark.read.parquet(table).createOrReplaceTempView("orders")
     spark.range(10).selectExpr("id AS product", "id * 10 AS price").createOrReplaceTempView("prices")
     result = spark.sql(QUERY).selectExpr("concat_ws('\t', region, orders, revenue) AS value")
-    result.coalesce(1).write.text(target)
+    result.coalesce(1).write.mode("overwrite").text(target)
     spark.stop()
 
 
