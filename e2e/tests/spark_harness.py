@@ -126,3 +126,18 @@ class Applications:
         """The application's drivers and executors as the API has them."""
         app = self.look(name)
         return sparkapps.own_pods(app, self.place.gateway.pods(sparkapps.selector(app)))
+
+    def running(self, name: str, role: str) -> list[model.Raw]:
+        """The pods of a role that run."""
+        return [
+            pod
+            for pod in self.raw_pods(name)
+            if pod["metadata"]["labels"][model.SPARK_ROLE] == role and pod["status"]["phase"] == "Running"
+        ]
+
+    def until_running(self, name: str, role: str) -> model.Raw:
+        """Wait for a pod of a role."""
+        found = harness.until(
+            lambda: self.running(name, role), f"{role} of {name} runs", timeout_s=TIMEOUT_S, every_s=0.5
+        )
+        return found[0]

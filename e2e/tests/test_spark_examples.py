@@ -48,6 +48,7 @@ def revenues() -> list[list[str]]:
     return [[region, str(orders), str(revenue)] for region, (orders, revenue) in ordered]
 
 
+@pytest.mark.long
 def test_three_examples_at_once_find_what_is_found_without_spark(apps: Applications) -> None:
     place = apps.place
     place.put("links/all", "\n".join(LINKS).encode())

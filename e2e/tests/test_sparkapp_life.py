@@ -11,67 +11,15 @@ from boathouse.resources.sparkapp.names import ConditionType
 from boathouse_cli import model
 from e2e.tests import harness, spark_harness
 from e2e.tests.spark_harness import Applications
+from e2e.tests.spark_programs import EXPECTED, ONE_EXECUTOR, squares, total
 
 pytestmark = pytest.mark.cluster
-
-SQUARES = """
-import sys, time
-from pyspark.sql import SparkSession
-
-tasks, seconds, target, idle = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], float(sys.argv[4])
-
-
-def square(number):
-    time.sleep(seconds)
-    return number * number
-
-
-spark = SparkSession.builder.getOrCreate()
-total = spark.sparkContext.parallelize(range(tasks), tasks).map(square).sum()
-time.sleep(idle)
-spark.sparkContext.parallelize([str(total)], 1).saveAsTextFile(target)
-spark.stop()
-"""
-TASKS = 12
-
-
-def squares(apps: Applications, name: str, *, seconds: float = 0.1, idle: float = 0, **spec: Any) -> str:
-    """Start an application that adds up squares, each in a task of so many seconds, and then is idle."""
-    arguments = [str(TASKS), str(seconds), spark_harness.s3a(apps.place, name), str(idle)]
-    return apps.start(name, mainApplicationFile=apps.program(SQUARES), arguments=arguments, **spec)
-
-
-def total(apps: Applications, name: str) -> int:
-    """The sum that an application wrote."""
-    files = spark_harness.files(apps.place, name)
-    return int(b"".join(data for path, data in files.items() if path.startswith("part-")))
-
-
-EXPECTED = sum(number * number for number in range(TASKS))
-ONE = {"instances": 1, **spark_harness.SMALL_EXECUTOR}
 
 
 def patch(apps: Applications, name: str, **spec: Any) -> None:
     apps.place.cluster.run(
         *("patch", "sparkapp", name, "-n", apps.place.namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
     )
-
-
-def running(apps: Applications, name: str, role: str) -> list[model.Raw]:
-    """The pods of a role that run."""
-    return [
-        pod
-        for pod in apps.raw_pods(name)
-        if pod["metadata"]["labels"][model.SPARK_ROLE] == role and pod["status"]["phase"] == "Running"
-    ]
-
-
-def until_running(apps: Applications, name: str, role: str) -> model.Raw:
-    """Wait for a pod of a role."""
-    found = harness.until(
-        lambda: running(apps, name, role), f"{role} of {name} runs", timeout_s=spark_harness.TIMEOUT_S, every_s=0.5
-    )
-    return found[0]
 
 
 def kill(apps: Applications, pod: model.Raw) -> None:
@@ -95,11 +43,11 @@ def test_a_missing_image_is_named_while_the_driver_cannot_start(apps: Applicatio
 
 
 def test_a_suspended_application_has_no_pods_and_starts_anew_when_it_is_resumed(apps: Applications) -> None:
-    squares(apps, "pause", executor=ONE, suspend=True)
+    squares(apps, "pause", executor=ONE_EXECUTOR, suspend=True)
     harness.until(lambda: apps.look("pause").phase == "Suspended", "the application says that it is suspended")
     assert apps.raw_pods("pause") == []
     patch(apps, "pause", suspend=False)
-    until_running(apps, "pause", model.DRIVER)
+    apps.until_running("pause", model.DRIVER)
     patch(apps, "pause", suspend=True)
     harness.until(lambda: not apps.raw_pods("pause"), "no pod of the suspended application is left")
     patch(apps, "pause", suspend=False)
@@ -111,17 +59,17 @@ def test_a_suspended_application_has_no_pods_and_starts_anew_when_it_is_resumed(
 
 def test_an_executor_that_is_killed_is_replaced_and_a_driver_that_is_killed_starts_anew(apps: Applications) -> None:
     restart = {"type": "OnFailure", "onFailureRetryInterval": 1}
-    squares(apps, "killed", seconds=2, executor=ONE, restartPolicy=restart)
-    executor = until_running(apps, "killed", model.EXECUTOR)
+    squares(apps, "killed", seconds=1, executor=ONE_EXECUTOR, restartPolicy=restart)
+    executor = apps.until_running("killed", model.EXECUTOR)
     kill(apps, executor)
 
     def replaced() -> bool:
         return executor["metadata"]["uid"] not in {
-            pod["metadata"]["uid"] for pod in running(apps, "killed", model.EXECUTOR)
-        } and bool(running(apps, "killed", model.EXECUTOR))
+            pod["metadata"]["uid"] for pod in apps.running("killed", model.EXECUTOR)
+        } and bool(apps.running("killed", model.EXECUTOR))
 
     harness.until(replaced, "the executor is replaced", timeout_s=spark_harness.TIMEOUT_S, every_s=0.5)
-    kill(apps, until_running(apps, "killed", model.DRIVER))
+    kill(apps, apps.until_running("killed", model.DRIVER))
     app = apps.succeed("killed")
     assert total(apps, "killed") == EXPECTED
     assert (app.attempt, app.attempts[0].cause) == (2, "Infrastructure")
@@ -144,7 +92,7 @@ def test_dynamic_allocation_grows_with_the_tasks_and_shrinks_without_them(apps: 
     )
 
     def executors() -> int:
-        return len(running(apps, "elastic", model.EXECUTOR))
+        return len(apps.running("elastic", model.EXECUTOR))
 
     within_s = spark_harness.TIMEOUT_S
     harness.until(lambda: executors() == 3, "three executors run", timeout_s=within_s, every_s=0.5)
