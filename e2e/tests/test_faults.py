@@ -5,14 +5,13 @@
 
 import dataclasses
 import signal
-import time
 
 import pytest
 
 from boathouse_cli import model, mrjobs
-from boathouse_e2e import errors, faults, install
+from boathouse_e2e import faults
 from boathouse_task.contract import TaskType
-from e2e.tests import harness
+from e2e.tests import harness, replicas
 
 pytestmark = pytest.mark.cluster
 
@@ -53,27 +52,8 @@ ALWAYS = ("half of the maps done", "commit task placed")
 @pytest.fixture
 def job(place):
     place.put("in/a.txt", TEXT)
-    wait_for_both_replicas(place.cluster)
+    replicas.wait_for_both(place.cluster)
     return place.start("harmed", mapper=MAPPER, reducer=REDUCER, numReduceTasks=REDUCES)
-
-
-def wait_for_both_replicas(cluster):
-    """Both replicas are ready and one of them leads, so that every test begins alike."""
-    rollout = ("rollout", "status", install.DEPLOYMENT, "-n", install.NAMESPACE)
-    cluster.run(*rollout, f"--timeout={harness.TIMEOUT_S}s", timeout_s=harness.TIMEOUT_S + 10)
-    leader_of(cluster)
-
-
-def leader_of(cluster):
-    """The replica that leads, as soon as one does."""
-
-    def leads():
-        try:
-            return faults.leader(cluster)
-        except errors.ClusterError:
-            return None
-
-    return harness.until(leads, "a replica leads")
 
 
 def wait_for(place, name, moment):
@@ -81,13 +61,6 @@ def wait_for(place, name, moment):
         return MOMENTS[moment](Seen(job=place.look(name), pods=place.pods(name)))
 
     harness.until(come, f"the moment: {moment}", every_s=0.02)
-
-
-def wait_for_successor(place, leader):
-    """Seconds until the Lease has a new epoch."""
-    began_s = time.monotonic()
-    harness.until(lambda: faults.epoch(place.cluster) > leader.epoch, "another epoch begins")
-    return time.monotonic() - began_s
 
 
 def check(place, name):
@@ -129,9 +102,9 @@ def check_no_orphans(place, name):
 def test_a_killed_leader_changes_nothing(place, job, moment, fault_table):
     with faults.recording(place.cluster) as recording:
         wait_for(place, job, moment)
-        leader = leader_of(place.cluster)
+        leader = replicas.leader(place.cluster)
         leader.send(signal.SIGKILL)
-        pause_s = wait_for_successor(place, leader)
+        pause_s = replicas.wait_for_successor(place.cluster, leader.epoch)
         done = check(place, job)
         assert recording.over_commits() == []
         fault_table.append(("SIGKILL", moment, pause_s, done, place.pods(job), len(recording.changes())))
@@ -143,9 +116,9 @@ def test_a_leader_paused_past_its_lease_changes_nothing_when_it_wakes(place, job
     moment = "half of the maps done"
     with faults.recording(place.cluster) as recording:
         wait_for(place, job, moment)
-        leader = leader_of(place.cluster)
+        leader = replicas.leader(place.cluster)
         leader.send(signal.SIGSTOP)
-        pause_s = wait_for_successor(place, leader)
+        pause_s = replicas.wait_for_successor(place.cluster, leader.epoch)
         leader.send(signal.SIGCONT)
         harness.until(lambda: not leader.lives, "the old leader has ended")
         done = check(place, job)

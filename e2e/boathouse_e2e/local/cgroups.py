@@ -58,6 +58,14 @@ def find(cgroup: str, root: Path = ROOT) -> list[Path]:
     return [path for hierarchy in everywhere if (path := hierarchy / cgroup).exists()]
 
 
+def kill(cgroup: str, root: Path = ROOT) -> None:
+    """End the processes in a cgroup of ours and in all beneath it."""
+    for top in find(cgroup, root):
+        for folder, _, _ in os.walk(top):
+            for pid in _pids(Path(folder)):
+                _kill(pid)
+
+
 def remove(cgroup: str, root: Path = ROOT) -> None:
     """End what still runs in a cgroup of ours and remove it and all beneath it.
 

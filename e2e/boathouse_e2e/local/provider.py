@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from signal import SIGKILL
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_e2e import catalogue, kwok, tools
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.local import checks, cleanup, control_plane, network, node, processes, state
+from boathouse_e2e.local import cgroups, checks, cleanup, control_plane, network, node, processes, state
 from boathouse_e2e.local.api import Api
 from boathouse_e2e.local.processes import Component
 from boathouse_e2e.paths import locked
@@ -114,6 +115,18 @@ class LocalProvider:
         pid = network.holder_pid(known)
         into = network.enter(pid) if pid else ()
         processes.start(kept[component], cluster_id=known.cluster_id, folder=known.layout.folder, enter=into)
+
+    def switch_off(self, name: str, node: str) -> None:
+        """End a node's kubelet and all processes of its pods, as a machine that loses its power.
+
+        Its kubelet, started again, brings it back.
+
+        Raises:
+            ClusterError: there is no such cluster, or the kubelet does not run.
+        """
+        known = _known(name)
+        self.signal(name, f"kubelet-{node}", SIGKILL)
+        cgroups.kill(f"{known.layout.cgroup}/{node}")
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Import docker-archive files into the containerd of every node, those left out that were imported before."""

@@ -2,6 +2,8 @@
 
 import concurrent.futures
 import os
+import signal
+import subprocess
 
 import pytest
 
@@ -62,6 +64,18 @@ def test_a_cgroup_goes_with_all_that_is_beneath_it_and_nothing_beside_it(hierarc
     cgroups.remove("boathouse0", hierarchy)
     assert cgroups.find("boathouse0", hierarchy) == []
     assert len(cgroups.find("boathouse1", hierarchy)) == 3
+
+
+def test_the_processes_of_a_node_are_ended_and_those_of_another_are_not(hierarchy):
+    with subprocess.Popen(["sleep", "600"]) as ended, subprocess.Popen(["sleep", "600"]) as spared:
+        for node, process in (("node-0", ended), ("node-1", spared)):
+            cgroups.create(f"boathouse0/{node}/pod", hierarchy)
+            (found, *_) = cgroups.find(f"boathouse0/{node}/pod", hierarchy)
+            (found / "cgroup.procs").write_text(f"{process.pid}\n")
+        cgroups.kill("boathouse0/node-0", hierarchy)
+        assert ended.wait(10) == -signal.SIGKILL
+        assert spared.poll() is None
+        spared.kill()
 
 
 def test_who_waits_for_a_lock_that_is_removed_still_excludes_the_next(tmp_path):
