@@ -15,8 +15,9 @@ from boathouse.services.progress import server, trust_bundle
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
 
-WORKERS: Final = 16
-"""Concurrent reconciles. Each waits for a few writes in turn, so a slow API server bounds their rate, not the CPU."""
+WORKERS: Final = 4
+"""Concurrent reconciles. More of them write more statuses, which delays pods where the API server lacks CPU time:
+docs/benchmarks.md has a run with 16."""
 NOT_LEADING_REQUEUE_S: Final = 1.0
 _KIND: Final = ":"
 """Separates the key of an object from its kind in a key of the queue."""
