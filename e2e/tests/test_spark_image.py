@@ -9,6 +9,7 @@ from boathouse_e2e import sparkdriver, sparkjar, waiting
 from e2e.tests import harness, spark_harness
 from e2e.tests.spark_harness import TEXT, s3a
 
+pytestmark = pytest.mark.long
 CHECKS = pathlib.Path(__file__).with_name("spark_checks.py")
 
 
@@ -64,7 +65,6 @@ def test_a_jar_in_s3a_runs_as_a_user_whom_the_image_does_not_know(place: harness
     assert words == spark_harness.COUNTED
 
 
-@pytest.mark.long
 def test_what_the_image_leaves_out_of_pyspark_is_not_missed(place: harness.Place) -> None:
     files = {"checks.py": CHECKS.read_text()}
     arguments = ("/opt/app/checks.py", s3a(place, "checks"))

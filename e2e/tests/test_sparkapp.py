@@ -9,29 +9,34 @@ from e2e.tests.spark_harness import Applications
 pytestmark = pytest.mark.cluster
 
 
-def test_a_python_application_counts_the_words_of_s3a_and_commits_them_by_magic(apps: Applications) -> None:
-    place = apps.place
-    place.put("in/text", spark_harness.TEXT)
+def start_python(apps: Applications) -> None:
     program = apps.program((spark_harness.FOLDER / "wordcount.py").read_text())
-    arguments = [spark_harness.s3a(place, "in"), spark_harness.s3a(place, "out")]
-    apps.succeed(apps.start("python", mainApplicationFile=program, arguments=arguments))
-    success, words = spark_harness.output(place, "out")
-    assert success["committer"] == "magic"
-    assert words == spark_harness.COUNTED
+    arguments = [spark_harness.s3a(apps.place, "in"), spark_harness.s3a(apps.place, "python")]
+    apps.start("python", mainApplicationFile=program, arguments=arguments)
 
 
-def test_a_jar_in_s3a_counts_the_same_words(apps: Applications) -> None:
+def start_jar(apps: Applications) -> None:
+    """Run the jar as a user whom the image does not know."""
     place = apps.place
-    place.put("in/text", spark_harness.TEXT)
     place.put("wordcount.jar", sparkjar.ensure().read_bytes())
     apps.start(
         "jar",
         type="Java",
         mainClass="WordCount",
         mainApplicationFile=spark_harness.s3a(place, "wordcount.jar"),
-        arguments=[spark_harness.s3a(place, "in"), spark_harness.s3a(place, "out")],
+        arguments=[spark_harness.s3a(place, "in"), spark_harness.s3a(place, "jar")],
+        podTemplate={"securityContext": {"runAsUser": 4242, "runAsGroup": 4242, "fsGroup": 4242}},
         volumes=None,
     )
-    apps.succeed("jar")
-    _, words = spark_harness.output(place, "out")
-    assert words == spark_harness.COUNTED
+
+
+def test_a_python_program_and_a_jar_count_the_words_of_s3a_beside_each_other(apps: Applications) -> None:
+    apps.place.put("in/text", spark_harness.TEXT)
+    start_python(apps)
+    start_jar(apps)
+    for name in ("python", "jar"):
+        apps.succeed(name)
+        _, words = spark_harness.output(apps.place, name)
+        assert words == spark_harness.COUNTED
+    success, _ = spark_harness.output(apps.place, "python")
+    assert success["committer"] == "magic"
