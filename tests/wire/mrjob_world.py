@@ -280,6 +280,7 @@ class Cluster:
         self.config = CONFIG
         self.observers: tuple[Any, ...] = ()
         self._client = client
+        self._has_ended = False
 
     @property
     def operator(self) -> Operator:
@@ -309,10 +310,12 @@ class Cluster:
     @contextlib.asynccontextmanager
     async def running(self):
         """Run, with another operator for each that is killed."""
+        self._has_ended = False
         tasks = [asyncio.create_task(self.kubelet.run()), asyncio.create_task(self._lives())]
         try:
             yield self
         finally:
+            self._has_ended = True
             for task in tasks:
                 task.cancel()
             results = await asyncio.gather(*tasks, return_exceptions=True)
@@ -330,6 +333,8 @@ class Cluster:
                 killed, rest = group.split(Killed)
                 if rest is not None or killed is None:
                     raise
+                if self._has_ended:  # the group hides that this task was cancelled
+                    raise asyncio.CancelledError from group
             finally:
                 operator.kill()
                 self.kubelet.operator = None
