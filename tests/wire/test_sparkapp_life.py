@@ -90,6 +90,16 @@ async def test_what_the_driver_says_of_itself_is_in_the_status(api, world, event
     assert world.status()["stages"] == {"active": 1, "completed": 0, "failed": 0}
 
 
+async def test_a_driver_whose_address_changes_is_read_at_the_new_one(api, world, eventually):
+    world.nodes.scripts[0].ends = False
+    api.add(sparkapp())
+    read = world.kind.reports._followed
+    await eventually(lambda: [driver.target.address for driver in read.values()] == ["10.0.0.1"])
+    (driver,) = (key for key in api.objects("pods") if key.endswith("-driver"))
+    api.change("pods", driver, {"status": {"podIP": "10.0.0.2"}})
+    await eventually(lambda: [driver.target.address for driver in read.values()] == ["10.0.0.2"])
+
+
 async def test_nothing_stays_reserved_for_a_driver_that_requests_no_executors(api, world, eventually):
     world.nodes.scripts[0] = Script(executors=0, ends=False)
     api.add(sparkapp())

@@ -173,7 +173,7 @@ ATTACKS = (
     Attack(
         name="a job whose commands have 256,000 characters",
         objects=lambda: [with_commands(256_000)],
-        refused="characters in all",
+        refused="characters in total",
     ),
     Attack(name="40 jobs of the largest size", objects=largest_jobs(40), most_writes=400, most_events=400),
     Attack(

@@ -257,7 +257,7 @@ class SparkAppKind:
 
     def _follow(self, app: App, pod: DriverPod | None) -> None:
         """Read the driver's reports while it runs."""
-        if pod is not None and self.reports.follows(app.uid, pod.uid):
+        if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
         port = ports.of(app.conf).ui
         if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:

@@ -90,10 +90,10 @@ class Reports:
         """Read this driver from now on."""
         self._followed[target.uid] = _Followed(target, self._monotonic())
 
-    def follows(self, uid: ObjectUid, pod_uid: str) -> bool:
-        """Return whether this driver is read."""
+    def follows(self, uid: ObjectUid, pod_uid: str, address: str) -> bool:
+        """Return whether this driver is read at this address, which changes if the kubelet makes a new sandbox."""
         known = self._followed.get(uid)
-        return known is not None and known.target.pod_uid == pod_uid
+        return known is not None and (known.target.pod_uid, known.target.address) == (pod_uid, address)
 
     def forget(self, uid: ObjectUid) -> None:
         """Read the driver of an application no more."""
@@ -101,7 +101,8 @@ class Reports:
 
     def of(self, uid: ObjectUid, pod_uid: str) -> Report:
         """Return what the driver said last; an empty report if it said nothing."""
-        return self._followed[uid].report if self.follows(uid, pod_uid) else Report()
+        known = self._followed.get(uid)
+        return known.report if known is not None and known.target.pod_uid == pod_uid else Report()
 
     async def run(self) -> None:
         """Read reports until cancelled."""
