@@ -66,8 +66,8 @@ test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=lo
 	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=build/reports/e2e.xml
 
 .PHONY: test-e2e-faults
-test-e2e-faults: setup build/reports ## Kill the operator at 8 points and pause it past its Lease, with a table (local or kind)
-	@$(BIN)/pytest e2e/tests/test_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
+test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
+	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
 .PHONY: test-rights
 test-rights: setup ## Compare the rights that the chart grants with those that the previous tests used
