@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SCHEDULED: Final = "Scheduled"
 _STARTED: Final = "Started"
 _KILLING: Final = "Killing"
-_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>\S+)$")
+_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
 
 
 def of(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
@@ -29,13 +29,15 @@ def of(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) ->
     """
     if not isinstance(app, sparkapps.SparkApp):
         return []
-    name_of = re.compile(rf"-{re.escape(app.uid[:8])}-a(?P<attempt>[0-9]+)-exec-(?P<number>[0-9]+)$")
+    name_of = re.compile(
+        rf"[a-z0-9-]+-{re.escape(app.uid[:8])}-a(?P<attempt>[0-9]{{1,9}})-exec-(?P<number>[0-9]{{1,10}})"
+    )
     by_pod: dict[str, dict[str, model.Raw]] = {}
     for event in events:
         name = (event.get("involvedObject") or {}).get("name") or ""
-        if name not in existing and name_of.search(name) and event.get("reason") in {_SCHEDULED, _STARTED, _KILLING}:
+        if name not in existing and name_of.fullmatch(name) and event.get("reason") in {_SCHEDULED, _STARTED, _KILLING}:
             by_pod.setdefault(name, {})[event["reason"]] = event
-    found = ((name, name_of.search(name), seen) for name, seen in by_pod.items())
+    found = ((name, name_of.fullmatch(name), seen) for name, seen in by_pod.items())
     executors = (_executor(app, name, match, seen) for name, match, seen in found if match is not None)
     return [each for each in executors if each is not None]
 

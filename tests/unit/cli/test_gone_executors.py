@@ -10,6 +10,8 @@ from boathouse_cli.timeline import Activity
 from tests.unit.cli import build
 
 NAME = "pi-0a1b2c3d-a1-exec-1"
+FORGED = (f"\x1b[31m{NAME}", f"pi-0a1b2c3d-a{'9' * 5000}-exec-1")
+"""Anybody who may write events in a namespace chooses the names in them."""
 
 
 def event(reason, second, message="", pod=NAME, field="firstTimestamp"):
@@ -38,7 +40,7 @@ def test_an_executor_that_nobody_killed_ends_with_its_driver():
     assert found.finished_s == build.START_S + 30
 
 
-@pytest.mark.parametrize("pod", ["pi-0a1b2c3d-a1-driver", "pi-ffffffff-a1-exec-1", "other"])
+@pytest.mark.parametrize("pod", ["pi-0a1b2c3d-a1-driver", "pi-ffffffff-a1-exec-1", "other", *FORGED])
 def test_other_pods_are_left_out(pod):
     assert gone_executors.of(app(), [placed(10, pod)], ()) == []
 
@@ -46,6 +48,8 @@ def test_other_pods_are_left_out(pod):
 def test_pods_that_exist_and_events_without_a_node_are_left_out():
     assert gone_executors.of(app(), [placed(10)], {NAME}) == []
     assert gone_executors.of(app(), [event("Started", 12)], ()) == []
+    forged = event("Scheduled", 10, f"Successfully assigned demo/{NAME} to \x1b[31mnode-1")
+    assert gone_executors.of(app(), [forged], ()) == []
 
 
 def test_the_timeline_of_an_application_that_ended_has_its_executors():

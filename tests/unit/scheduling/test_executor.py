@@ -243,29 +243,28 @@ async def test_a_pod_that_cannot_be_written_for_a_fault_is_tried_again_and_the_o
         assert desk.row(first).state is PodState.CREATING
 
 
-async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(monkeypatch):
+async def decided_with_a_fault_in_the_intake(desk, monkeypatch):
     def fails(*_):
         raise ValueError("a fault of ours")
 
+    desk.node("n1")
+    task = desk.submit()
+    monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
+    await desk.decides()
+    return task
+
+
+async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(monkeypatch):
     async with Desk().writing() as desk:
-        desk.node("n1")
-        task = desk.submit()
-        monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
-        await desk.decides()
+        task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
         await desk.answers("create", "t n1", made(task, node="n1", revision=3))
         assert desk.scheduler.state.jobs.entry(model.JobId("j")).is_aside
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
 
 
 async def test_a_pod_without_a_job_is_set_aside_when_the_answer_to_its_write_cannot_be_taken_in(monkeypatch):
-    def fails(*_):
-        raise ValueError("a fault of ours")
-
     async with Desk().writing() as desk:
-        desk.node("n1")
-        task = desk.submit()
-        monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
-        await desk.decides()
+        task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
         desk.scheduler.withdraw(model.JobId("j"))
         await desk.answers("create", "t n1", made(task, node="n1", revision=3))
         assert desk.scheduler.state.aside.counts["Pod", boundary.Reason.WRITING] == 1

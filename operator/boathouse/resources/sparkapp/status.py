@@ -107,7 +107,10 @@ class SparkAppStatus(Model):
     stages: StageCounts | None = None
     tasks: TaskCounts | None = None
     progress_percent: int | None = Field(
-        default=None, ge=0, le=100, description="Tasks done of the running jobs, as the driver reports them."
+        default=None,
+        ge=0,
+        le=100,
+        description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded.",
     )
     failures: FailureCounts | None = None
     past_attempts: list[Attempt] | None = Field(

@@ -102,6 +102,7 @@ def test_the_phase_follows_the_driver():
     assert world.state.driver.node == "n1"
     assert world.plan(driver(PodLife.SUCCEEDED)).state.phase == "Succeeded"
     assert world.reason(ConditionType.SUCCEEDED) == ("True", "Succeeded")
+    assert world.state.progress_percent == 100
     assert world.plan(driver(PodLife.SUCCEEDED)).submit is None
 
 
@@ -398,6 +399,7 @@ def test_what_a_driver_reports_is_in_the_status_until_the_next_attempt():
     world.plan(driver())
     assert world.state.progress_percent == 25
     world.plan(crashed())
+    assert (world.state.progress_percent, world.state.tasks, world.state.stages) == (None, None, None)
     world.plan(crashed(), after_s=100)
     assert (world.state.attempt, world.state.progress_percent) == (2, None)
     world.plan(crashed(), driver(attempt=2), report=Report(overridden=()))

@@ -48,7 +48,10 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
 
 
 def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> AppState:
-    """Return the state with an attempt that ended, and with its failure counted."""
+    """Return the state with an attempt that ended, and with its failure counted.
+
+    The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
+    """
     reset = (
         ended.start_s is not None
         and observation.now_s - ended.start_s >= observation.app.spec.restart_policy.reset_after_seconds
@@ -60,6 +63,9 @@ def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> A
         executors=wire.ExecutorCounts(
             minimum=observation.app.minimum, failed=state.executors.failed if state.executors else 0
         ),
+        stages=None,
+        tasks=None,
+        progress_percent=100 if ended.cause is None else None,
         ended=(*(each for each in state.ended if each.number != ended.number), ended)[-wire.MAX_ATTEMPTS_KEPT :],
         application_failures=application + (ended.cause == "Application"),
         infrastructure_failures=infrastructure + (ended.cause == "Infrastructure"),
