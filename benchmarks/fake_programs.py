@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import catalogue, errors, informer, store, wire
+from boathouse.resources import names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,6 +31,7 @@ REGISTERED_WITHIN_S = 30.0
 WORK = "bench.example.com/work"
 """Annotation of a driver: its `Work` as JSON."""
 AT_ONCE = 16
+TOKENS = catalogue.Resource(plural="serviceaccounts", kind="TokenRequest", view=wire.Manifest)
 
 
 class _Env(wire.View, frozen=True, kw_only=True):
@@ -61,6 +63,15 @@ class Pod(wire.View, frozen=True, kw_only=True):
     def phase(self) -> str:
         """Return its phase, as long as nobody deleted it."""
         return "Deleting" if self.metadata.deletion_timestamp else self.status.phase
+
+
+async def token(api: client.ApiClient, pod: Pod) -> str:
+    """Return a token of a pod for the progress endpoint, as its kubelet would project it."""
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid}
+    body = {"spec": {"audiences": [names.TOKEN_AUDIENCE], "boundObjectRef": reference}}
+    path = TOKENS.path(pod.metadata.namespace, pod.spec.service_account_name or "default", "token")
+    answer = json.loads(await api._send("POST", path, body))  # noqa: SLF001 - only kubelets request tokens of pods
+    return str(answer["status"]["token"])
 
 
 PODS = catalogue.PODS.viewed_as(Pod)
@@ -229,13 +240,14 @@ class Programs:
     def _tick(self, driver: _Driver) -> None:
         uid, work = driver.pod.metadata.uid, driver.work
         mine = self._executors.get(uid, {})
-        running = sum(pod.phase == "Running" for pod in mine.values())
+        executors = [pod for pod in mine.values() if pod.phase == "Running"]
+        running = len(executors)
         waited_s = time.monotonic() - driver.since_s
         enough = running >= REGISTERED_RATIO * work.executors or (running and waited_s >= REGISTERED_WITHIN_S)
         driver.has_begun = driver.has_begun or bool(enough)
         if driver.has_begun:
             self._reach(uid, "registered")
-            driver.left_s -= running * TICK_S
+            driver.left_s -= self.worked_s(executors)
         if driver.left_s <= 0:
             self._reach(uid, "done")
             del self._drivers[uid]
@@ -246,6 +258,10 @@ class Programs:
             name = f"{driver.pod.metadata.name.removesuffix('-driver')}-exec-{next(driver.numbers)}"
             driver.requested.add(name)
             self._start(self._request(driver, name))
+
+    def worked_s(self, executors: list[Pod]) -> float:
+        """Return the executor-seconds that running executors have worked since the last tick."""
+        return len(executors) * TICK_S
 
     async def _request(self, driver: _Driver, name: str) -> None:
         manifest = executor(driver.pod, driver.work, name)

@@ -234,6 +234,7 @@ COMMIT: Final = HopPath(
         ),
         "events and conditions for people": (
             "services.frame.reconciler.Reconciler._report",
+            "services.mrjob.kind.MRJobKind._publish_suspensions",
             "services.frame.object_events.ObjectEvents.publish",
             "cluster.events.EventWriter.publish",
             "cluster.events.EventWriter._enqueue",
@@ -248,16 +249,21 @@ COMMIT: Final = HopPath(
         ),
         "orders for running tasks": (
             "services.mrjob.kind.MRJobKind._send",
-            "services.mrjob.progress.task_messages.TaskMessages.update",
+            "services.mrjob.progress.task_orders.TaskOrders.update",
+            "services.mrjob.progress.task_reports.TaskReports.update",
+            "services.mrjob.placement.seconds.SecondAttempts.update",
         ),
         "the observers of the policies": (
             "services.mrjob.kind.MRJobKind._classes",
             "services.mrjob.policy_events.PolicyEvents.update",
-            "services.mrjob.policy_events.PolicyEvents._pod",
             "services.mrjob.policy_events.PolicyEvents._publish",
             "services.mrjob.policy_events.PolicyEvents._end",
             "services.mrjob.policy_events.PolicyEvents.ended",
-            "services.mrjob.policy_events.PolicyEvents._vanished",
+            "services.frame.pod_events.PodEvents.update",
+            "services.frame.pod_events.PodEvents._changed",
+            "services.frame.pod_events.PodEvents._end",
+            "services.frame.pod_events.PodEvents.forget",
+            "services.frame.pod_events.PodEvents._vanished",
         ),
         "loops that run from the start": (
             "cluster.loops.Loop.run",

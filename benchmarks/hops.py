@@ -266,8 +266,8 @@ class Kubelet(mrjob_world.Kubelet):
 
     async def _post(self, key: str, uid: str) -> None:
         assert self.operator is not None
-        hub = self.operator.hub
-        await waiting.eventually(lambda: hub.wants_plan(uid) and self._is_live(uid, key))
+        orders = self.operator.orders
+        await waiting.eventually(lambda: orders.wants_plan(uid) and self._is_live(uid, key))
         headers = {"Authorization": f"Bearer {self._fake.issue_token(key)}"}
         self.trace.start()
         async with (
@@ -290,7 +290,8 @@ async def endpoint(client: Any, operator: mrjob_world.Operator) -> AsyncIterator
     """Serve the operator's progress endpoint without TLS; give its URL."""
     progress = server.ProgressServer(client, telemetry.Metrics())
     tasks = routes.TaskRoutes(
-        task_messages=operator.hub,
+        orders=operator.orders,
+        reports=operator.reports,
         pods=operator.pods,
         plans=operator.plans,
         owners=None,

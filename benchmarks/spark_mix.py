@@ -56,7 +56,6 @@ MEMORY_MIB = 512 + 384
 KEYS = {"name": "keys"}
 SECRETS = catalogue.Resource(plural="secrets", kind="Secret", view=wire.Manifest)
 ACCOUNTS = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=wire.Manifest)
-TOKENS = catalogue.Resource(plural="serviceaccounts", kind="TokenRequest", view=wire.Manifest)
 APPS = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=wire.Manifest
 )
@@ -65,17 +64,22 @@ MRJOBS = catalogue.Resource(group=names.GROUP, version=names.VERSION, plural="mr
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """A Spark application."""
+    """A Spark application.
+
+    Attributes:
+        heap_mib: Heap of an executor.
+    """
 
     name: str
     namespace: str
     is_dynamic: bool
     minimum: int
     work: fake_programs.Work
+    heap_mib: int = 512
 
     def manifest(self) -> dict[str, Any]:
         """Return the SparkApp."""
-        executor = {"cores": self.work.cores, "memory": "512m"}
+        executor = {"cores": self.work.cores, "memory": f"{self.heap_mib}m"}
         spec: dict[str, Any] = {
             "type": "Scala",
             "mainClass": "org.example.Main",
@@ -196,14 +200,9 @@ class Tasks:
         return msgspec.json.encode(result).decode()
 
     async def _post(self, pod: fake_programs.Pod, order: contract.TaskSpec) -> None:
-        account = pod.spec.service_account_name or "default"
-        reference = {"apiVersion": "v1", "kind": "Pod", "name": pod.metadata.name, "uid": pod.metadata.uid}
-        spec = {"audiences": [names.TOKEN_AUDIENCE], "boundObjectRef": reference}
-        path = TOKENS.path(pod.metadata.namespace, account, "token")
-        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-        answer = json.loads(await self._api._send("POST", path, body))  # noqa: SLF001 - no other caller
+        token = await fake_programs.token(self._api, pod)
         url = f"https://127.0.0.1:{self._port}/v1/jobs/{order.namespace}/{order.job_uid}/plan"
-        headers = {"Authorization": f"Bearer {answer['status']['token']}"}
+        headers = {"Authorization": f"Bearer {token}"}
         async with aiohttp.ClientSession() as session:
             for _ in range(60):
                 async with session.post(
@@ -265,7 +264,7 @@ class Mix:
         yield running
         after, seconds = await asyncio.to_thread(api_requests.Requests.of, self._cluster), time.monotonic() - began_s
         for task in (running, sampling):
-            await _cancel(task)
+            await support.cancel(task)
         for line in (*used.lines(), after.since(before).line(seconds)):
             support.say(f"    {line}")
 
@@ -311,7 +310,7 @@ class Mix:
             LocalProvider().signal(self._cluster.name, "kube-scheduler", signal.SIGCONT)
             seconds, finished = await self._until_finished(programs, jobs, limit_s)
         for job in jobs:
-            await _cancel(job)
+            await support.cancel(job)
         return seconds, finished
 
     async def _until_finished(
@@ -364,19 +363,22 @@ def _kinded(resource: catalogue.Resource[Any]) -> Callable[[Any], dict[str, Any]
     return lambda one: {**one, "kind": resource.kind}
 
 
-async def _cancel(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
-
-
 @contextlib.contextmanager
-def operator(folder: Path, kubeconfig: Path, given: dict[str, Any]) -> Iterator[tuple[load.Operator, int]]:
-    """Run the operator until the block ends; give it and the port of its endpoint."""
+def operator(
+    folder: Path, kubeconfig: Path, given: dict[str, Any], program: tuple[str, ...] = ("-m", "boathouse")
+) -> Iterator[tuple[load.Operator, int]]:
+    """Run the operator until the block ends; give it and the port of its endpoint.
+
+    Args:
+        folder: For its configuration and log.
+        kubeconfig: The cluster.
+        given: Settings, with the keys of the configuration file.
+        program: What Python runs.
+    """
     path = folder / "operator.json"
     path.write_text(json.dumps({"namespace": load.SYSTEM} | given))
-    ports = {name: next(load.PORTS) for name in ("metrics", "health", "progress")}
-    command = [sys.executable, "-m", "boathouse", f"--config={path}", f"--kubeconfig={kubeconfig}", "--identity=mix"]
+    ports = {name: support.free_port() for name in ("metrics", "health", "progress")}
+    command = [sys.executable, *program, f"--config={path}", f"--kubeconfig={kubeconfig}", "--identity=mix"]
     command += [f"--{name}-port={port}" for name, port in ports.items()]
     with (folder / "operator.log").open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)

@@ -8,6 +8,7 @@ import contextlib
 import faulthandler
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -47,14 +48,21 @@ def options(description: str, **defaults: int | str) -> argparse.Namespace:
 
 
 @contextlib.contextmanager
-def cluster(name: str, nodes: int) -> Iterator[Any]:
-    """Start a control plane with fake nodes and fast clients; end it afterwards."""
+def cluster(name: str, nodes: int, **shape: Any) -> Iterator[Any]:
+    """Start a control plane with fake nodes and fast clients; end it afterwards.
+
+    Args:
+        name: Of the cluster.
+        nodes: Number of nodes.
+        shape: More fields of the `ClusterSpec`.
+    """
     spec = ClusterSpec(
         name=f"{name}-{os.getpid()}",
         nodes=0,
         kwok_nodes=nodes,
         scheduler_args=FAST,
         controller_manager_args=FAST,
+        **shape,
     )
     provider = LocalProvider()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # so that the cluster is taken down
@@ -239,15 +247,29 @@ def report(ours: list[float], theirs: list[float], what: str, them: str) -> None
     )
 
 
+async def cancel(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait for its end."""
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+def free_port() -> int:
+    """Return a port that no process listens on, so that two benchmarks can run at the same time."""
+    with socket.create_server(("", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
 def cpu_s(pid: int) -> float:
     """Return the CPU seconds that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def rss_mib(pid: int) -> float:
-    """Return a process's resident memory in MiB."""
-    line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("VmRSS"))
+def rss_mib(pid: int, *, peak: bool = False) -> float:
+    """Return a process's resident memory in MiB; with `peak`, the most that it has been."""
+    field = "VmHWM" if peak else "VmRSS"
+    line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith(field))
     return int(line.split()[1]) / 1024
 
 

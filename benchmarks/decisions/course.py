@@ -44,6 +44,7 @@ class Pod:
         ends: Number of the end that counts.
         left_s: What a suspended task has still to do; None for one that runs.
         twin: The other attempt of the same task.
+        second_of: Of a second attempt, the first.
     """
 
     placement: model.Placement
@@ -55,6 +56,7 @@ class Pod:
     ends: int = 0
     left_s: float | None = None
     twin: model.TaskId | None = None
+    second_of: model.TaskId | None = None
 
     @property
     def id(self) -> model.TaskId:
@@ -294,15 +296,15 @@ class Course:
         self._pods[pod.id] = pod
         self.core.assume(placement)
         if twin is not None:
-            pod.twin, twin.twin = twin.id, pod.id
+            pod.twin, twin.twin, pod.second_of = twin.id, pod.id, twin.id
         self._tell_placed(pod)
         fails = self._luck("write", pod.id, round(self._now_s, 3)) < self._world.write_fails and twin is None
         self._in(_WRITE_S, lambda: self._not_written(pod) if fails else self._written(pod))
 
     def _tell_placed(self, pod: Pod) -> None:
         placement = pod.placement
-        told = model.Placed(**self._about(pod), resources=placement.resources, distance=placement.distance)
-        self.core.tell(told)
+        size, distance, second_of = placement.resources, placement.distance, pod.second_of
+        self.core.tell(model.Placed(**self._about(pod), resources=size, distance=distance, second_of=second_of))
 
     def _is_there(self, pod: Pod) -> bool:
         return self._pods.get(pod.id) is pod

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boathouse_e2e import errors, install, invariants, waiting
+from boathouse_e2e import errors, install, invariants, suspensions, waiting
 
 if TYPE_CHECKING:
     import signal
@@ -124,6 +124,11 @@ class Recording:
     def over_commits(self) -> list[invariants.Violation]:
         """Return every moment at which a node was asked for more than it has."""
         return invariants.over_commits(self.changes(), self._nodes)
+
+    def wrong_suspensions(self) -> list[invariants.Violation]:
+        """Return suspended tasks without a record, and placements in CPU that a suspended task still held."""
+        changes = self.changes()
+        return [*suspensions.without_record(changes), *suspensions.counted_twice(changes, self._nodes)]
 
 
 def _skip_space(text: str, at: int) -> int:

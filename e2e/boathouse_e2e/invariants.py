@@ -4,10 +4,12 @@ Pure functions over lists of JSON objects; each returns its violations, none is 
 the list that people ask by:
 
 ====  =====================================================================================
-I1    At no moment do the pods of a node ask for more than it has.
+I1    At no moment do the pods of a node request, or still hold, more than it has.
 I2    A pod is bound once, a task's pod made once, and never by a leader whose epoch was over.
 I6    A job's status never goes back: tasks done, generation observed, a final phase.
 I11   A secret's value stands in no log, event or status.
+I13   No task stays suspended without a reason (`suspensions`).
+I14   The CPU of a suspended task is lent to one pod at a time (`suspensions`, `model_kubelet`).
 ====  =====================================================================================
 
 (I3, I5 and I7, each output once, an end for every job and bounded attempts, are judged where the job's own model is
@@ -64,23 +66,27 @@ def over_commits(changes: Iterable[Json], nodes: Mapping[str, Json]) -> list[Vio
         changes: Watch events of all pods, in order.
         nodes: Allocatable quantities by node.
     """
+    return [each for _, pods in moments(changes) for each in over_committed(pods.values(), nodes)]
+
+
+def moments(changes: Iterable[Json]) -> Iterator[tuple[Json, dict[str, Json]]]:
+    """Yield each change with all pods after it, by UID."""
     pods: dict[str, Json] = {}
-    found: list[Violation] = []
     for change in changes:
         pod = change["object"]
         pods[pod["metadata"]["uid"]] = pod
         if change["type"] == "DELETED":
             del pods[pod["metadata"]["uid"]]
-        found += _over_committed(pods.values(), nodes)
-    return found
+        yield change, pods
 
 
-def _over_committed(pods: Iterable[Json], nodes: Mapping[str, Json]) -> Iterator[Violation]:
+def over_committed(pods: Iterable[Json], nodes: Mapping[str, Json], invariant: str = "I1") -> Iterator[Violation]:
+    """Yield each resource of a node of which these pods hold more than it has."""
     asked: dict[tuple[str, str], int] = defaultdict(int)
     holders: dict[str, list[str]] = defaultdict(list)
     for pod in pods:
         node = pod["spec"].get("nodeName")
-        if node in nodes and pod.get("status", {}).get("phase") not in _ENDED:
+        if node in nodes and not has_ended(pod):
             holders[node].append(pod["metadata"]["name"])
             asked[node, "pods"] += 1000
             for resource, amount in requests(pod).items():
@@ -89,14 +95,25 @@ def _over_committed(pods: Iterable[Json], nodes: Mapping[str, Json]) -> Iterator
         has = quantity.milli(nodes[node].get(resource, "0"))
         if amount > has:
             text = f"{node} has {has / 1000:g} {resource}, asked for {amount / 1000:g} by {sorted(holders[node])}"
-            yield Violation(invariant="I1", what=text)
+            yield Violation(invariant=invariant, what=text)
+
+
+def has_ended(pod: Json) -> bool:
+    """Return whether a pod holds nothing any more."""
+    return pod.get("status", {}).get("phase") in _ENDED
 
 
 def requests(pod: Json) -> dict[str, int]:
-    """Return what a pod asks for, in thousandths: containers and sidecars together, or its largest start-up step."""
-    spec = pod["spec"]
+    """Return what a pod holds, in thousandths: containers and sidecars together, or its largest start-up step.
+
+    Each holds the largest of what its spec requests, what its node has allocated, and what is in force.
+    """
+    spec, status = pod["spec"], pod.get("status", {})
+    conditions = status.get("conditions", ())
+    never = any(one["type"] == "PodResizePending" and one.get("reason") == "Infeasible" for one in conditions)
+    statuses = {one["name"]: one for one in status.get("containerStatuses", ())}
     if "resources" in spec:
-        return _milli(spec["resources"].get("requests", {}))
+        return _held(spec, status, never=never)
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in spec.get("initContainers", ()):
@@ -105,9 +122,18 @@ def requests(pod: Json) -> dict[str, int]:
             sidecars = _sum([sidecars, own])
             own = {}
         peak = _largest([peak, _sum([sidecars, own])])
-    running = [_milli(each.get("resources", {}).get("requests", {})) for each in spec["containers"]]
+    running = [_held(each, statuses.get(each.get("name"), {}), never=never) for each in spec["containers"]]
     needed = _largest([peak, _sum([sidecars, *running])])
     return _sum([needed, _milli(spec.get("overhead", {}))])
+
+
+def _held(spec: Json, status: Json, *, never: bool) -> dict[str, int]:
+    """Return what a container, or a pod with resources of its own, holds; an infeasible resize does not count."""
+    requested = _milli(spec.get("resources", {}).get("requests", {}))
+    if not status.get("resources"):
+        return requested
+    shown = [status["resources"].get("requests", {}), status.get("allocatedResources", {})]
+    return _largest([*map(_milli, shown), *([] if never else [requested])])
 
 
 def _milli(amounts: Mapping[str, str]) -> dict[str, int]:
@@ -130,7 +156,7 @@ def bound_twice(audit: Iterable[Json]) -> list[Violation]:
     made: set[str] = set()
     bound: set[str] = set()
     found = []
-    for event in _done(audit, "pods"):
+    for event in done(audit, "pods"):
         reference, verb = event["objectRef"], event["verb"]
         pod = f"{reference.get('namespace')}/{reference.get('name') or _body_name(event)}"
         binding = reference.get("subresource") == "binding"
@@ -147,7 +173,7 @@ def bound_twice(audit: Iterable[Json]) -> list[Violation]:
 def stale_epochs(audit: Iterable[Json]) -> list[Violation]:
     """Write of a former leader that were taken after a write of its successor."""
     newest, found = 0, []
-    for event in _done(audit, "pods"):
+    for event in done(audit, "pods"):
         annotations = (event.get("requestObject") or {}).get("metadata", {}).get("annotations") or {}
         epoch = int(annotations.get(names.ANNOTATION_EPOCH, 0))
         if event["verb"] != "create" or not epoch:
@@ -167,7 +193,7 @@ def status_went_back(audit: Iterable[Json]) -> list[Violation]:
     last: dict[str, Json] = {}
     found = []
     events = list(audit)
-    for event in (*_done(events, "mrjobs"), *_done(events, "sparkapps")):
+    for event in (*done(events, "mrjobs"), *done(events, "sparkapps")):
         if event["objectRef"].get("subresource") != "status":
             continue
         job = f"{event['objectRef']['namespace']}/{event['objectRef']['name']}/{event['objectRef'].get('uid', '')}"
@@ -205,7 +231,8 @@ def leaks(canary: str, texts: Mapping[str, str]) -> list[Violation]:
     return [Violation(invariant="I11", what=f"the secret stands in {name}") for name in texts if canary in texts[name]]
 
 
-def _done(audit: Iterable[Json], resource: str) -> Iterator[Json]:
+def done(audit: Iterable[Json], resource: str) -> Iterator[Json]:
+    """Yield the accepted requests of a resource and its subresources."""
     return (event for event in _taken(audit) if event["objectRef"]["resource"] == resource)
 
 

@@ -120,7 +120,7 @@ class KindProvider:
         kwok_id = uuid.uuid4().hex
         (folder / "kwok-id").write_text(kwok_id)
         program = tools.ensure(["kwok"])["kwok"]
-        arguments = kwok.arguments(cluster.kubeconfig, network=_KWOK_NETWORK, lease_duration_s=_LEASE_S)
+        arguments = kwok.arguments(spec, cluster.kubeconfig, network=_KWOK_NETWORK, lease_duration_s=_LEASE_S)
         component = Component(name="kwok", command=(str(program), *arguments), log=str(folder / "kwok.log"))
         processes.start(component, cluster_id=kwok_id, folder=folder)
         cluster.apply(*(kwok.node(spec, index) for index in range(spec.kwok_nodes)))

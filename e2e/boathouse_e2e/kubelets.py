@@ -9,8 +9,10 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import functools
 import gzip
 import ssl
+import time
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -20,6 +22,7 @@ from boathouse.cluster import catalogue, client, errors, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import lab
+from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -41,6 +44,8 @@ class Shape:
         cpu: That each task asks for.
         fails: (task, attempt) that fails by the user's fault.
         lost: (task, attempt) that fails by the infrastructure's.
+        polls: Whether its reduces poll for orders, and pause as ordered.
+        slow_start_percent: Share of maps after which its reduces are started; None: the default.
     """
 
     maps: int
@@ -48,6 +53,8 @@ class Shape:
     fails: frozenset[tuple[str, int]] = frozenset()
     lost: frozenset[tuple[str, int]] = frozenset()
     cpu: str = "900m"
+    polls: bool = False
+    slow_start_percent: int | None = None
 
     def manifest(self, name: str, namespace: str = lab.NAMESPACE) -> dict[str, Any]:
         """Return the MRJob."""
@@ -60,8 +67,15 @@ class Shape:
         spec: dict[str, Any] = {"input": ["s3://b/in"], "output": f"s3://b/{name}", "mapper": stage, "storage": storage}
         if self.reduces:
             spec |= {"reducer": stage, "numReduceTasks": self.reduces}
+        if self.slow_start_percent is not None:
+            spec["slowStartCompletedMapsPercent"] = self.slow_start_percent
         metadata = {"name": name, "namespace": namespace}
         return {"apiVersion": names.API_VERSION, "kind": mrjob_names.KIND, "metadata": metadata, "spec": spec}
+
+    @property
+    def tasks(self) -> int:
+        """How many maps and reduces it has."""
+        return self.maps + self.reduces
 
     @property
     def plan(self) -> contract.Plan:
@@ -136,6 +150,9 @@ class Kubelets:
         self._session = aiohttp.ClientSession()
         self._posting: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, tuple[Pod, contract.TaskSpec]] = {}
+        self._polling: dict[str, asyncio.Task[None]] = {}
+        self._tokens: dict[str, str] = {}
+        self.paused = PausedTasks(time.monotonic)
         self._wake = asyncio.Event()
         self._work: asyncio.Task[None] | None = None
         self.operators: list[lab.Operator] = []
@@ -170,23 +187,35 @@ class Kubelets:
     def _on_change(self, change: store.Change[Pod]) -> None:
         match change:
             case store.Deleted():
-                self._running.pop(change.old.metadata.uid, None)
+                self._stop(change.old)
             case store.Added(new=pod) | store.Modified(new=pod):
                 order = self._order(pod)
                 if pod.runs and order is not None:
                     self._running[pod.metadata.uid] = (pod, order)
                     self._wake.set()
                 else:
-                    self._running.pop(pod.metadata.uid, None)
+                    self._stop(pod)
+
+    def _stop(self, pod: Pod) -> None:
+        """Forget a pod that runs no longer."""
+        uid = pod.metadata.uid
+        self._running.pop(uid, None)
+        self._tokens.pop(uid, None)
+        self.paused.forget(uid)
+        if polling := self._polling.pop(uid, None):
+            polling.cancel()
 
     async def _step_for_ever(self) -> None:
         while True:
             self._wake.clear()
-            ready = iter([each for each in self._running.values() if self._is_ready(each[1])])
+            for pod, order in self._running.values():
+                self._start_polling(pod, order)
+            awake = [each for each in self._running.values() if not self.paused.is_paused(each[0])]
+            ready = iter([each for each in awake if self._is_ready(each[1])])
             async with asyncio.TaskGroup() as group:
                 for _ in range(_AT_ONCE):
                     group.create_task(self._step_each(ready))
-            for task in self._posting.values():
+            for task in (*self._posting.values(), *self._polling.values()):
                 if task.done():
                     task.result()
             with contextlib.suppress(TimeoutError):
@@ -197,6 +226,18 @@ class Kubelets:
         for pod, order in ready:
             with contextlib.suppress(*_PASSING):
                 await self._step(pod, order)
+
+    def _start_polling(self, pod: Pod, order: contract.TaskSpec) -> None:
+        """Let a reduce poll for orders, if its job's reduces do."""
+        job, uid = self.jobs.get(order.job_uid), pod.metadata.uid
+        if job is not None and job.shape.polls and order.task_type is TaskType.REDUCE and uid not in self._polling:
+            polls = self.paused.poll(
+                f"{order.job_uid}/tasks/{pod.metadata.name}",
+                functools.partial(self._ask, pod=pod),
+                pod=lambda: self._running.get(uid, (pod,))[0],
+                lacks_maps=lambda: job.committed("m") < job.shape.maps,
+            )
+            self._polling[uid] = asyncio.create_task(polls)
 
     def _is_ready(self, order: contract.TaskSpec) -> bool:
         """Return whether there is something to do for a task: a reduce waits for all maps."""
@@ -217,9 +258,10 @@ class Kubelets:
             await self._close_connections()
 
     async def _close_connections(self) -> None:
-        for task in self._posting.values():
+        tasks = [*self._posting.values(), *self._polling.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._posting.values(), return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._session.close()
 
     async def _step(self, pod: Pod, order: contract.TaskSpec) -> None:
@@ -252,7 +294,7 @@ class Kubelets:
             assert maps, "the commit task came before all maps had committed"
             assert job.committed("r") == job.shape.reduces, "the commit task came before all reduces had committed"
             assert self.owners.get(order.output_url) == order.job_uid, "another job has taken the output over"
-        return maps or order.task_type is TaskType.MAP
+        return maps or order.task_type in {TaskType.MAP, TaskType.PROBE}
 
     def _counters(self, order: contract.TaskSpec, job: Ledger) -> contract.Counters:
         """Return the counters of a task: 1 for a task itself, for the commit the sum of the committed ones."""
@@ -263,7 +305,7 @@ class Kubelets:
     async def _set_up(self, pod: Pod, order: contract.TaskSpec, job: Ledger) -> None:
         if await self._acquire(pod, order):
             plan = msgspec.json.encode(job.shape.plan)
-            digest = (await self._ask("POST", pod, f"{order.job_uid}/plan", plan))["digest"]
+            digest = (await self._ask("POST", f"{order.job_uid}/plan", plan, pod=pod, gzipped=True))["digest"]
             assert digest == contract.plan_digest(job.shape.plan)
             result = contract.TaskResult(
                 outcome="succeeded", digest=digest, splits=job.shape.maps, bytes_total=job.shape.maps
@@ -282,7 +324,7 @@ class Kubelets:
         while (owner := self.owners.setdefault(order.output_url, order.job_uid)) != order.job_uid:
             path = f"{order.job_uid}/tasks/{pod.metadata.name}/owner"
             mark = f"uid={owner}&namespace={self.homes[owner]}&cluster={order.cluster}"
-            state = (await self._ask("GET", pod, f"{path}?{mark}"))["state"]
+            state = (await self._ask("GET", f"{path}?{mark}", pod=pod))["state"]
             if state == contract.OwnerState.ENDED and self.owners.get(order.output_url) == owner:
                 self.owners[order.output_url] = order.job_uid
             elif state != contract.OwnerState.UNKNOWN:
@@ -290,13 +332,16 @@ class Kubelets:
             await asyncio.sleep(0.1)
         return True
 
-    async def _ask(self, method: str, pod: Pod, path: str, body: bytes | None = None) -> dict[str, Any]:
+    async def _ask(
+        self, method: str, path: str, body: bytes | None = None, *, pod: Pod, gzipped: bool = False
+    ) -> dict[str, Any]:
         """Ask the progress endpoint as a task does, with the pod's own token, until a leader answers."""
         metadata = pod.metadata
-        token = await asyncio.to_thread(self._token, pod)
+        if metadata.uid not in self._tokens:
+            self._tokens[metadata.uid] = await asyncio.to_thread(self._token, pod)
         path = f"/v1/jobs/{metadata.namespace}/{path}"
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        if body is not None:  # as the task runtime sends it
+        headers = {"Authorization": f"Bearer {self._tokens[metadata.uid]}", "Content-Type": "application/json"}
+        if body is not None and gzipped:  # as the task runtime sends plans
             body, headers["Content-Encoding"] = gzip.compress(body), "gzip"
         while True:
             for operator in self.operators:
@@ -356,7 +401,7 @@ class Kubelets:
                 style=client.PatchStyle.STRATEGIC,
                 uid=pod.metadata.uid,
             )
-            self._running.pop(pod.metadata.uid, None)
+            self._stop(pod)
             return True
         return False
 

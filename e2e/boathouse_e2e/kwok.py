@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from boathouse_e2e.spec import ClusterSpec
 
 STAGES = Path(__file__).parent / "local" / "kwok-stages.yaml"
+RESIZE_STAGE = STAGES.with_name("kwok-resize.yaml")
+RESIZE_ANNOTATION = "kwok.boathouse.dev/resize"
+BY_HAND = "by-hand"
+"""Value of `RESIZE_ANNOTATION` on pods whose resizes `model_kubelet` actuates."""
 ANNOTATION = "kwok.x-k8s.io/node"
 MAX_PODS = 1000
 
@@ -18,11 +22,12 @@ def name_of(index: int) -> str:
     return f"kwok-{index}"
 
 
-def arguments(kubeconfig: Path, *, network: str, lease_duration_s: int) -> tuple[str, ...]:
+def arguments(spec: ClusterSpec, kubeconfig: Path, *, network: str, lease_duration_s: int) -> tuple[str, ...]:
     """KWOK's arguments: it keeps the nodes that carry its annotation, and no others."""
+    stages = (STAGES, RESIZE_STAGE) if spec.kwok_resizes else (STAGES,)
     return (
         f"--kubeconfig={kubeconfig}",
-        f"--config={STAGES}",
+        *(f"--config={path}" for path in stages),
         f"--cidr={network}",
         "--node-ip=10.255.254.1",
         f"--manage-nodes-with-annotation-selector={ANNOTATION}=fake",

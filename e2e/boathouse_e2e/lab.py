@@ -39,7 +39,7 @@ IDENTITIES = ("op-1", "op-2")
 _REPLICAS = itertools.count(1)
 _PATIENCE_S = 120
 _PORTS = (20_000, 32_000)
-FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096)
+FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096, kwok_resizes=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,15 @@ class Operator:
         """Send it a signal, if it lives."""
         if self._process is not None and self.lives:
             self._process.send_signal(number)
+
+    def ends_within(self, patience_s: float) -> bool:
+        """Wait until the process ends by itself; say whether it did."""
+        try:
+            if self._process is not None:
+                self._process.wait(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def kill(self) -> None:
         """SIGKILL, and wait for the end."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,6 +32,7 @@ class ClusterSpec:
         node_max_pods: pods that a real node takes.
         kwok_node_cpu: allocatable CPUs of a fake node.
         kwok_node_memory_mib: allocatable memory of a fake node.
+        kwok_resizes: whether fake nodes actuate resizes of pods, for which KWOK compares each pod that changes.
         racks: nodes are spread over so many values of the label `boathouse.dev/rack`.
         audit_log: where the API server writes its audit log (local provider); None for no log.
         node_monitor_grace_period_s: silence after which a node is NotReady; None for Kubernetes' default.
@@ -48,6 +50,7 @@ class ClusterSpec:
     node_max_pods: int = 110
     kwok_node_cpu: int = 32
     kwok_node_memory_mib: int = 256 * 1024
+    kwok_resizes: bool = dataclasses.field(default=False, compare=False)
     racks: int = 2
     audit_log: Path | None = None
     node_monitor_grace_period_s: int | None = None
@@ -76,13 +79,16 @@ class ClusterSpec:
         return self
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spec as JSON has it."""
+        """Return the spec as JSON has it, without what matters only while the cluster starts."""
         audit_log = str(self.audit_log) if self.audit_log else None
-        return json.loads(json.dumps({**asdict(self), "audit_log": audit_log}))  # type: ignore[no-any-return] # a dict
+        kept = {key: value for key, value in asdict(self).items() if key != "kwok_resizes"}
+        return dict(json.loads(json.dumps({**kept, "audit_log": audit_log})))
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ClusterSpec:
-        """Return the inverse of `to_json`."""
+        """Return the inverse of `to_json`. Fields that a later checkout has written are ignored."""
+        names = {one.name for one in fields(cls)}
+        data = {key: value for key, value in data.items() if key in names}
         tuples = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
         audit_log = Path(data["audit_log"]) if data["audit_log"] else None
         return replace(cls(), **{**data, **tuples, "audit_log": audit_log})

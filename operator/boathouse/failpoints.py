@@ -30,6 +30,12 @@ WRITES = (
     "mrjob.submit",
     "scheduler.create",
     "scheduler.bind",
+    "scheduler.resize",
+    "scheduler.order",
+    "scheduler.record",
+    "scheduler.shrink",
+    "scheduler.continue",
+    "scheduler.grow",
 )
 NAMES = tuple(f"{moment}-{write}" for write in WRITES for moment in ("before", "after"))
 """Failpoints before and after each write: in between, the API server may have it without the process's knowledge."""

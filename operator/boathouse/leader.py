@@ -22,6 +22,7 @@ from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.instruments import wiring as instruments
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import server, tls, trust_bundle
 from boathouse.services.sparkapp import wiring as sparkapps
@@ -66,13 +67,14 @@ class Leader:
     def __init__(self, context: LeaderContext) -> None:
         self._context = context
         settings = context.asked.config
-        profile = profiles.build(settings.profile)
-        saved: dict[str, learned.Part] = {f"{profile.name}/{type(each).__name__}": each for each in profile.observers}
+        profile = profiles.build(settings.profile, switches=_switches(settings))
+        saved: dict[str, learned.Part] = {learned.key(observer): observer for observer in profile.observers}
         guarded = observers.GuardedObservers(profile.observers, context.metrics.gauges)
         profile = dataclasses.replace(profile, observers=(guarded,))
         self._scheduling = _scheduling(context, settings, profile)
         settings.follow(self._scheduling.queue_of_namespace)
         limits, scheduler_ = settings.tenant_limits, self._scheduling.scheduler
+        signals, measuring = instruments.build(context.api, settings, guarded, self._scheduling, context.metrics)
         statuses = status_writer.StatusShare(limits.status_writes_per_second, time.monotonic)
         frame = reconciler.Context(
             api=context.api,
@@ -96,7 +98,9 @@ class Leader:
                 "conditions": lambda: scheduler_.state.conditions.shares.refused,
                 "statuses": lambda: statuses.refused,
             },
+            signals=signals,
         )
+        self._services.controllers.loops += measuring
         for kind in KINDS:
             kind.add(self._services)
         self._saved_state = learned.SavedState(
@@ -173,6 +177,12 @@ class Leader:
     def _add_gauges(self, target: gauges.ScrapeGauges) -> None:
         target.add(
             gauges.Gauge(
+                name="boathouse_learned_bytes",
+                documentation="Size of the saved estimates by the part of a policy; other: those of other profiles",
+                labels=("part",),
+                read=self._saved_state.sizes,
+            ),
+            gauges.Gauge(
                 name="boathouse_tenant_limited",
                 documentation="Operations that were dropped or delayed by a namespace's limit",
                 labels=("kind",),
@@ -211,8 +221,20 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
             shape_limits=variety.Limits(
                 shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
             ),
+            switches=_switches(settings),
         ),
         queue_of=configured.queue_of(settings),
+    )
+
+
+def _switches(settings: OperatorConfig) -> profiles.Switches:
+    allowed = settings.actuators
+    return profiles.Switches(
+        suspend=allowed.suspend,
+        resize=allowed.resize,
+        speculate=allowed.speculate,
+        scale=allowed.scale,
+        probe=settings.prediction.probe,
     )
 
 

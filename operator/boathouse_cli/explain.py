@@ -10,7 +10,7 @@ from boathouse.resources import names
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
-from boathouse_cli import model, text
+from boathouse_cli import decisions, model, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +48,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += job.details
+    rows += decisions.of_driver(pods)
     rows += [("pods", _pods(pods))] if pods else []
     rows += [("queue", describe_queue(queue))] if queue else []
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
@@ -67,8 +68,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     rows.append(("phase", f"{pod.phase}, created {text.ago(now_s - pod.created_s)} ago"))
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
-    decision = (raw["metadata"].get("annotations") or {}).get(names.ANNOTATION_DECISION)
-    rows += [("decision", decision)] if decision else []
+    rows += decisions.of_pod(raw, now_s=now_s)
     rows += [("event", f"{each.get('reason')}: {each.get('message')}") for each in _last(events)]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 

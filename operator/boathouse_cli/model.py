@@ -118,6 +118,7 @@ class TaskPod:
     Attributes:
         task: Such as `m-00042`, `driver` or `executor-3`.
         placed_s: time of its binding, which is later than `created_s` for a pod that was created before it had a node.
+        annotations: Those of its pod.
     """
 
     name: str
@@ -134,6 +135,7 @@ class TaskPod:
     finished_s: float | None
     waiting: str
     result: contract.TaskResult | None
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -171,6 +173,12 @@ def conditions(raw: Raw) -> dict[str, Condition]:
     }
 
 
+def annotations_of(raw: Raw) -> Mapping[str, str]:
+    """Return the annotations of an object."""
+    found: Mapping[str, str] = raw["metadata"].get("annotations") or {}
+    return found
+
+
 def task_pod(raw: Raw) -> TaskPod:
     """Decode a pod of a job."""
     metadata, status = raw["metadata"], raw.get("status") or {}
@@ -195,6 +203,7 @@ def task_pod(raw: Raw) -> TaskPod:
         finished_s=epoch_or_none(ended.get("finishedAt")),
         waiting=(state.get("waiting") or {}).get("reason") or "",
         result=_result(ended.get("message") or ""),
+        annotations=annotations_of(raw),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli import model
+from boathouse_cli import decisions, model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,6 +64,7 @@ def read(raw: model.Raw) -> MRJob:
         stages=tuple(_stage(name, counts) for name, counts in shown.items()),
         details=(
             *((name, _described(counts)) for name, counts in shown.items()),
+            *decisions.of_mrjob(raw),
             *(("failure", _told(failure)) for failure in failures),
         ),
         output=output,

@@ -11,12 +11,14 @@ from pathlib import Path
 from boathouse_task.contract import Reason
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import CommandFailed, TaskError
-from boathouse_task.processes import Feeder, Processes, chunks_of
+from boathouse_task.processes import Feeder, Processes, Usage, chunks_of, peak_memory_bytes
 from boathouse_task.stderr import StderrPump
 
 _COMMAND_NOT_FOUND = 127
 """Exit status of shells and env if they do not find a command."""
 _COMMAND_NOT_EXECUTABLE = 126
+_PEAK_ERROR_BYTES = 1024 * 1024
+"""Error of the kernel's counters of memory."""
 
 
 class CommandRunner:
@@ -25,6 +27,11 @@ class CommandRunner:
     Args:
         folder: working folder, searched for commands before PATH, as in Hadoop.
         variables: environment of the commands.
+
+    Attributes:
+        cpu_s: CPU time of the commands that have ended.
+        peak_memory_bytes: the largest memory of them; 0 if none used more than this process did at its start, because
+            the kernel counts that for its children.
     """
 
     def __init__(self, processes: Processes, counters: CounterSet, folder: Path, variables: Mapping[str, str]) -> None:
@@ -36,6 +43,8 @@ class CommandRunner:
         self._pump: StderrPump | None = None
         self._given_up: str | None = None
         self.moved = 0
+        self.cpu_s = 0.0
+        self.peak_memory_bytes = 0
 
     @property
     def running(self) -> bool:
@@ -86,7 +95,7 @@ class CommandRunner:
         Raises:
             CommandFailed: CommandNotFound, UserCommandFailed, OutOfMemory.
         """
-        kills_before = oom_kills()
+        kills_before, inherited_bytes = oom_kills(), peak_memory_bytes()
         process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)
         assert process.stderr is not None
         pump = self._pump = StderrPump(process.stderr, count=self._count, status=self._counters.set_status)
@@ -97,7 +106,7 @@ class CommandRunner:
             self._fed.add(process)
             feeder = Feeder(process.stdin, source, self._move)
             feeder.start()
-        return self._output(argv, process, pump, feeder, kills_before)
+        return self._output(argv, process, pump, feeder, kills_before, inherited_bytes)
 
     def _start(self, argv: Sequence[str], stdin: int) -> "subprocess.Popen[bytes]":
         program = self.find(argv)
@@ -121,6 +130,7 @@ class CommandRunner:
         pump: StderrPump,
         feeder: Feeder | None,
         kills_before: int,
+        inherited_bytes: int,
     ) -> Iterator[bytes]:
         assert process.stdout is not None
         finished = False
@@ -128,7 +138,8 @@ class CommandRunner:
             for chunk in chunks_of(process.stdout):
                 self.moved += len(chunk)
                 yield chunk
-            status = process.wait()
+            status, usage = self._processes.wait_usage(process)
+            self._note(usage, inherited_bytes)
             pump.join()
             if feeder is not None:
                 feeder.join()
@@ -143,6 +154,11 @@ class CommandRunner:
             raise CommandFailed(Reason.TASK_TIMEOUT, message, user_error=True, stderr_tail=pump.tail, exit_code=status)
         if status:
             raise explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
+
+    def _note(self, usage: Usage, inherited_bytes: int) -> None:
+        self.cpu_s += usage.cpu_s
+        if usage.peak_memory_bytes > inherited_bytes + _PEAK_ERROR_BYTES:
+            self.peak_memory_bytes = max(self.peak_memory_bytes, usage.peak_memory_bytes)
 
 
 def not_found(name: str) -> CommandFailed:

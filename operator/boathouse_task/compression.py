@@ -63,8 +63,8 @@ _READERS: dict[str, Callable[[], _Decompressor]] = {
 _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 
 
-def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, in pieces of limited size.
+def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_file: bool = False) -> Iterator[bytes]:
+    """Yield the decompressed content of a file, or of its first bytes, in pieces of limited size.
 
     Raises:
         TaskError: CorruptInput.
@@ -89,7 +89,7 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[byte
             pending, data = len(piece) == _OUTPUT_BYTES, b""
             if stream.eof:
                 data, stream, pending = stream.unused_data, None, True
-    if stream is not None:
+    if stream is not None and not is_start_of_file:
         raise _corrupt(url, f"is truncated within its {codec} data, after {read} bytes")
 
 

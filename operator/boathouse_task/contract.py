@@ -48,7 +48,8 @@ EXIT_TERMINATED = 143
 class TaskType(enum.StrEnum):
     """Types of task pods. An uber task runs the maps and reduces (and commit) of a small step in one pod.
 
-    A cleanup task belongs to no step: it removes the files of a failed or deleted job.
+    A cleanup task belongs to no step: it removes the files of a failed or deleted job. A probe runs the commands of a
+    step on a sample of its input, and writes nothing to the job's output.
     """
 
     SETUP = "setup"
@@ -57,6 +58,7 @@ class TaskType(enum.StrEnum):
     UBER = "uber"
     COMMIT = "commit"
     CLEANUP = "cleanup"
+    PROBE = "probe"
 
 
 class Reason(enum.StrEnum):
@@ -187,6 +189,9 @@ class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     comparator_options: str | None = None
 
 
+PROBE_S = 600.0
+
+
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Parameters of a task pod (environment variable `TASK_ENV`).
 
@@ -199,7 +204,9 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         previous_reduces: number of reduces of the previous step; 0 if it was map-only.
         combine_files: whether small files share a split (like CombineTextInputFormat); between steps they always do.
         split: the split of a map.
-        splits: all splits of the step, only for an uber task.
+        splits: all splits of the step for an uber task, the sampled ones for a probe.
+        sample_bytes: number of bytes that a probe reads of each of `splits`.
+        probe_s: time after which a probe reads no further split and reduces what it has.
         maps: the number of map tasks; 0 in a setup task.
         reduces: the number of reduce tasks; 0 is a map-only job.
         mapper: None passes lines unchanged.
@@ -228,6 +235,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     combine_files: bool = False
     split: Split | None = None
     splits: list[Split] = []
+    sample_bytes: list[int] = []
+    probe_s: float = PROBE_S
     maps: int = 0
     reduces: int = 0
     mapper: list[str] | None = None
@@ -262,6 +271,17 @@ def clamp(amount: int) -> int:
     return max(MIN_AMOUNT, min(MAX_AMOUNT, amount))
 
 
+MAXIMA = frozenset({("Boathouse", "Peak memory bytes")})
+"""Groups and names of counters of which a job shows the largest value of its tasks, not the sum."""
+
+
+def accumulate(sums: Counters, group: str, name: str, value: int) -> None:
+    """Add a task's counter to the job's, in place, within 64 bits."""
+    target = sums.setdefault(group, {})
+    before = target.get(name, 0)
+    target[name] = clamp(max(before, value) if (group, name) in MAXIMA else before + value)
+
+
 class Timing(msgspec.Struct, frozen=True, array_like=True):
     """Start and end of a task's phase in epoch milliseconds; JSON: [phase, start_ms, end_ms]."""
 
@@ -285,8 +305,8 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
         counters: Hadoop's and the user's counters that fit; group "Boathouse" has the number of "Counters dropped".
         timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
-            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: maps, reduces, commit; commit:
-            verify, promote, clean; cleanup: clean.
+            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: tasks, commit; probe: tasks;
+            commit: verify, promote, clean; cleanup: clean.
         stderr_tail: end of the command's standard error, on failure.
         exit_code: exit status of the user's command, on failure; negative: a signal.
     """
@@ -317,7 +337,15 @@ UNFINISHED = "unfinished"
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Periodic report of a running task, which is only a hint."""
+    """Periodic report of a running task, which is only a hint.
+
+    Attributes:
+        maps_done: of a reduce, the maps whose output it knows.
+        maps_total: of a reduce, the maps of its step.
+        suspended_s: how long it was suspended.
+        peak_memory_bytes: the largest memory of its commands.
+        spill_s: time that it took to write spills and to read them.
+    """
 
     phase: str
     progress: float = 0.0
@@ -330,6 +358,11 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu_s: float = 0.0
     counters: Counters = {}
     status: str = ""
+    maps_done: int = 0
+    maps_total: int = 0
+    suspended_s: float = 0.0
+    peak_memory_bytes: int = 0
+    spill_s: float = 0.0
 
 
 class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -342,6 +375,49 @@ class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     next_s: float = 0.0
 
 
+MOST_SUSPENDED_S = 3600.0
+"""The longest that an order suspends a task."""
+
+
+class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Order to one task to pause, until its CPU limit is raised again or its time is over.
+
+    Attributes:
+        id: name of the order, at most 40 characters: a task carries out each order once.
+        for_s: how long it may pause, at most `MOST_SUSPENDED_S`.
+    """
+
+    id: str
+    for_s: float
+
+
+class SuspendRefusal(enum.StrEnum):
+    """Reason why a task does not pause."""
+
+    PHASE_PASSED = "PhasePassed"
+    """It lacks no map output, or is no reduce."""
+    BUSY = "Busy"
+    """A fetch or a merge did not stop in time."""
+    NO_CGROUP = "NoCgroup"
+    """It cannot read its own CPU limit, whose rise tells it to continue."""
+
+
+class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Response of a task to an order to pause, sent before its pod is resized.
+
+    Attributes:
+        id: the order's.
+        refused: a `SuspendRefusal`, or "" if the task has paused.
+    """
+
+    id: str
+    refused: str = ""
+
+
+ACKNOWLEDGEMENT_MAX_BYTES = 256
+"""The progress endpoint's limit of an `Acknowledgement`."""
+
+
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """Orders of the leader for a task, by long poll.
 
@@ -351,6 +427,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
         maps_done: base64 bitmap (`encode_bitmap`) of the committed maps.
         winners: map index -> attempt, only if the winner is not attempt 1.
         cancel: whether the task must stop.
+        suspend: order to pause, for this task alone.
     """
 
     version: int
@@ -358,6 +435,7 @@ class Orders(msgspec.Struct, frozen=True, kw_only=True):
     maps_done: str = ""
     winners: dict[int, int] = {}
     cancel: bool = False
+    suspend: SuspendOrder | None = None
 
 
 class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -384,7 +462,7 @@ def task_name(task_type: TaskType, index: int) -> str:
             return f"m-{index:05d}"
         case TaskType.REDUCE:
             return f"r-{index:05d}"
-        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT | TaskType.CLEANUP:
+        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT | TaskType.CLEANUP | TaskType.PROBE:
             return task_type.value
 
 

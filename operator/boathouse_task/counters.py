@@ -2,7 +2,7 @@
 
 import threading
 
-from boathouse_task.contract import Counters, clamp
+from boathouse_task.contract import Counters, accumulate
 
 TASK = "org.apache.hadoop.mapreduce.TaskCounter"
 INPUT = "File Input Format Counters"
@@ -36,6 +36,13 @@ BYTES_READ = "Bytes Read"
 BYTES_WRITTEN = "Bytes Written"
 SPILLED_BYTES = "Spilled bytes"
 SPILLS = "Spills"
+SPILL_MILLISECONDS = "Spill milliseconds"
+PEAK_MEMORY_BYTES = "Peak memory bytes"
+MAP_FUNCTION_MILLISECONDS = "Map function milliseconds"
+REDUCE_FUNCTION_MILLISECONDS = "Reduce function milliseconds"
+SAMPLED_BYTES = "Sampled bytes"
+INPUT_BYTES = "Input bytes"
+SUSPENDED_MILLISECONDS = "Suspended milliseconds"
 
 
 class CounterSet:
@@ -50,8 +57,7 @@ class CounterSet:
     def add(self, name: str, amount: int, group: str = TASK) -> None:
         """Add to one of Hadoop's or Boathouse's counters."""
         with self._lock:
-            counters = self._values.setdefault(group, {})
-            counters[name] = clamp(counters.get(name, 0) + amount)
+            accumulate(self._values, group, name, amount)
 
     def add_users(self, group: str, name: str, amount: int) -> None:
         """Add to a counter of the user's command. Beyond `MAX_COUNTERS`, new counters are only counted as dropped."""
@@ -79,11 +85,10 @@ class CounterSet:
 
 
 def total(sets: list[Counters]) -> Counters:
-    """Return the sums over several tasks, within 64 bits."""
+    """Return the sums (of some the maximum: `contract.MAXIMA`) over several tasks, within 64 bits."""
     sums: Counters = {}
     for counters in sets:
         for group, values in counters.items():
-            target = sums.setdefault(group, {})
             for name, value in values.items():
-                target[name] = clamp(target.get(name, 0) + value)
+                accumulate(sums, group, name, value)
     return sums

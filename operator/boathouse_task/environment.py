@@ -27,6 +27,7 @@ class Environment:
 
     Attributes:
         work_path: writable folder for spills and the command's working folder.
+        cgroup_path: folder of the container's cgroup.
         memory_limit_bytes: the container's limit.
         buffer_bytes: memory for sorting or merging; None: derived from the limit.
         pod_uid: distinguishes attempts with the same number.
@@ -37,6 +38,7 @@ class Environment:
     token_path: Path = Path(contract.TOKEN_PATH)
     ca_path: Path = Path(contract.CA_PATH)
     termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
+    cgroup_path: Path = Path("/sys/fs/cgroup")
     memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
     buffer_bytes: int | None = None
     pod_name: str = ""

@@ -44,6 +44,17 @@ def with_final_newline(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield b"\n"
 
 
+def whole(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes in whole lines, without a last line that lacks its newline."""
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield b"".join([*pieces, chunk[:cut]])
+            pieces = []
+        pieces.append(chunk[cut:])
+
+
 def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[bytes]:
     """Yield the same chunks; raise an error if a line is too long.
 

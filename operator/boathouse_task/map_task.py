@@ -43,7 +43,9 @@ def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[byte
 def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     """Yield the split's lines and count them; runs in the thread that writes to the mapper."""
     task.counters.add(counters.MAP_INPUT_RECORDS, 0)
-    for chunk in reader.read_split(task.storage, split, task.environment.window_bytes, task.spec.max_record_bytes):
+    most_bytes = task.spec.sample_bytes[0] if task.spec.sample_bytes else None
+    window_bytes, longest_bytes = task.environment.window_bytes, task.spec.max_record_bytes
+    for chunk in reader.read_split(task.storage, split, window_bytes, longest_bytes, most_bytes):
         yield chunk
         task.bytes_in += len(chunk)
         task.fraction = task.bytes_in / max(1, split.length_bytes) * 0.9
@@ -161,7 +163,7 @@ class Output:
 
 def finish(task: Task, digest: str, size_bytes: int, records: int) -> TaskResult:
     """Commit the attempt's data; return the result with the attempt that won."""
-    task.counters.add(counters.CPU_MILLISECONDS, int(task.cpu_s * 1000))
+    task.count_usage()
     with task.phase("commit"):
         winner = task.commit(digest=digest, size_bytes=size_bytes, records=records)
     task.fraction = 1.0

@@ -7,12 +7,27 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 READ_BYTES = 256 * 1024
+_KIB = 1024
+"""Unit of `ru_maxrss`."""
 _PIPE_BYTES = 256 * 1024
 """Size of a pipe. All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share a user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Resources that a command and the processes that it waited for have used.
+
+    Attributes:
+        peak_memory_bytes: the largest resident size of a process.
+    """
+
+    cpu_s: float = 0.0
+    peak_memory_bytes: int = 0
 
 
 class Processes:
@@ -61,6 +76,19 @@ class Processes:
             process.stdout.close()  # writers and readers close standard input and error
         return status
 
+    def wait_usage(self, process: subprocess.Popen[bytes]) -> tuple[int, Usage]:
+        """Return the exit status of a command that has closed its output, and its usage if no other thread reaped it.
+
+        `Popen.returncode` may be wrong if another thread waits for the command at the same time.
+        """
+        try:
+            _, status, used = os.wait4(process.pid, 0)
+        except ChildProcessError:
+            return process.wait(), Usage()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        usage = Usage(cpu_s=used.ru_utime + used.ru_stime, peak_memory_bytes=used.ru_maxrss * _KIB)
+        return process.returncode, usage
+
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a command and its group, if it runs."""
         if process.poll() is None:
@@ -79,6 +107,15 @@ class Processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(grace_s)
             _signal(process, signal.SIGKILL)
+
+
+def peak_memory_bytes() -> int:
+    """Return the largest resident size of this process so far, without that of the program it was before."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * _KIB
+    return 0
 
 
 def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -5,6 +5,7 @@ are replaced while a task runs. An unavailable endpoint does not fail a task at 
 orders are retried.
 """
 
+import contextlib
 import gzip
 import http.client
 import random
@@ -19,6 +20,7 @@ from boathouse_task.contract import (
     PLAN_MAX_BYTES,
     PLAN_POST_MAX_BYTES,
     REPORT_MAX_BYTES,
+    Acknowledgement,
     Orders,
     Owner,
     OwnerState,
@@ -38,15 +40,18 @@ PLAN_PATIENCE_S = 600
 OWNER_PATIENCE_S = 120
 """How long the setup task waits for the state of an output's owner before it fails and another attempt starts."""
 _TIMEOUT_S = 10
+_ACKNOWLEDGE_PATIENCE_S = 5.0
+_ACKNOWLEDGE_AGAIN_S = 1.0
+"""The endpoint accepts one acknowledgement of a pod in a second."""
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
 _LONGEST_RETRY_AFTER_S = 60.0
-_OK = 200
+_OK = (200, 204)
 _TOO_LARGE = 413
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The endpoint did not respond, or not with status 200.
+    """The endpoint did not respond, or not with status 200 or 204.
 
     Attributes:
         status: the HTTP status; 0 without a response.
@@ -134,19 +139,35 @@ class Client:
                 raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
             return
 
-    def orders(self, since: int) -> Orders:
-        """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`)."""
+    def orders(self, since: int, order: str = "") -> Orders:
+        """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
+
+        Args:
+            since: version of the last orders.
+            order: id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
+        """
+        query = urlencode({"since": since, "order": order, "wait_s": POLL_S})
         delays = Delays()
         while True:
             try:
-                body = self._request(
-                    "GET", f"{self._pod}/orders?since={since}&wait_s={POLL_S}", None, POLL_S + _TIMEOUT_S
-                )
+                body = self._request("GET", f"{self._pod}/orders?{query}", None, POLL_S + _TIMEOUT_S)
                 return msgspec.json.decode(body, type=Orders)
             except Unavailable as error:
                 self._sleep(max(delays.next(), error.retry_after_s))
             except msgspec.DecodeError:
                 self._sleep(delays.next())
+
+    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
+        """Send the acknowledgement of an order, with retries for `_ACKNOWLEDGE_PATIENCE_S`."""
+        body = msgspec.json.encode(acknowledgement)
+        give_up = self._monotonic() + _ACKNOWLEDGE_PATIENCE_S
+        while (left_s := give_up - self._monotonic()) > 0:
+            try:
+                self._request("POST", f"{self._pod}/acknowledge", body, left_s)
+            except Unavailable as error:
+                self._sleep(max(_ACKNOWLEDGE_AGAIN_S, error.retry_after_s))
+            else:
+                return
 
     def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
         """Return the state of the job in an ownership mark, with retries for `OWNER_PATIENCE_S` while it is unknown.
@@ -184,15 +205,13 @@ class Client:
             if gzipped:
                 headers["Content-Encoding"] = "gzip"
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
-            try:
+            with contextlib.closing(connection):
                 connection.request(method, path, body, headers)
-                response = connection.getresponse()
-                content = response.read()
-            finally:
-                connection.close()
+                with connection.getresponse() as response:  # its socket outlives the connection
+                    content = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(0, f"{type(error).__name__}: {error}") from None
-        if response.status != _OK:
+        if response.status not in _OK:
             message = f"status {response.status}: {content[:200].decode('utf-8', 'replace')}"
             raise Unavailable(response.status, message, _seconds(response.headers.get("Retry-After", "")))
         return content

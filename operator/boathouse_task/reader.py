@@ -18,20 +18,41 @@ _TAIL_BYTES = 64 * 1024
 """Bytes to read beyond the border with the last window, within which most lines end."""
 
 
-def read_split(storage: Storage, split: Split, window_bytes: int, longest_bytes: int) -> Iterator[bytes]:
+def read_split(
+    storage: Storage, split: Split, window_bytes: int, longest_bytes: int, most_bytes: int | None = None
+) -> Iterator[bytes]:
     """Yield the split's lines as chunks, the last with its newline.
+
+    Args:
+        storage: the job's storage.
+        split: the split.
+        window_bytes: size of a read.
+        longest_bytes: maximum length of a line.
+        most_bytes: the part of the split to read, from its start, before decompression; None: all of it. Small files
+            of a split are read as a whole.
 
     Raises:
         TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
     """
     if split.combined:
         listed = storage.read(locations.parse(split.url))
+        passed = 0
         for file in msgspec.json.decode(listed, type=list[InputFile]):
+            if most_bytes is not None and passed >= most_bytes:
+                return
+            passed += file.size_bytes
             whole = Split(url=file.url, offset_bytes=0, length_bytes=file.size_bytes, size_bytes=file.size_bytes)
             yield from read_split(storage, whole, window_bytes, longest_bytes)
         return
     codec = compression.codec_of(split.url)
-    if codec is not None:
+    is_part = most_bytes is not None and most_bytes < split.length_bytes
+    if is_part:
+        split = msgspec.structs.replace(split, length_bytes=most_bytes)
+    if codec is not None and is_part:
+        start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
+        compressed = _read_ahead(storage, start, window_bytes)
+        chunks = lines.whole(compression.decompressed(compressed, codec, split.url, is_start_of_file=True))
+    elif codec is not None:
         chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
     else:
         chunks = _own_lines(storage, split, window_bytes, longest_bytes)

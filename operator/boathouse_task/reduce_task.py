@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from boathouse_task import contract, counters, lines, map_task, ordering, prefix
-from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
+from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.shuffle import Shuffle
 from boathouse_task.task import Task
@@ -29,6 +29,7 @@ def run(task: Task) -> TaskResult:
     with task.phase("wait"):
         for number, (index, attempt) in enumerate(_finished_maps(task), 1):
             shuffle.fetch(index, attempt)
+            task.maps_done = number
             task.fraction = number / max(1, spec.maps) / 3
     with task.phase("shuffle"):
         shuffle.wait()
@@ -59,14 +60,24 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
     assert task.client is not None
     version = 0
     while True:
-        orders = task.client.orders(version)
+        orders = task.client.orders(version, task.pause.order)
         if orders.cancel:
             raise TaskError(Reason.CANCELLED, "the operator has cancelled this task", user_error=False)
-        if orders.version == version:
+        if orders.version == version and orders.suspend is None:
             time.sleep(_LOOK_S / 10)  # pause between polls that an endpoint answers at once
         version = orders.version
         done = contract.decode_bitmap(orders.maps_done, task.spec.maps)
+        if orders.suspend is not None and orders.suspend.id != task.pause.order:
+            _pause(task, orders.suspend, lacks_maps=len(done) < task.spec.maps)
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
+
+
+def _pause(task: Task, order: SuspendOrder, *, lacks_maps: bool) -> None:
+    """Pause as ordered, or refuse."""
+    assert task.client is not None
+    task.pause.obey(
+        order, cgroup=task.environment.cgroup_path, lacks_maps=lacks_maps, acknowledge=task.client.acknowledge
+    )
 
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:

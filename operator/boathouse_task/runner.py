@@ -3,7 +3,8 @@
 import shutil
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -14,6 +15,7 @@ from boathouse_task import (
     counters,
     map_task,
     masking,
+    probe_task,
     reduce_task,
     setup_task,
     uber_task,
@@ -28,6 +30,15 @@ from boathouse_task.watch import Watch
 _MESSAGE_CHARS = 800
 _TAIL_CHARS = 1500
 _STOP_GRACE_S = 2.0
+RUNS: Final[Mapping[TaskType, Callable[[Task], TaskResult]]] = {
+    TaskType.SETUP: setup_task.run,
+    TaskType.MAP: map_task.run,
+    TaskType.REDUCE: reduce_task.run,
+    TaskType.UBER: uber_task.run,
+    TaskType.COMMIT: commit_task.run,
+    TaskType.CLEANUP: cleanup_task.run,
+    TaskType.PROBE: probe_task.run,
+}
 
 
 def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskResult:
@@ -43,7 +54,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
         if task.client is not None:
             reporter = Reporter(task, task.client)
             reporter.start()
-        result = _dispatch(task)
+        result = RUNS[spec.task_type](task)
     except TaskError as error:
         result = failure(error, hidden)
     except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
@@ -62,22 +73,6 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
         return result
     measured = counters.total([result.counters, task.counters.values()])
     return msgspec.structs.replace(result, counters=measured, timings=list(task.timings))
-
-
-def _dispatch(task: Task) -> TaskResult:
-    match task.spec.task_type:
-        case TaskType.SETUP:
-            return setup_task.run(task)
-        case TaskType.MAP:
-            return map_task.run(task)
-        case TaskType.REDUCE:
-            return reduce_task.run(task)
-        case TaskType.UBER:
-            return uber_task.run(task)
-        case TaskType.COMMIT:
-            return commit_task.run(task)
-        case TaskType.CLEANUP:
-            return cleanup_task.run(task)
 
 
 def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
@@ -126,5 +121,5 @@ _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHO
 
 def clean_folder(environment: Environment) -> None:
     """Empty the folders that tasks use in the work folder, for the next task of the same process."""
-    for name in ("task", "spill", "uber", TEMPORARY_FOLDER):
+    for name in ("task", "spill", "uber", probe_task.FOLDER, TEMPORARY_FOLDER):
         shutil.rmtree(environment.work_path / name, ignore_errors=True)

@@ -79,9 +79,10 @@ class Shuffle:
     def _fetch(self, index: int, attempt: int) -> None:
         layout, reduce_index = self._task.layout, self._task.spec.index
         try:
-            row = self._task.storage.read_range(
-                layout.index(index, attempt), reduce_index * mapoutput.ROW_BYTES, mapoutput.ROW_BYTES
-            )
+            with self._task.pause.working():
+                row = self._task.storage.read_range(
+                    layout.index(index, attempt), reduce_index * mapoutput.ROW_BYTES, mapoutput.ROW_BYTES
+                )
             section = Section.unpack(row)
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
@@ -97,9 +98,10 @@ class Shuffle:
         crc = 0
         start = section.offset_bytes
         data = self._task.layout.data(TaskType.MAP, index, attempt)
-        for window in self._task.storage.read_windows(
+        windows = self._task.storage.read_windows(
             data, start, start + section.length_bytes, self._task.environment.window_bytes
-        ):
+        )
+        for window in self._task.pause.gated(windows):
             crc = zlib.crc32(window, crc)
             yield window
         if crc != section.crc32:
@@ -141,6 +143,6 @@ class Shuffle:
         if not self._memory:
             return
         runs, self._memory = self._memory, []
-        merged = self._task.sort.merge(runs, self._merge_bytes)
+        merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
         self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
         self._reserved -= sum(run.size_bytes for run in runs)

@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,9 @@ class SortTool:
         counters: count the spills.
         folder: folder of the spills.
 
+    Attributes:
+        spill_s: time that it took to write spills, and to wait for what a merge reads of them.
+
     Raises:
         TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
     """
@@ -64,6 +68,7 @@ class SortTool:
         self.counters = counters
         self.folder = folder
         self.running: set[SortProcess] = set()
+        self.spill_s = 0.0
         self._number = 0
         self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
 
@@ -87,7 +92,9 @@ class SortTool:
         size = 0
         with out_of_disk(path), path.open("wb", buffering=0) as file:
             for chunk in chunks:
+                start_s = time.monotonic()
                 write_all(file, chunk)
+                self.spill_s += time.monotonic() - start_s
                 size += len(chunk)
         self.counters.add(counters.SPILLED_RECORDS, records)
         self.counters.add(counters.SPILLED_BYTES, size, counters.BOATHOUSE)
@@ -110,11 +117,22 @@ class SortTool:
         descriptors = [run.descriptor for run in runs if run.descriptor >= 0]
         arguments = ["-m", f"--batch-size={max(2, len(runs))}", f"-S{buffer_bytes}b", "--", *(run.path for run in runs)]
         merging = self.start(arguments, stdin=subprocess.DEVNULL, pass_fds=descriptors)
+        from_disk = len(descriptors) < len(runs)
         try:
-            yield from merging.output()
+            yield from self._timed(merging.output()) if from_disk else merging.output()
         finally:
             for run in runs:
                 run.discard()
+
+    def _timed(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield the chunks, and add the time of waiting for them."""
+        while True:
+            start_s = time.monotonic()
+            chunk = next(chunks, None)
+            self.spill_s += time.monotonic() - start_s
+            if chunk is None:
+                return
+            yield chunk
 
 
 class SortProcess:

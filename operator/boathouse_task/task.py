@@ -14,6 +14,7 @@ from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType
 from boathouse_task.counters import CounterSet
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment, command_variables
 from boathouse_task.layout import Layout
+from boathouse_task.pausing import Pause
 from boathouse_task.processes import Processes
 from boathouse_task.progress import Client, Unavailable
 from boathouse_task.sorting import SortTool
@@ -55,11 +56,13 @@ class Task:
             processes, self.counters, self.folder, command_variables(spec, environment.variables, self.folder)
         )
         self.client = Client(spec, environment) if spec.progress_url else None
+        self.pause = Pause()
         self.timings: list[Timing] = []
         self.phase_name = "start"
         self.fraction = 0.0
         self.bytes_in = 0
         self.bytes_out = 0
+        self.maps_done = 0
         if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
             self.counters.add(counters.SPILLED_RECORDS, 0)  # shown also if nothing was spilled
         self._clock = clock
@@ -105,6 +108,20 @@ class Task:
             return mine
         return msgspec.json.decode(self.storage.read(location), type=CommitRecord)
 
+    def count_usage(self) -> None:
+        """Add what the attempt used to its counters, once, before its commit."""
+        is_reduce = self.spec.task_type is TaskType.REDUCE
+        function = counters.REDUCE_FUNCTION_MILLISECONDS if is_reduce else counters.MAP_FUNCTION_MILLISECONDS
+        self.counters.add(counters.CPU_MILLISECONDS, int(self.cpu_s * 1000))
+        self.counters.add(function, int(self.commands.cpu_s * 1000), counters.BOATHOUSE)
+        for name, amount in (
+            (counters.PEAK_MEMORY_BYTES, self.commands.peak_memory_bytes),
+            (counters.SPILL_MILLISECONDS, int(self.sort.spill_s * 1000)),
+            (counters.SUSPENDED_MILLISECONDS, int(self.pause.suspended_s * 1000)),
+        ):
+            if amount:
+                self.counters.add(name, amount, counters.BOATHOUSE)
+
     def report(self) -> TaskReport:
         """Return the task's progress report."""
         get = self.counters.get
@@ -120,6 +137,11 @@ class Task:
             cpu_s=round(self.cpu_s, 2),
             counters=self.counters.values(),
             status=self.counters.status,
+            maps_done=self.maps_done,
+            maps_total=self.spec.maps if self.spec.task_type is TaskType.REDUCE else 0,
+            peak_memory_bytes=self.commands.peak_memory_bytes,
+            spill_s=round(self.sort.spill_s, 3),
+            suspended_s=round(self.pause.suspended_s, 3),
         )
 
 
@@ -150,5 +172,5 @@ class Reporter:
     def _run(self) -> None:
         wait_s = self._interval_s
         while not self._stopped.wait(wait_s):
-            with contextlib.suppress(Unavailable):
+            with self._task.pause.working(), contextlib.suppress(Unavailable):
                 wait_s = max(self._interval_s, self._client.report(self._task.report()))

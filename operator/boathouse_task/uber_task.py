@@ -25,7 +25,7 @@ def run(task: Task) -> TaskResult:
     with task.phase("tasks"):
         for number, order in enumerate(todo, 1):
             if task.storage.size(task.layout.commit(order.task_type, order.index)) is None:
-                _run(task, order)
+                run_inner(task, order)
             task.fraction = number / (len(todo) + 1)
     done = commits.every(task.storage, task.layout.step).values()
     sums = counters.total([record.counters for record in done])
@@ -33,7 +33,7 @@ def run(task: Task) -> TaskResult:
     digest = ""
     if task.spec.is_last:
         with task.phase("commit"):
-            result = _run(task, _order(task.spec, TaskType.COMMIT, 0))
+            result = run_inner(task, _order(task.spec, TaskType.COMMIT, 0))
         size, digest = result.bytes_total, result.digest
     return TaskResult(
         outcome=contract.SUCCEEDED,
@@ -56,7 +56,12 @@ def _order(spec: TaskSpec, task_type: TaskType, index: int) -> TaskSpec:
     return msgspec.structs.replace(spec, task_type=task_type, index=index, splits=[], progress_url=None)
 
 
-def _run(outer: Task, order: TaskSpec) -> TaskResult:
+def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
+    """Run a task in the pod of another, with its own folder, and return its result.
+
+    Raises:
+        TaskError: of the task, with its name in the message.
+    """
     name = task_name(order.task_type, order.index)
     work = outer.environment.work_path / "uber" / name
     work.mkdir(parents=True, exist_ok=True)

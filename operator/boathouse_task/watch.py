@@ -60,7 +60,8 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stopped.wait(self._every_s):
-            self.look()
+            with self._task.pause.working():
+                self.look()
 
     def look(self) -> None:
         """Check the task once."""

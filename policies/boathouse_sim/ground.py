@@ -190,8 +190,8 @@ class Ground(Generic[S, R]):
         for observer in self.profile.observers:
             observer.observe(event)
 
-    def tell_placed(self, decision: model.Placement) -> None:
-        """Tell whatever learns that a decision was carried out."""
+    def tell_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
+        """Tell whatever learns that a decision was carried out; of a second attempt, with the task that it repeats."""
         self.tell(
             model.Placed(
                 now_s=self.clock.now_s,
@@ -201,6 +201,7 @@ class Ground(Generic[S, R]):
                 node=decision.node,
                 resources=decision.resources,
                 distance=decision.distance,
+                second_of=second_of,
             )
         )
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from boathouse_policies.fspy import Config, prediction
-from boathouse_sim import sampling
+from boathouse_policies.fspy import Config, prediction, sampling
 from boathouse_sim.jobs import JobSpec, Phase
 
 if TYPE_CHECKING:

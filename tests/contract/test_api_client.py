@@ -185,6 +185,12 @@ async def token_of(api, namespace, made, audience):
     return (await api.create(accounts, request, namespace))["status"]["token"]
 
 
+async def test_a_token_of_an_account_authenticates_it(api, namespace):
+    token = await api.create_token(namespace, "default", 3600)
+    status = await api.token_review(token, "https://kubernetes.default.svc.cluster.local")
+    assert status.user.username == f"system:serviceaccount:{namespace}:default"
+
+
 async def test_a_wrong_token_is_unauthorized(control_plane):
     settings = dataclasses.replace(config.from_kubeconfig(control_plane.kubeconfig), client_pem=None, token="wrong")
     async with client.ApiClient(settings) as stranger:

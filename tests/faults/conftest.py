@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
+import random
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,17 +15,23 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse.services.mrjob.job.model import MRJOBS
-from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths
+from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths, suspensions
 from boathouse_e2e import catalogue as programs
+from tests.faults import suspending
 
 if TYPE_CHECKING:
     import pathlib
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 
 _JOBS = itertools.count(1)
 _PATIENCE_S = 200
+_WRITE_TO_DEATH_S = 2.0
+"""How long a process may live on after the write that it dies of: others see the write first."""
 _FINAL = ("Succeeded", "Failed")
+_PAUSE_WITHIN_S = 60
+_NO_SETTINGS: dict[str, Any] = {}
+SETTINGS = {"profile": "boathouse"}
+"""Of every operator of this checkout."""
 VALUES = {"spark": {"namespaces": [lab.NAMESPACE]}}
 
 
@@ -38,33 +46,68 @@ def laboratory(tmp_path_factory):
 
 
 class Trial:
-    """One job under harm, and what must hold of it in the end."""
+    """One job under harm, and what must hold of it in the end.
+
+    Attributes:
+        late_s: How long after its deadline a reduce may still be suspended.
+    """
 
     resource = MRJOBS
+    late_s = suspensions.LATE_WITHOUT_OPERATOR_S
 
     def __init__(self, place: lab.Lab, api: client.ApiClient, nodes: kubelets.Kubelets, recording: Any) -> None:
         self.lab, self.api, self.kubelets = place, api, nodes
         self._recording = recording
         self._name = self._uid = ""
-        self._may_end: AbstractSet[lab.Operator] = frozenset()
+        self._may_end: set[lab.Operator] = set()
+        self._work: list[asyncio.Task[None]] = []
 
     @contextlib.contextmanager
     def operator(
         self, identity: str = lab.IDENTITIES[0], *, checkout: pathlib.Path = paths.REPOSITORY, **timing: float
     ):
         """A replica whose progress endpoint the tasks know."""
-        with self.lab.operator(identity, lab.Lease(**timing), checkout=checkout) as one:
+        settings = SETTINGS if checkout == paths.REPOSITORY else _NO_SETTINGS
+        with self.lab.operator(identity, lab.Lease(**timing), settings, checkout) as one:
             self.kubelets.operators.append(one)
             yield one
             self.kubelets.operators.remove(one)
 
-    async def submit(self, shape: kubelets.Shape, *, clean_up: str = "OnEnd") -> None:
-        """Apply a job."""
+    async def submit(
+        self,
+        shape: kubelets.Shape,
+        *,
+        clean_up: str = "OnEnd",
+        is_suspended: bool = True,
+        pauses: bool = False,
+        pod_annotations: Mapping[str, str] | None = None,
+    ) -> None:
+        """Apply a job.
+
+        Args:
+            shape: Its shape.
+            clean_up: When its files are removed.
+            is_suspended: Whether its reduces start at once and are suspended at random times.
+            pauses: Whether its maps run on until a reduce has paused.
+            pod_annotations: Annotations of its pods.
+        """
         self._name = f"job-{next(_JOBS)}"
+        is_suspended = is_suspended and shape.reduces > 0
+        if is_suspended:
+            shape = dataclasses.replace(shape, polls=True, slow_start_percent=0)
         manifest = shape.manifest(self._name)
         manifest["spec"]["cleanUp"] = clean_up
+        if pod_annotations:
+            manifest["spec"]["podTemplate"] = {"metadata": {"annotations": dict(pod_annotations)}}
         await self.create(manifest)
         self.kubelets.jobs[self._uid] = kubelets.Ledger(shape)
+        if is_suspended:
+            self._begin(suspending.now_and_then(self, random.Random(self._name)))
+        if is_suspended and pauses:
+            self._begin(suspending.hold_maps_until_a_pause(self, _PAUSE_WITHIN_S))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._work.append(asyncio.create_task(work))
 
     async def create(self, manifest: dict[str, Any]) -> None:
         """Apply the object of the trial."""
@@ -122,6 +165,9 @@ class Trial:
     def _check(self) -> None:
         """An operator or a kubelet that ended by itself is a finding, not something to wait for."""
         self.kubelets.check()
+        for work in self._work:
+            if work.done():
+                work.result()
         for one in self.kubelets.operators:
             if one not in self._may_end and one.exit_code not in (None, -signal.SIGKILL):
                 pytest.fail(f"the operator ended with {one.exit_code}: {one.log.read_text()[-2000:]}")
@@ -143,6 +189,7 @@ class Trial:
         for _ in range(most):
             operator.start(failpoint)
             await self.until(over, f"the operator dies at {failpoint}, or nothing is left to do")
+            await asyncio.to_thread(operator.ends_within, _WRITE_TO_DEATH_S)
             kills += operator.exit_code == -signal.SIGKILL
             operator.kill()
         return kills
@@ -150,6 +197,10 @@ class Trial:
     async def patch(self, spec: dict[str, Any]) -> None:
         """Change the job's spec."""
         await self.api.patch(self.resource, self._name, {"spec": spec}, lab.NAMESPACE)
+
+    async def annotate(self, name: str, value: str | None) -> None:
+        """Set an annotation of the job, or remove it."""
+        await self.api.patch(self.resource, self._name, {"metadata": {"annotations": {name: value}}}, lab.NAMESPACE)
 
     def running(self, number: int) -> Callable[[], Awaitable[bool]]:
         """Whether so many of the job's pods run."""
@@ -179,13 +230,12 @@ class Trial:
         """Whether the job has a final phase."""
         return (await self.status()).get("phase") in _FINAL
 
-    async def judge(self, may_end: AbstractSet[lab.Operator] = frozenset()) -> None:
-        """I1 to I7 and I11: the job ended well, everything was counted once, and nothing was broken on the way.
+    def let_end(self, operator: lab.Operator) -> None:
+        """Expect an operator to end by itself, as a leader does that has lost its Lease."""
+        self._may_end.add(operator)
 
-        Args:
-            may_end: Operators that end by themselves, as a leader does that has lost its Lease.
-        """
-        self._may_end = may_end
+    async def judge(self) -> None:
+        """I1 to I7, I11, I13 and I14: the job ended well, everything was counted once, and nothing was broken."""
         await self.until(self.ended, "the job has ended")
         status, ledger = await self.status(), self.ledger
         tasks = {"map": ledger.shape.maps, "reduce": ledger.shape.reduces}
@@ -199,8 +249,12 @@ class Trial:
     def violations(self, audit: list[dict[str, Any]], status: dict[str, Any]) -> list[invariants.Violation]:
         """What the records of this trial show."""
         logs = {path.name: path.read_text() for path in self.lab.folder.glob("*.log") if path != self.lab.audit_log}
+        changes = self._recording.changes()
         return [
-            *invariants.over_commits(self._recording.changes(), self.lab.nodes),
+            *invariants.over_commits(changes, self.lab.nodes),
+            *suspensions.without_record(changes),
+            *suspensions.counted_twice(changes, self.lab.nodes),
+            *suspensions.too_long(audit, time.time(), self.late_s),
             *invariants.bound_twice(audit),
             *invariants.stale_epochs(audit),
             *invariants.status_went_back(audit),
@@ -214,6 +268,10 @@ class Trial:
 
     async def discard(self) -> None:
         """Delete the job, if it is there: one that a failed test left would take the nodes from the next."""
+        for work in self._work:
+            work.cancel()
+        await asyncio.gather(*self._work, return_exceptions=True)
+        self._work.clear()
         with contextlib.suppress(errors.NotFound):
             await self.api.delete(self.resource, self._name, lab.NAMESPACE)
 

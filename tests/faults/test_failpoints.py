@@ -29,6 +29,8 @@ PASSAGES = {
     "scheduler.create": (1, 2, 4, 8),
 }
 """Of each write of a plain job's life, at which passages of a life; `test_rare_failpoints` has the other writes."""
+OF_SUSPENSIONS = tuple(f"scheduler.{write}" for write in ("order", "record", "shrink", "continue", "grow"))
+SUSPENDED = Shape(maps=5, reduces=3)
 IN_A_ROW = 3
 SHORT = {("attempts-fail", name, 1) for name in ("after-plan.shard", "before-mrjob.submit", "after-scheduler.create")}
 
@@ -49,10 +51,30 @@ CASES = [
 
 @pytest.mark.parametrize(("shape", "failpoint"), CASES)
 async def test_a_job_survives_the_operators_death(trial, shape, failpoint, record_property):
-    await trial.submit(shape)
+    await trial.submit(shape, pauses=True)
     with trial.operator() as operator:
         kills = await trial.deaths(operator, failpoint, most=IN_A_ROW, unless=trial.ended)
         operator.start()
         await trial.judge()
     record_property("kills", kills)
     assert kills, f"no life came to {failpoint}"
+
+
+SHORT_OF_SUSPENSIONS = {"after-scheduler.shrink", "before-scheduler.grow"}
+DEATHS_OF_SUSPENSIONS = [
+    pytest.param(name, marks=() if name in SHORT_OF_SUSPENSIONS else pytest.mark.long)
+    for name in (f"{moment}-{write}" for write in OF_SUSPENSIONS for moment in ("before", "after"))
+]
+
+
+@pytest.mark.parametrize("failpoint", DEATHS_OF_SUSPENSIONS)
+async def test_a_job_whose_reduces_are_suspended_survives_the_operators_death(trial, failpoint, record_property):
+    await trial.submit(SUSPENDED)
+    trial.ledger.held = True
+    with trial.operator() as operator:
+        kills = await trial.deaths(operator, failpoint, most=IN_A_ROW)
+        trial.ledger.held = False
+        operator.start()
+        await trial.judge()
+    record_property("kills", kills)
+    assert kills == IN_A_ROW

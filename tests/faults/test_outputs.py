@@ -20,7 +20,7 @@ async def test_a_deleted_job_goes_when_its_folder_is_removed(trial, moment, reco
     with trial.operator() as operator:
         kills = await trial.deaths(operator, f"{moment}-mrjob.finalizer", most=1)  # it is added
         operator.start()
-        await trial.until(trial.running(SMALL.maps), "all maps run")
+        await trial.until(trial.running(SMALL.tasks), "all tasks run")
         operator.kill()
         await trial.discard()
         kills += await trial.deaths(operator, f"{moment}-mrjob.finalizer", most=1)  # it is removed
@@ -38,7 +38,7 @@ async def test_a_second_job_with_the_output_fails_until_the_first_is_gone(trial,
     output = trial.kubelets.owners
     with trial.operator() as operator:
         operator.start()
-        await trial.until(trial.running(SMALL.maps), "all maps of the first job run")
+        await trial.until(trial.running(SMALL.tasks), "all tasks of the first job run")
         operator.kill()
         name = await another(trial, "second")
         kills = await trial.deaths(operator, "after-mrjob.status", most=2)

@@ -21,7 +21,7 @@ LIFE_S = (1.5, 4.0)  # a life begins with about 2 s of imports, lists and settli
 )
 async def test_a_job_survives_an_operator_that_dies_again_and_again(trial, seed, record_property):
     rng = random.Random(seed)
-    await trial.submit(Shape(maps=rng.randint(5, 40), reduces=rng.randint(0, 5)))
+    await trial.submit(Shape(maps=rng.randint(5, 40), reduces=rng.randint(0, 5)), pauses=True)
     with trial.operator() as operator:
         for _ in range(KILLS):
             operator.start()

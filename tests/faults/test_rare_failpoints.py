@@ -15,12 +15,16 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.long]
 MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
 SMALL = Shape(maps=6, reduces=1)
 MANY_PODS = 8
+OF_RESIZES = {"scheduler.resize"}
+"""Writes whose deaths are in `tests/wire/test_scheduling_suspension.py`."""
 
 
 def test_every_write_has_its_deaths():
     assert {
         *test_failpoints.PASSAGES,
+        *test_failpoints.OF_SUSPENSIONS,
         *test_sparkapps.PASSAGES,
+        *OF_RESIZES,
         "mrjob.delete-pod",
         "mrjob.expire",
         "mrjob.finalizer",
@@ -37,7 +41,7 @@ async def test_a_suspended_jobs_pods_go_and_it_ends_when_it_is_resumed(trial, mo
     trial.ledger.held = True
     with trial.operator() as operator:
         operator.start()
-        await trial.until(trial.running(SMALL.maps), "all maps run")
+        await trial.until(trial.running(SMALL.tasks), "all tasks run")
         operator.kill()
         await trial.patch({"suspend": True})
         kills = await trial.deaths(operator, f"{moment}-mrjob.delete-pod", most=3)

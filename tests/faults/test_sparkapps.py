@@ -161,10 +161,10 @@ async def test_a_driver_whose_node_is_removed_is_followed_by_another(app):
         app.model.program.holds = False
         await app.until(app.ended, "the application has ended")
         status = await app.status()
-        app.lab.cluster.apply(_without_identity(kept))
+        app.lab.cluster.apply(without_identity(kept))
     assert (status["phase"], status["attempt"], status["pastAttempts"][0]["reason"]) == ("Succeeded", 2, "DriverLost")
 
 
-def _without_identity(node):
+def without_identity(node):
     metadata = {key: node["metadata"][key] for key in ("name", "labels", "annotations")}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": node["status"]}

@@ -26,7 +26,7 @@ async def test_a_leader_that_wakes_beside_its_successor_changes_nothing(trial, s
     first, second = lab.IDENTITIES
     with trial.operator(first, **SHORT_LEASE) as paused, trial.operator(second, **SHORT_LEASE) as successor:
         paused.start()
-        await trial.submit(shape)
+        await trial.submit(shape, pauses=True)
         await trial.until(lambda: trial.ledger.committed("m") >= done, "some maps are done")
         epoch = await trial.epoch()
         paused.send(signal.SIGSTOP)
@@ -36,7 +36,8 @@ async def test_a_leader_that_wakes_beside_its_successor_changes_nothing(trial, s
             return await trial.epoch() > epoch
 
         await trial.until(succeeded, "the successor leads")
+        trial.let_end(paused)
         paused.send(signal.SIGCONT)
-        await trial.judge(may_end={paused})
+        await trial.judge()
         await trial.until(lambda: not paused.lives, "the former leader has ended")
         assert "Traceback" not in paused.log.read_text()

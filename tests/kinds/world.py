@@ -114,7 +114,7 @@ async def world(api):
     async with leader_world.leading(api, KINDS) as leader, contextlib.AsyncExitStack() as stack:
         made = World(api=api, nodes=Nodes(api), leader=leader)
         mrjobs = made.kind("MRJob")
-        made.nodes.tasks.operator = types.SimpleNamespace(hub=mrjobs.task_messages, plans=mrjobs.plans)
+        made.nodes.tasks.operator = types.SimpleNamespace(orders=mrjobs.orders, plans=mrjobs.plans)
         stack.push_async_callback(scheduling_world.stop, asyncio.create_task(made.nodes.run()))
         yield made
 

@@ -14,13 +14,14 @@ from tests.wire import fake_api, mrjob_world, scheduling_world
 
 
 @contextlib.asynccontextmanager
-async def leading(api, kinds, config=mrjob_world.CONFIG, **clocks):
+async def leading(api, kinds, config=mrjob_world.CONFIG, *, profile="fair", **clocks):
     """Run a leader with these kinds; stop it at the end, as a crash would.
 
     Args:
         api: The fake API server; it gets a node if it has none.
         kinds: The entries of the kinds.
         config: The operator's configuration.
+        profile: The name of its profile.
         clocks: `now` of the reconcilers' context, if it is not an hour after the server's only date.
     """
     if not api.objects("nodes"):
@@ -29,15 +30,15 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, **clocks):
         "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
         "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),
     }
-    leaders = []
+    leaders, built = [], profiles.build(profile)
 
     def prepare(below, client):
-        leaders.append(_leader(below, client, config, clocks))
+        leaders.append(_leader(below, client, config, built, clocks))
         for kind in kinds:
             kind.add(leaders[0])
 
     async with (
-        scheduling_world.world(api, config=config, prepare=prepare, **options),
+        scheduling_world.world(api, config=config, profile=built, prepare=prepare, **options),
         api.client() as client,
         contextlib.AsyncExitStack() as stack,
     ):
@@ -48,7 +49,7 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, **clocks):
         yield leaders[0]
 
 
-def _leader(below, client, config, clocks):
+def _leader(below, client, config, profile, clocks):
     start, figures = time.monotonic(), below.figures
     context = reconciler.Context(
         api=client,
@@ -61,7 +62,7 @@ def _leader(below, client, config, clocks):
     return controllers.LeaderServices(
         settings=config,
         cluster_id="",
-        profile=profiles.build("fair"),
+        profile=profile,
         scheduling=below.parts,
         controllers=controllers.Controllers(context, config, figures),
         endpoint=server.ProgressServer(client, figures),

@@ -19,6 +19,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
 from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.instruments import missing
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.splits import shards
@@ -69,7 +70,7 @@ class PlaceAtOnce:
         self.waiting: dict[str, tuple[str, ...]] = {}
         self.why: Why | None = None
 
-    def submit(self, job, classes, tasks, factory) -> tuple[str, ...]:
+    def submit(self, job, classes, tasks, factory, **_more) -> tuple[str, ...]:
         resources = {each.id: each.resources for each in classes}
         self.waiting[job.id] = tuple(task.id for task in tasks)
         for task in tasks:
@@ -126,6 +127,7 @@ class Operator:
         config: OperatorConfig = CONFIG,
         observers: tuple[Any, ...] = (),
         scheduler: Any = None,
+        order: Any = None,
     ) -> None:
         start = time.monotonic()
         self.telemetry = telemetry.Metrics()
@@ -144,14 +146,16 @@ class Operator:
         leader = types.SimpleNamespace(
             settings=config,
             cluster_id="",
-            profile=types.SimpleNamespace(observers=observers),
+            profile=types.SimpleNamespace(observers=observers, controllers=(), order=order),
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
             controllers=self.controllers,
             bundles=self.bundle,
             metrics=self.telemetry,
+            signals=missing.Signals(),
         )
         kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
-        self.pods, self.plans, self.hub = kind.pods, kind.plans, kind.task_messages
+        self.pods, self.plans = kind.pods, kind.plans
+        self.orders, self.reports, self.seconds = kind.orders, kind.reports, kind.seconds
         self.jobs = self.controllers.add(kind).objects
         self._pods = informer.Informer(
             client,
@@ -231,7 +235,7 @@ class Kubelet:
             return
         digest = ""
         if order.task_type is TaskType.SETUP:
-            if self.operator is None or not self.operator.hub.knows(order.job_uid, order.namespace):
+            if self.operator is None or not self.operator.orders.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
             kept = shards.encode(self._plan)
             self.operator.plans.post(order.job_uid, order.namespace, kept)
@@ -279,6 +283,7 @@ class Cluster:
         self.lives = 0
         self.config = CONFIG
         self.observers: tuple[Any, ...] = ()
+        self.order: Any = None
         self._client = client
         self._has_ended = False
 
@@ -326,7 +331,9 @@ class Cluster:
     async def _lives(self) -> None:
         while True:
             self.lives += 1
-            operator = self.kubelet.operator = Operator(self.api, self._client, self.config, self.observers)
+            operator = self.kubelet.operator = Operator(
+                self.api, self._client, self.config, self.observers, order=self.order
+            )
             try:
                 await operator.run()
             except BaseExceptionGroup as group:

@@ -10,7 +10,7 @@ import aiohttp
 
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import routes, task_messages
+from boathouse.services.mrjob.progress import routes, task_orders, task_reports
 from boathouse.services.mrjob.splits import split_plans
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse.services.progress import server, tls
@@ -39,22 +39,28 @@ class Endpoint:
 
     def __init__(self, api, client, folder) -> None:
         self.api, self.folder = api, folder
-        self.pods, self.hub, self.plans, self.posted = (
-            Pods(),
-            task_messages.TaskMessages(),
-            split_plans.Plans(client),
-            [],
-        )
+        self.pods, self.plans, self.posted = Pods(), split_plans.Plans(client), []
+        self.orders, self.reports = task_orders.TaskOrders(), task_reports.TaskReports()
         self.authority = tls.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.server = server.ProgressServer(client, figures)
         self.routes = routes.TaskRoutes(
-            task_messages=self.hub, pods=self.pods, plans=self.plans, owners=self, on_plan=self.posted.append
+            orders=self.orders,
+            reports=self.reports,
+            pods=self.pods,
+            plans=self.plans,
+            owners=self,
+            on_plan=self.posted.append,
         )
         self.server.add(self.routes.find, self.routes.routes())
         self.registry = figures.registry
         self.port = 0
         self.marks = []
+
+    def update(self, job_state):
+        """Bring orders and reports up to date with the job's state and the pods."""
+        self.orders.update(JOB, "demo", job_state, self.pods.known)
+        self.reports.update(JOB, self.pods.known)
 
     def state(self, uid, *, namespace, cluster):
         """What the leader knows of the job that an ownership mark names."""
@@ -120,7 +126,7 @@ def stage(*winners):
 async def serving_endpoint(api, client, folder):
     """The endpoint of a job with two maps."""
     result = Endpoint(api, client, folder)
-    result.hub.update(JOB, "demo", state(0, 0))
+    result.update(state(0, 0))
     context = tls.server_context(result.authority, ["localhost"], NOW)
     async with result.server.serve(context, port=0, host="127.0.0.1") as result.port:
         yield result

@@ -7,7 +7,7 @@ import collections
 import contextlib
 import dataclasses
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
@@ -18,6 +18,9 @@ from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.wire import fake_api, waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 LEASE = "boathouse-system/boathouse"
 QUEUE = model.QueueName("default")
@@ -45,12 +48,13 @@ class Factory:
     """Makes the pods of a test's tasks."""
 
     resource = MRJOBS
+    control = None
 
     def __init__(self, job: str) -> None:
         self.owner = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": job, "uid": job}
         self.owner["controller"] = True
 
-    def build(self, task, resources, node) -> dict[str, Any]:
+    def build(self, task, resources, node, _expected=None) -> dict[str, Any]:
         size = {"cpu": f"{resources.cpu_milli}m", "memory": str(resources.memory_bytes)}
         namespace, name = task.split("/")
         labels = {"boathouse.dev/job-uid": self.owner["uid"], "boathouse.dev/queue": "default"}
@@ -82,6 +86,8 @@ class World:
         submitted_s: float = 0,
         factory=None,
         namespace: str = "demo",
+        skipped: Collection[str] = (),
+        suspend_until_s: float | None = None,
     ):
         one = model.Job(
             id=model.JobId(job),
@@ -95,8 +101,9 @@ class World:
         todo = [
             model.Task(id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i)
             for i in range(tasks)
+            if f"{namespace}/{job}-{i:05}" not in skipped
         ]
-        self.scheduler.submit(one, [task_class], todo, factory or Factory(job))
+        self.scheduler.submit(one, [task_class], todo, factory or Factory(job), suspend_until_s)
         return todo
 
     def at_rest(self) -> bool:

@@ -170,8 +170,8 @@ class Killed(BaseException):
 class World:
     """What a test acts on and asserts about."""
 
-    def __init__(self, api, config=CONFIG):
-        self.api, self.config = api, config
+    def __init__(self, api, config=CONFIG, profile="fair"):
+        self.api, self.config, self.profile = api, config, profile
         self.nodes = Nodes(api)
         self.leader = None
         self.lives = 0
@@ -229,6 +229,12 @@ class World:
 
         monkeypatch.setattr(failpoints, "hit", hit)
 
+    async def restart(self):
+        """End the operator, and wait for the next one."""
+        life, self.leader = self.lives, None
+        self._life_over.set()
+        await waiting.eventually(lambda: self.lives > life and self.leader is not None)
+
     @contextlib.asynccontextmanager
     async def running(self):
         """Run the nodes, and one operator after another."""
@@ -249,7 +255,9 @@ class World:
             self._is_killed = False
             self._life_over.clear()
             try:
-                async with leader_world.leading(self.api, (wiring.SPARKAPPS,), self.config, now=self.now) as leader:
+                async with leader_world.leading(
+                    self.api, (wiring.SPARKAPPS,), self.config, profile=self.profile, now=self.now
+                ) as leader:
                     self.leader = leader
                     await self._life_over.wait()
             except (Killed, BaseExceptionGroup):

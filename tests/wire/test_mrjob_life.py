@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from boathouse.services.mrjob.progress import task_orders
 from tests.wire.mrjob_world import KEY, Cluster, failing, mrjob
 
 SPLITS = 4
@@ -97,7 +98,7 @@ async def test_reduces_start_before_the_last_map_and_learn_of_each_map_as_it_is_
     async with cluster.running():
         await eventually(lambda: "r-00000-a1" in live(cluster))
         assert cluster.status["phase"] == "Map"
-        orders = await cluster.operator.hub.orders(cluster.uid, 0, 0)
+        orders = await cluster.operator.orders.orders(task_orders.Poll(uid=cluster.uid, pod="r"), 0)
         assert orders.maps_done == "Bw=="
         cluster.kubelet.script.clear()
         await eventually(ended(cluster))
@@ -116,3 +117,25 @@ async def test_a_task_that_is_lost_again_and_again_fails_the_job_with_the_reason
         await eventually(ended(cluster))
     assert cluster.condition("Failed") == ("True", "StorageError")
     assert cluster.status["failures"] == {"user": 0, "infrastructure": 2}
+
+
+@pytest.mark.parametrize("winner", [1, 2])
+async def test_of_two_attempts_of_a_map_the_first_to_end_wins(cluster, eventually, winner):
+    held = {("m-00000", 1): None, ("m-00000", 2): None}
+    cluster.kubelet.script |= held
+    cluster.api.add(mrjob())
+    async with cluster.running():
+        await eventually(lambda: cluster.status.get("maps", {}).get("succeeded") == SPLITS - 1)
+        key = cluster.pod("m-00000-a1")
+        cluster.api.set_phase(key, "Running", containerStatuses=[{"name": "task", "state": {"running": {}}}])
+        await eventually(lambda: cluster.operator.seconds.request(cluster.uid, key))
+        await eventually(lambda: {"m-00000-a1", "m-00000-a2"} <= set(live(cluster)))
+        assert cluster.status["maps"]["running"] <= 1
+        del cluster.kubelet.script["m-00000", winner]
+        first_to_end = cluster.pod(f"m-00000-a{winner}")
+        cluster.kubelet._step(first_to_end, cluster.api.get("pods", first_to_end))
+        await eventually(ended(cluster))
+        await eventually(lambda: f"m-00000-a{3 - winner}" not in live(cluster))
+    assert cluster.status["phase"] == "Succeeded"
+    assert cluster.status["counters"] == {"g": {"map": SPLITS, "reduce": 1}}
+    assert cluster.status["failures"] == {"user": 0, "infrastructure": 0}

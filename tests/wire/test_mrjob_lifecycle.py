@@ -170,7 +170,7 @@ async def test_a_deleted_job_is_forgotten(cluster, eventually):
         await eventually(lambda: cluster.pods() == ["setup-a1"])
         uid = cluster.uid
         cluster.api.remove("mrjobs", KEY)
-        await eventually(lambda: not cluster.operator.hub.knows(uid, "demo"))
+        await eventually(lambda: not cluster.operator.orders.knows(uid, "demo"))
         await eventually(lambda: cluster.operator.scheduler.waiting == {})
 
 

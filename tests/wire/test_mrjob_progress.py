@@ -12,7 +12,7 @@ import pytest
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import task_messages
+from boathouse.services.mrjob.progress import task_orders
 from boathouse.services.progress import limits, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -29,11 +29,11 @@ async def endpoint(api, client, tmp_path):
 async def test_the_runtime_reports_and_the_leader_remembers_the_last(endpoint):
     runtime = endpoint.runtime("p", endpoint.add("p"))
     await asyncio.to_thread(runtime.report, contract.TaskReport(phase="read", progress=0.5))
-    assert endpoint.hub.reports(JOB)["p"].progress == 0.5
+    assert endpoint.reports.of(JOB)["p"].progress == 0.5
 
 
 async def test_the_runtime_gets_its_orders_at_once_when_they_are_new_to_it(endpoint):
-    endpoint.hub.update(JOB, "demo", state(1, 3))
+    endpoint.update(state(1, 3))
     orders = await asyncio.to_thread(endpoint.runtime("p", endpoint.add("p")).orders, 0)
     assert (orders.maps_total, orders.winners) == (2, {1: 3})
     assert contract.decode_bitmap(orders.maps_done, 2) == {0, 1}
@@ -43,8 +43,8 @@ async def test_a_poll_is_answered_when_another_map_is_done(endpoint, eventually)
     runtime = endpoint.runtime("p", endpoint.add("p"))
     first = await asyncio.to_thread(runtime.orders, 0)
     waiting = asyncio.create_task(asyncio.to_thread(runtime.orders, first.version))
-    await eventually(lambda: endpoint.hub._jobs[JOB].changed._waiters)
-    endpoint.hub.update(JOB, "demo", state(1, 0))
+    await eventually(lambda: endpoint.orders._jobs[JOB].polls)
+    endpoint.update(state(1, 0))
     assert contract.decode_bitmap((await waiting).maps_done, 2) == {0}
 
 
@@ -57,10 +57,11 @@ async def test_a_poll_without_news_ends_with_the_same_orders(endpoint):
 
 
 async def test_another_leader_gives_the_same_version_to_the_same_orders(endpoint):
-    successor = task_messages.TaskMessages()
-    for each in (endpoint.hub, successor):
+    successor = task_orders.TaskOrders()
+    for each in (endpoint.orders, successor):
         each.update(JOB, "demo", state(1, 2))
-    assert await endpoint.hub.orders(JOB, 0, 0) == await successor.orders(JOB, 0, 0)
+    poll = task_orders.Poll(uid=JOB, pod="p")
+    assert await endpoint.orders.orders(poll, 0) == await successor.orders(poll, 0)
 
 
 async def test_the_setup_task_posts_the_plan(endpoint):
@@ -79,7 +80,7 @@ async def test_only_setup_may_post_a_plan(endpoint):
 
 
 async def test_a_job_that_has_its_plan_takes_no_other(endpoint, monkeypatch):
-    monkeypatch.setattr(endpoint.hub, "wants_plan", lambda _: False)
+    monkeypatch.setattr(endpoint.orders, "wants_plan", lambda _: False)
     token = endpoint.add("s", TaskType.SETUP)
     status, _ = await endpoint.ask("POST", "demo/job-1/plan", token, data=msgspec.json.encode(split_plan(1)))
     assert status == 409
@@ -90,7 +91,7 @@ async def test_a_plan_for_a_job_that_is_forgotten_meanwhile_is_not_kept(endpoint
         plan = msgspec.json.encode(split_plan(1))
         yield plan[:10]
         await eventually(lambda: endpoint.routes._intake._places.held)
-        endpoint.hub.forget(JOB)
+        endpoint.orders.forget(JOB)
         yield plan[10:]
 
     status, _ = await endpoint.ask("POST", "demo/job-1/plan", endpoint.add("s", TaskType.SETUP), data=body())

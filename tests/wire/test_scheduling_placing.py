@@ -1,8 +1,12 @@
 """Tasks and pods get their nodes."""
 
 import dataclasses
+import time
+
+import msgspec
 
 from boathouse_policies import framework, model, profiles
+from tests.unit.scheduling.pods.pod_world import record_of
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
 
@@ -91,10 +95,12 @@ async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_
     api, eventually
 ):
     api.add(fake_api.node("n1", cpu="2"))
-    first = "demo/wc-00000"
+    first, times = "demo/wc-00000", {"since_s": time.time(), "until_s": time.time() + 600}
+    noted = {"boathouse.dev/suspension": msgspec.structs.replace(record_of(1000, 2000), **times).text()}
 
     def ask_for(**sizes):
-        api.change("pods", first, {"spec": {"containers": [{"name": "task", "resources": sizes}]}})
+        containers = [{"name": "task", "resources": sizes}]
+        api.change("pods", first, {"metadata": {"annotations": noted}, "spec": {"containers": containers}})
 
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 3, cpu="1")

@@ -128,6 +128,22 @@ async def test_a_cancelled_request_ends_its_connection():
         await server.left.wait()
 
 
+async def test_a_request_may_be_cancelled_at_the_moment_its_answer_arrives():
+    proceed = asyncio.Event()
+    async with served([proceed, OK]) as (server, connected):
+        request = asyncio.create_task(connected.request("GET", "/pods"))
+        await server.asked.wait()
+        (end,), running = connected._transfers._ends.values(), connected._transfers
+        asyncio.get_running_loop().remove_reader(running._epoll)
+        proceed.set()
+        await server.left.wait()
+        end.cancel()
+        running._on_ready()
+        assert not running._ends
+        await asyncio.wait([request])
+        assert request.cancelled()
+
+
 async def test_closing_ends_what_is_in_progress():
     async with served([], endless=True) as (server, connected):
         request = asyncio.create_task(connected.request("GET", "/pods"))

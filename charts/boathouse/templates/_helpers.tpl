@@ -51,6 +51,10 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "missingObjectTimeoutSeconds" .Values.spark.missingObjectTimeoutSeconds
   "notReadyTolerationSeconds" .Values.spark.notReadyTolerationSeconds
 -}}
+{{- $kubelets := omit (dig "kubelets" dict (.Values.signals | default dict)) "caConfigMap" -}}
+{{- if dig "kubelets" "caConfigMap" "name" "" (.Values.signals | default dict) }}
+{{- $kubelets = set $kubelets "caFile" "/etc/boathouse-kubelets/ca.crt" }}
+{{- end }}
 {{- dict
   "namespace" .Release.Namespace
   "watchNamespaces" .Values.namespaces
@@ -58,6 +62,9 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "defaultQueue" .Values.defaultQueue
   "namespaceQueues" .Values.namespaceQueues
   "profile" .Values.profile
+  "actuators" (.Values.actuators | default dict)
+  "prediction" (.Values.prediction | default dict)
+  "signals" (dict "kubelets" $kubelets)
   "pendingAhead" .Values.pendingAhead
   "tenantLimits" .Values.tenantLimits
   "task" $task
@@ -66,6 +73,13 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "logLevel" .Values.log.level
   "logFormat" .Values.log.format
   | toPrettyJson -}}
+{{- end }}
+
+{{- /* The volume with the authority of the kubelets' certificates; empty if there is none. */ -}}
+{{- define "boathouse.kubeletAuthority" -}}
+{{- with dig "kubelets" "caConfigMap" dict (.Values.signals | default dict) }}
+{{- if .name }}{{ dict "name" .name "optional" true "items" (list (dict "key" .key "path" "ca.crt")) | toJson }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{- /* Checks that the schema cannot express: contradictions that would fail the operator's start. */ -}}
@@ -90,10 +104,28 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- fail (printf "spark.namespaces: Boathouse does not run in %s: add it to namespaces" .) }}
 {{- end }}
 {{- end }}
+{{- include "boathouse.validateSignals" . }}
 {{- with .Values.lease }}
 {{- if not (and (gt (float64 .durationSeconds) (float64 .renewDeadlineSeconds)) (gt (float64 .renewDeadlineSeconds) (float64 .retryPeriodSeconds))) }}
 {{- fail "lease: durationSeconds must be more than renewDeadlineSeconds, and that more than retryPeriodSeconds" }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "boathouse.validateSignals" -}}
+{{- $kubelets := dig "kubelets" dict (.Values.signals | default dict) }}
+{{- $egress := .Values.networkPolicy.egress | default dict }}
+{{- if and $kubelets.enabled (eq (not $kubelets.insecureSkipVerify) (empty $kubelets.caConfigMap.name)) }}
+{{- fail "signals.kubelets: set either caConfigMap.name, a ConfigMap with the authority of the kubelets' certificates, or insecureSkipVerify: true to accept any certificate" }}
+{{- end }}
+{{- if and $egress.enabled (not .Values.networkPolicy.enabled) }}
+{{- fail "networkPolicy.egress.enabled needs networkPolicy.enabled" }}
+{{- end }}
+{{- if and $egress.enabled (empty $egress.apiServer) }}
+{{- fail "networkPolicy.egress.apiServer is empty: list the addresses of the API server, or the operator cannot connect to it" }}
+{{- end }}
+{{- if and $egress.enabled $kubelets.enabled (empty $egress.nodes) }}
+{{- fail "networkPolicy.egress.nodes is empty: list the CIDRs of the nodes, or the operator cannot connect to their kubelets" }}
 {{- end }}
 {{- end }}
 

@@ -197,7 +197,7 @@ class Start:
     def _start_kwok(self) -> None:
         kubeconfig = control_plane.kubeconfig_of(self._layout, "kwok")
         lease_s = control_plane.lease_duration_s(self._spec)
-        arguments = kwok.arguments(kubeconfig, network=self._layout.kwok_network, lease_duration_s=lease_s)
+        arguments = kwok.arguments(self._spec, kubeconfig, network=self._layout.kwok_network, lease_duration_s=lease_s)
         log = str(self._layout.logs / "kwok.log")
         self._launch(Component(name="kwok", command=(str(self._programs["kwok"]), *arguments), log=log))
         wanted = self._spec.nodes + self._spec.kwok_nodes

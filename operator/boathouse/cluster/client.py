@@ -172,6 +172,9 @@ class ApiClient:
         style: PatchStyle = PatchStyle.MERGE,
         subresource: str | None = None,
         force: bool = False,
+        manager: str = "",
+        resource_version: str = "",
+        uid: str = "",
     ) -> T:
         """Patch an object or a subresource of it.
 
@@ -183,12 +186,25 @@ class ApiClient:
             style: Merge strategy. Custom resources do not support the strategic merge.
             subresource: Subresource, such as `status` or `resize`.
             force: With `APPLY`: take over fields of other owners.
+            manager: Field manager; empty for the client's.
+            resource_version: The only version to patch.
+            uid: UID of the only object to patch.
+
+        Raises:
+            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
-        query = {"fieldManager": self._field_manager}
+        query = {"fieldManager": manager or self._field_manager}
         if style is PatchStyle.APPLY and force:
             query["force"] = "true"
+        precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **precondition}} if precondition else patch
         path = resource.path(namespace, name, subresource)
-        return _decode(await self._send("PATCH", path, patch, query=query, content_type=style.value), resource.view)
+        try:
+            return _decode(await self._send("PATCH", path, body, query=query, content_type=style.value), resource.view)
+        except errors.Invalid as error:  # the server's response to a patch with another UID: metadata.uid is immutable
+            if uid and "metadata.uid" in error.message:
+                raise errors.Conflict(error.status, error.reason, error.message) from error
+            raise
 
     async def patch_status(
         self,
@@ -206,14 +222,16 @@ class ApiClient:
         Raises:
             errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
-        precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
-        body = {"status": status} | ({"metadata": precondition} if precondition else {})
-        try:
-            return await self.patch(resource, name, body, namespace, style=style, subresource="status")
-        except errors.Invalid as error:  # the server's response to a patch with another UID: metadata.uid is immutable
-            if uid and "metadata.uid" in error.message:
-                raise errors.Conflict(error.status, error.reason, error.message) from error
-            raise
+        return await self.patch(
+            resource,
+            name,
+            {"status": status},
+            namespace,
+            style=style,
+            subresource="status",
+            resource_version=resource_version,
+            uid=uid,
+        )
 
     async def delete(
         self,
@@ -269,7 +287,13 @@ class ApiClient:
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
-        self, namespace: str, name: str, resources: Mapping[str, Mapping[str, wire.Quantities]]
+        self,
+        namespace: str,
+        name: str,
+        resources: Mapping[str, Mapping[str, wire.Quantities]],
+        *,
+        manager: str = "",
+        uid: str = "",
     ) -> wire.PodView:
         """Change containers' `requests` and `limits` in place (PATCH pods/resize).
 
@@ -277,15 +301,49 @@ class ApiClient:
             namespace: The pod's namespace.
             name: The pod's name.
             resources: Container name to `{"requests": {...}, "limits": {...}}`.
+            manager: Field manager; empty for the client's.
+            uid: UID of the only pod to resize.
 
         Raises:
+            errors.Conflict: `uid` was given and differs from the pod's.
             errors.Invalid: The QoS class would change, or a limit would be removed.
             errors.Forbidden: A quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
         patch = {"spec": {"containers": containers}}
         return await self.patch(
-            catalogue.PODS, name, patch, namespace, style=PatchStyle.STRATEGIC, subresource="resize"
+            catalogue.PODS,
+            name,
+            patch,
+            namespace,
+            style=PatchStyle.STRATEGIC,
+            subresource="resize",
+            manager=manager,
+            uid=uid,
+        )
+
+    async def annotate_status(
+        self,
+        namespace: str,
+        name: str,
+        annotations: Mapping[str, str],
+        *,
+        resource_version: str,
+        uid: str,
+    ) -> wire.PodView:
+        """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations).
+
+        Raises:
+            errors.Conflict: The pod has changed, or is another.
+        """
+        return await self.patch(
+            catalogue.PODS,
+            name,
+            {"metadata": {"annotations": dict(annotations)}},
+            namespace,
+            subresource="status",
+            resource_version=resource_version,
+            uid=uid,
         )
 
     # Other kinds
@@ -293,6 +351,24 @@ class ApiClient:
     async def create_event(self, event: written.Event) -> None:
         """Create an `events.k8s.io/v1` event in its own namespace. Use `EventWriter`, which also limits the rate."""
         await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
+
+    async def create_token(self, namespace: str, account: str, seconds: int) -> str:
+        """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
+
+        Raises:
+            errors.Forbidden: This account may not create tokens of that one.
+            errors.DecodeError: The response has no token.
+        """
+        request = {
+            "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
+            "kind": "TokenRequest",
+            "spec": {"audiences": [], "expirationSeconds": seconds},
+        }
+        path = catalogue.SERVICE_ACCOUNTS.path(namespace, account, "token")
+        token = _decode(await self._send("POST", path, request), written.TokenRequest).status.token
+        if not token:
+            raise errors.DecodeError(f"the response to a request for a token of {namespace}/{account} has none")
+        return token
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
         """Review a token for an audience.

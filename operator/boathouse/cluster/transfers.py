@@ -94,9 +94,11 @@ class Transfers:
         """Resolve the transfers that ended, and set the timer. A timer that is due earlier stays: it is harmless."""
         _, done, failed = self._multi.info_read()
         for curl in done:
-            self._end(curl).set_result(None)
+            if not (end := self._end(curl)).done():  # it is cancelled before `stop` is called
+                end.set_result(None)
         for curl, code, message in failed:
-            self._end(curl).set_exception(pycurl.error(code, message))
+            if not (end := self._end(curl)).done():
+                end.set_exception(pycurl.error(code, message))
         if self._due_s < self._timer_s:
             self._timer.cancel()
             self._timer_s = self._due_s

@@ -366,12 +366,33 @@ class NodeSpec(View, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
 
 
+class NodeAddress(View, frozen=True, kw_only=True):
+    """An address of a node; `type` is `InternalIP`, `ExternalIP`, `Hostname` or another."""
+
+    type: str = ""
+    address: str = ""
+
+
+class DaemonEndpoint(View, frozen=True, kw_only=True):
+    """A port on which a daemon of a node listens; 0 if it is not known."""
+
+    port: int = field(default=0, name="Port")
+
+
+class DaemonEndpoints(View, frozen=True, kw_only=True):
+    """Ports of a node's daemons."""
+
+    kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
+
+
 class NodeStatus(View, frozen=True, kw_only=True):
     """`status` of a node."""
 
     capacity: Quantities = field(default_factory=dict)
     allocatable: Quantities = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
+    daemon_endpoints: DaemonEndpoints = DaemonEndpoints()
 
 
 class NodeView(View, frozen=True, kw_only=True):
@@ -385,3 +406,8 @@ class NodeView(View, frozen=True, kw_only=True):
     def is_ready(self) -> bool:
         """Whether its Ready condition is True."""
         return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
+
+    @property
+    def internal_ip(self) -> str:
+        """Its first internal address, or empty."""
+        return next((each.address for each in self.status.addresses if each.type == "InternalIP"), "")

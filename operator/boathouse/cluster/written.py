@@ -143,3 +143,15 @@ class TokenReview(wire.View, frozen=True, kw_only=True):
     """Response of an `authentication.k8s.io/v1` TokenReview."""
 
     status: TokenReviewStatus = TokenReviewStatus()
+
+
+class TokenRequestStatus(wire.View, frozen=True, kw_only=True):
+    """The token that was created."""
+
+    token: str = ""
+
+
+class TokenRequest(wire.View, frozen=True, kw_only=True):
+    """Response of an `authentication.k8s.io/v1` TokenRequest."""
+
+    status: TokenRequestStatus = TokenRequestStatus()

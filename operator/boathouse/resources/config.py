@@ -14,9 +14,9 @@ QuantityText = Annotated[
     str, pydantic.BeforeValidator(str), pydantic.AfterValidator(lambda text: (quantity.parse(text), text)[1])
 ]
 Port = Annotated[int, Field(ge=1, le=65535)]
-ProfileName = Literal["fair", "fifo", "fspy", "srjf", "yarn-me"]
+ProfileName = Literal["boathouse", "fair", "fifo", "fspy", "ikayak", "ila", "srjf", "yarn-me"]
 PROFILES: tuple[str, ...] = get_args(ProfileName)
-"""Profiles that the operator supports. The others need inputs that only the simulator has."""
+"""Profiles that the operator supports. The others are baselines of the papers, or need inputs of the simulator."""
 
 
 class _Section(pydantic.BaseModel):
@@ -189,6 +189,50 @@ class TenantLimits(_Section):
     )
 
 
+class ActuatorsConfig(_Section):
+    """What policies may do to pods, beside placing them."""
+
+    suspend: bool = Field(default=True, description="Suspend reducers that lack map output.")
+    resize: bool = Field(default=True, description="Start tasks with less than they request, and resize running pods.")
+    speculate: bool = Field(default=False, description="Start second attempts of slow tasks.")
+    scale: bool = Field(default=True, description="Change the size of dynamic clusters.")
+
+
+class PredictionConfig(_Section):
+    """How the size of a job is predicted."""
+
+    probe: bool = Field(default=True, description="Run a job's commands once more on a sample of its input.")
+    least_maps: int = Field(default=10, ge=1, description="Jobs with fewer maps are not probed.")
+    probe_seconds: float = Field(default=600, gt=0, description="How long a probe may run.")
+
+
+class KubeletsConfig(_Section):
+    """How kubelets are read: directly, at /metrics/resource."""
+
+    enabled: bool = False
+    interval_seconds: float = Field(default=15, ge=5, le=300)
+    port: int = Field(default=0, ge=0, le=65535, description="0: the port that the node reports.")
+    ca_file: str = Field(default="", description="Certificates of the kubelets' authorities.")
+    insecure_skip_verify: bool = Field(default=False, description="Accept any certificate.")
+    cadvisor: bool = Field(default=False, description="Read /metrics/cadvisor also, for disks and pressure.")
+    cpu: Literal["Node", "Pods"] = Field(default="Node", description="Pods: the sum of a node's pods.")
+
+    @pydantic.model_validator(mode="after")
+    def _certificates_are_verified_or_not(self) -> Self:
+        if self.enabled and bool(self.ca_file) is self.insecure_skip_verify:
+            raise ValueError(
+                "signals.kubelets: set either caFile (in the chart: caConfigMap) to the authority of the kubelets' "
+                "certificates, or insecureSkipVerify: true to accept any certificate"
+            )
+        return self
+
+
+class SignalsConfig(_Section):
+    """Where the policies' measurements of nodes come from."""
+
+    kubelets: KubeletsConfig = Field(default_factory=KubeletsConfig)
+
+
 class OperatorConfig(_Section):
     """All settings of the operator."""
 
@@ -197,7 +241,10 @@ class OperatorConfig(_Section):
     queues: list[QueueConfig] = Field(default_factory=lambda: [QueueConfig(name="default")], min_length=1)
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="Default queue by namespace.")
-    profile: ProfileName = "fair"
+    profile: ProfileName = "boathouse"
+    actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
+    prediction: PredictionConfig = Field(default_factory=PredictionConfig)
+    signals: SignalsConfig = Field(default_factory=SignalsConfig)
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)

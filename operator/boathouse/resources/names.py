@@ -15,6 +15,7 @@ TOKEN_AUDIENCE = contract.TOKEN_AUDIENCE
 
 LABEL_JOB_UID = f"{GROUP}/job-uid"
 LABEL_KIND = f"{GROUP}/kind"
+LABEL_TASK_TYPE = f"{GROUP}/task-type"
 LABEL_QUEUE = f"{GROUP}/queue"
 LABEL_LEADER = f"{GROUP}/leader"
 LABEL_FENCED = f"{GROUP}/fenced"
@@ -27,6 +28,17 @@ ANNOTATION_IDEAL_MEMORY = f"{GROUP}/ideal-memory"
 
 ANNOTATION_RESERVED = f"{GROUP}/reserved"
 """On a driver: the nodes where room was reserved for its executors when it was placed, with their numbers."""
+
+ANNOTATION_SUSPENSION = f"{GROUP}/suspension"
+"""On a task's pod: its last suspension, with the size that it had before."""
+ANNOTATION_FIGURES = f"{GROUP}/figures"
+"""On a pod: what the policies computed when they chose its node and size."""
+ANNOTATION_SUSPEND_UNTIL = f"{GROUP}/suspend-reducers-until"
+"""On an MRJob: suspends its reducers that lack map output until this time (RFC 3339), at most an hour ahead."""
+ANNOTATION_EXECUTOR_MEMORY = f"{GROUP}/executor-memory"
+"""On a driver: the memory in bytes that was chosen for its executors."""
+LABEL_PROBE = f"{GROUP}/probe"
+"""Label `true` of the pod that runs a job on a sample of its input, to predict its size."""
 
 FINALIZER = f"{GROUP}/clean-up"
 """Keeps a deleted object, such as an MRJob with `cleanUp: OnDelete`, until its clean-up has succeeded or failed."""
@@ -53,6 +65,9 @@ class ConditionType(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     CLEANED_UP = "CleanedUp"
+    REDUCERS_SUSPENDED = "ReducersSuspended"
+    SIZE_PREDICTED = "SizePredicted"
+    SIGNALS_AVAILABLE = "SignalsAvailable"
 
 
 class Reason(StrEnum):
@@ -65,15 +80,24 @@ class Reason(StrEnum):
     JOB_FINISHED = "JobFinished"
     SUCCEEDED = "Succeeded"
     CLEANED_UP = "CleanedUp"
+    KUBELETS_READ = "KubeletsRead"
     # Not yet
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
     SUSPENDED = "Suspended"
     RESUMED = "Resumed"
+    WAITING_FOR_MAPS = "WaitingForMaps"
+    BY_HAND = "ByHand"
+    REQUEST_OWED = "RequestOwed"
+    RESUME_REFUSED = "ResumeRefused"
     CLEANING_UP = "CleaningUp"
+    PROBING = "Probing"
+    LEARNING = "Learning"
+    PROBE_WITHDRAWN = "ProbeWithdrawn"
     # User errors
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
+    INVALID_TIME = "InvalidTime"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 - a reason, not a secret
@@ -91,3 +115,7 @@ class Reason(StrEnum):
     INVALID_POD = "InvalidPod"
     SET_ASIDE = "SetAside"
     CLEAN_UP_FAILED = "CleanUpFailed"
+    KUBELETS_NOT_READ = "KubeletsNotRead"
+    KUBELETS_FAILING = "KubeletsFailing"
+    PROBE_FAILED = "ProbeFailed"
+    PROBE_TIMEOUT = "ProbeTimeout"

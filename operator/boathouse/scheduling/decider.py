@@ -4,8 +4,9 @@ import dataclasses
 import math
 import time
 from collections.abc import Container, Iterator, Sequence
+from typing import TypeAlias
 
-from boathouse.scheduling import cycle, pod_conditions, reservations
+from boathouse.scheduling import cycle, pod_conditions, reservations, reserved_nodes
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -16,6 +17,9 @@ from boathouse_policies import framework, model
 log = logs.get(__name__)
 
 CONDITIONS_EVERY_S = 0.5
+ADVISED_EVERY_S = 1.0
+"""Maximum time between two cycles while a controller of the profile has something to watch."""
+Advice: TypeAlias = model.Resize | model.Suspend | model.Resume | model.Scale | model.Speculate
 
 
 class PendingPods(Part):
@@ -76,11 +80,23 @@ class Decider(Part):
         self._reservations = reservations.Reservations(state, self._profile_now)
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
+        self._advice: list[Advice] = []
+        self._reserved_nodes = reserved_nodes.ReservedNodes(state)
+        self._cycle_s = -math.inf
+
+    def take_advice(self) -> list[Advice]:
+        """Return the decisions about running tasks and clusters since the last call."""
+        advice, self._advice = self._advice, []
+        return advice
 
     def next_s(self) -> float:
         """Return when `decide` is due without an event; infinity for never."""
         others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
-        return min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
+        due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
+        return due_s if self._is_idle() else min(due_s, self._cycle_s + ADVISED_EVERY_S)
+
+    def _is_idle(self) -> bool:
+        return all(controller.is_idle() for controller in self._state.profile.controllers)
 
     def decide(self) -> Iterator[rows.Operation]:
         """Decide once: snapshot, run the cycle, assume. Yields the writes to begin; those stay decided if it raises."""
@@ -91,8 +107,9 @@ class Decider(Part):
         if self._exclusions.expire():
             self._queue.nodes_changed()
         now_s, result = self._clock(), None
-        if self._reservations.are_restored() and self._queue.tick(now_s):
-            began = time.perf_counter()
+        is_advised = now_s >= self._cycle_s + ADVISED_EVERY_S and not self._is_idle()
+        if self._reservations.are_restored() and (self._queue.tick(now_s) or is_advised):
+            began, self._cycle_s = time.perf_counter(), now_s
             result = self._cycle(now_s)
             yield from self._begin_all(result.decisions)
             self._counters.cycle_s.observe(time.perf_counter() - began)
@@ -126,6 +143,7 @@ class Decider(Part):
                 self._state.set_job_aside(entry, error)
             result = self._run(now_s)
         self._counters.unschedulable(self._diagnoses.update(result))
+        self._reserved_nodes.report()
         return result
 
     def _run(self, now_s: float) -> cycle.CycleResult:
@@ -175,14 +193,16 @@ class Decider(Part):
                     raise
                 self._state.set_job_aside(entry, error)
         elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue stores these
-            log.error("this release does not support a decision of the profile", decision=str(decision))
-            self._state.report_refused(decision, "NotSupported")
+            self._advice.append(decision)
         return None
 
     def _place(self, placement: model.Placement) -> rows.Operation | None:
         row = self._pods.get(placement.task.id)
         operation = table.OUTDATED if row is None else self._pods.decide(row, placement)
         if isinstance(operation, rows.Operation):
+            for name, value in placement.figures:
+                if name == "slowdown":
+                    self._counters.placement_slowdown.observe(value)
             return operation
         if row is not None and row.state is not PodState.CREATING:  # otherwise its response is awaited
             self._jobs.mark_changed(row)

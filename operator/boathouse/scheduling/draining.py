@@ -3,6 +3,8 @@
 Every profile uses each node as soon as something fits, so a stream of small tasks would keep a large gang pending. Only
 one gang at a time has such reservations, because two could deadlock: the one with the highest priority, then the
 longest pending time. It must fit in addition to pods of no Boathouse job. Its reservations end after `DRAIN_S`.
+
+A profile whose reserve reserves nodes for gangs replaces draining: the two would wait for each other's reservations.
 """
 
 import dataclasses
@@ -65,6 +67,8 @@ class Draining(Part):
 
     def next_s(self) -> float:
         """Return when `decide` may have something to do though nothing happened; infinity for never."""
+        if self._state.profile.reserve.reserves_for_gangs:
+            return math.inf
         if self._drain is not None:
             return min(self._drain.until_s, max(self._drain.whole_from_s, self._clock() + WHOLE_EVERY_S))
         if not self._waiting:
@@ -83,6 +87,8 @@ class Draining(Part):
 
     def decide(self) -> list[rows.Operation]:
         """Reserve released room for the draining gang; return the write of its driver if it can start."""
+        if self._state.profile.reserve.reserves_for_gangs:
+            return []
         if self._drain is not None and self._clock() >= self._drain.until_s:
             log.warning("the room reserved for a pending gang is released", job=self._drain.job)
             self._waiting[self._drain.job] = self._clock()

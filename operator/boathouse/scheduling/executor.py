@@ -11,7 +11,7 @@ from typing import Any
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import outcomes, reasons, writer
+from boathouse.scheduling import jobs, outcomes, reasons, writer
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
@@ -27,6 +27,8 @@ SET_ASIDE_S = 10.0
 """How long a pod waits at least that could not be written because of a fault."""
 SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
+LONGEST_FIGURES = 512
+"""Maximum size of the annotation with figures, in characters."""
 Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
 
 
@@ -165,7 +167,7 @@ class Executor(Part):
         manifest = self._build(operation, operation.node)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
-        manifest["metadata"].setdefault("annotations", {}).update(self._reserved(operation))
+        manifest["metadata"].setdefault("annotations", {}).update(self._reserved(operation) | _figures(operation))
         return await self._writer.create(operation, manifest)
 
     def _reserved(self, operation: rows.Operation) -> dict[str, str]:
@@ -181,7 +183,7 @@ class Executor(Part):
         entry = self._jobs.entry_of(operation.row)
         is_ours = operation.row.is_submitted  # else it is somebody else's, or one that a driver made
         if operation.resources == operation.task_class.resources or entry is None or not is_ours:
-            return await self._writer.bind(operation, self._reserved(operation))
+            return await self._writer.bind(operation, self._reserved(operation) | _figures(operation))
         manifest = self._build(operation, None)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
@@ -189,7 +191,7 @@ class Executor(Part):
         resized = await self._writer.resize(operation, sizes)
         if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
             return resized
-        return await self._writer.bind(operation, _sized(manifest) | self._reserved(operation))
+        return await self._writer.bind(operation, _sized(manifest) | self._reserved(operation) | _figures(operation))
 
     def _build(self, operation: rows.Operation, node: model.NodeName | None) -> dict[str, Any] | outcomes.NotDone:
         """Return the manifest of the pod, unless it requests more than was decided."""
@@ -197,7 +199,7 @@ class Executor(Part):
         if entry is None or entry.factory is None:
             return outcomes.NotDone(reason="JobGone", message="the job of the task no longer exists")
         try:
-            manifest = entry.factory.build(task, resources, node)
+            manifest = entry.factory.build(task, resources, node, self._expected(entry, task))
             asked = translate.manifest_resources(manifest)
         except Exception as error:  # one job's pods must not stop all others
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
@@ -212,6 +214,13 @@ class Executor(Part):
             return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
         return manifest
 
+    def _expected(self, entry: jobs.Entry, task: model.TaskId) -> model.Resources | None:
+        """Return the size that was chosen for the executors of a driver; None for another task."""
+        if entry.gang is None or task != entry.gang.driver:
+            return None
+        expected = (self._pods.get(executor) for executor in entry.gang.expected)
+        return next((row.reserved.resources for row in expected if row is not None and row.reserved), None)
+
     def _is_valid(self, operation: rows.Operation) -> bool:
         """Say, just before the write, whether it still makes sense."""
         row = operation.row
@@ -225,6 +234,13 @@ class Executor(Part):
         if free is None or operation.node not in self._nodes:
             return False
         return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
+
+
+def _figures(operation: rows.Operation) -> dict[str, str]:
+    """Return the annotation with what the policies computed for a placement, as far as it is short."""
+    figures = {} if operation.placement is None else dict(operation.placement.figures)
+    text = json.dumps({name: round(value, 4) for name, value in figures.items()}) if figures else ""
+    return {names.ANNOTATION_FIGURES: text} if 0 < len(text) <= LONGEST_FIGURES else {}
 
 
 def _sized(manifest: dict[str, Any]) -> dict[str, str]:

@@ -92,9 +92,17 @@ class GangRoom(Part):
         return operations
 
     def _plain_profile(self) -> framework.Profile:
-        """Return the filters and the score of the profile alone: there is one job, and its tasks are of full size."""
+        """Return the filters and the score of the profile alone: there is one job, and its tasks are of full size.
+
+        Filters and scores are also told of the cycle, for their state is that of an earlier one. Reserves and orders
+        are not: this cycle has none of the reservations and jobs that they remember.
+        """
         profile = self._profile()
-        return framework.Profile(name=profile.name, filters=profile.filters, score=profile.score, scores=profile.scores)
+        asked: tuple[object, ...] = (*profile.filters, profile.score, *profile.scores.values())
+        hooks = tuple(one for one in profile.hooks if any(one is question for question in asked))
+        return framework.Profile(
+            name=profile.name, filters=profile.filters, score=profile.score, scores=profile.scores, hooks=hooks
+        )
 
     def release(self, expected: Iterable[rows.PodRow]) -> None:
         """Take reservations back."""

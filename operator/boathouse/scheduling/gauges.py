@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from boathouse.scheduling import scheduler, writer
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods import facts, rows
+from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.state import Part
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
@@ -80,10 +81,40 @@ class SchedulerGauges(Part):
                 self._oldest_reservation,
             ),
             (
+                "reserved_nodes",
+                "Nodes that the profile reserves for pending tasks",
+                (),
+                lambda: {(): float(len(self._queue.reserved))},
+            ),
+            (
+                "reservation_age_seconds",
+                "Age of the oldest reservation of nodes for a driver or executor; 0 without reservations",
+                (),
+                self._oldest_reserved_node,
+            ),
+            (
                 "excluded_nodes",
                 "Node exclusions after kubelet refusals",
                 (),
                 lambda: {(): float(len(self._exclusions))},
+            ),
+            (
+                "suspended_tasks",
+                "Running tasks whose CPU is lent",
+                (),
+                lambda: {(): float(len(self._suspended()))},
+            ),
+            (
+                "lent_cpu_cores",
+                "CPU requests of suspended tasks that their nodes have free",
+                (),
+                lambda: {(): sum(map(_lent_milli, self._suspended())) / _MILLI},
+            ),
+            (
+                "owed_cpu_cores",
+                "CPU requests that resumed tasks do not have again",
+                (),
+                lambda: {(): self._owed_milli() / _MILLI},
             ),
             ("in_flight_writes", "Decisions not yet in flight", (), lambda: {(): float(len(self._operations))}),
         )
@@ -101,6 +132,19 @@ class SchedulerGauges(Part):
 
     def _pods_by_state(self) -> gauges.Reading:
         return {(state.value,): float(count) for state, count in self._pods.counts().items()}
+
+    def _oldest_reserved_node(self) -> gauges.Reading:
+        reserved = self._state.profile.reserve.reservations()
+        return {(): max((self._clock() - one.since_s for one in reserved), default=0.0)}
+
+    # Suspended tasks
+
+    def _suspended(self) -> list[facts.PodFacts]:
+        return [row.facts for row in self._pods.adjusted() if row.facts and row.facts.stage is Stage.SUSPENDED]
+
+    def _owed_milli(self) -> int:
+        owing = ((row.owed, row.facts) for row in self._pods.adjusted())
+        return sum(max(0, owed.cpu_milli - pod.resources.cpu_milli) for owed, pod in owing if owed and pod)
 
     # Pending tasks
 
@@ -159,6 +203,10 @@ class SchedulerGauges(Part):
         busy = {name for name in queues if self._demand()[str(name)] != (0, 0)}
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
+
+
+def _lent_milli(pod: facts.PodFacts) -> int:
+    return 0 if pod.suspension is None else max(0, pod.suspension.cpu_request_milli - pod.resources.cpu_milli)
 
 
 def _by_queue(amounts: dict[str, tuple[int, int]], which: int, unit: float) -> gauges.Reading:

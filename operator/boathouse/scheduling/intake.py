@@ -52,6 +52,7 @@ class Intake(Part):
         classes: Sequence[model.TaskClass],
         tasks: Sequence[model.Task],
         factory: jobs.PodFactory,
+        suspend_until_s: float | None = None,
     ) -> list[model.TaskId]:
         """Replace the tasks that a job still has to do.
 
@@ -60,6 +61,7 @@ class Intake(Part):
             classes: Its classes, in the order in which they are served.
             tasks: Its tasks that are not done, those that run included.
             factory: Makes its pods.
+            suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
 
         Returns:
             Tasks of which a pod ended or was deleted: they are not scheduled, and need another task.
@@ -73,7 +75,7 @@ class Intake(Part):
         if any(task_class.constraints.claims for task_class in classes):
             self._volumes.is_needed = True
         self._wake()
-        ended = self._jobs.submit(job, classes, tasks, factory)
+        ended = self._jobs.submit(job, classes, tasks, factory, suspend_until_s)
         self._judge_children(self._pods.children.of_job(job.id))
         return ended
 
@@ -325,6 +327,14 @@ class Intake(Part):
                 self._on_fatal(outcome.message)
             case _:
                 assert_never(outcome)
+        self._wake()
+
+    def adjusted(self, row: rows.PodRow, outcome: outcomes.Outcome) -> None:
+        """Take in what came of a write of a running task."""
+        if isinstance(outcome, outcomes.Fenced):
+            self._on_fatal(outcome.message)
+        elif isinstance(outcome, outcomes.Done | outcomes.Elsewhere) and outcome.pod is not None:
+            self._answered(row, outcome.pod)
         self._wake()
 
     def _done(self, operation: rows.Operation, pod: wire.PodView | None, duration_s: float) -> None:

@@ -18,6 +18,19 @@ from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
+from boathouse_task import contract
+
+
+class TaskControl(Protocol):
+    """Controls the running tasks of a job."""
+
+    async def suspend(self, task: model.TaskId, order: contract.SuspendOrder) -> str:
+        """Order a task to pause; return "" once it has paused, else the reason why it does not."""
+        ...
+
+    def speculate(self, task: model.TaskId) -> model.TaskId | None:
+        """Submit a second attempt of a task; return it, or None if there may be none."""
+        ...
 
 
 class PodFactory(Protocol):
@@ -27,8 +40,25 @@ class PodFactory(Protocol):
     def resource(self) -> catalogue.Resource[wire.Manifest]:
         """Kind of the job."""
 
-    def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
-        """Return a pod's manifest without the epoch; `node` is its `spec.nodeName`, None for a pod without a node."""
+    @property
+    def control(self) -> TaskControl | None:
+        """Controls the job's running tasks; None if they take no orders."""
+
+    def build(
+        self,
+        task: model.TaskId,
+        resources: model.Resources,
+        node: model.NodeName | None,
+        expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return a pod's manifest without the epoch.
+
+        Args:
+            task: The task.
+            resources: The size of its pod.
+            node: Its `spec.nodeName`; None for a pod without a node.
+            expected: The size that was chosen for the pods that this pod creates; None if it creates none.
+        """
         ...
 
 
@@ -50,6 +80,7 @@ class Entry:
         is_draining: Whether room is reserved for the gang task by task, because it has been pending for long.
         has_begun: Whether the driver of the gang has a node.
         first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
+        suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
     """
 
     job: model.Job
@@ -65,6 +96,7 @@ class Entry:
     is_draining: bool = False
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
+    suspend_until_s: float | None = None
 
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
@@ -88,6 +120,7 @@ class Jobs:
     Attributes:
         refused: Backoffs after refusals of the API server.
         gangs: Jobs with a gang.
+        by_hand: Jobs of which the author suspends reducers.
         touched: Jobs of which a task changed.
     """
 
@@ -117,6 +150,7 @@ class Jobs:
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self._retry_s = -math.inf
         self.gangs: set[model.JobId] = set()
+        self.by_hand: set[model.JobId] = set()
         self.touched: dict[model.JobId, None] = {}
 
     # Submitted jobs
@@ -127,12 +161,15 @@ class Jobs:
         classes: Sequence[model.TaskClass],
         tasks: Sequence[model.Task],
         factory: PodFactory,
+        suspend_until_s: float | None = None,
     ) -> list[model.TaskId]:
         """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
         known, of_children = entry.classes[: entry.submitted], entry.classes[entry.submitted :]
         entry.is_aside = entry.is_aside and known == tuple(classes)
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
+        entry.suspend_until_s = suspend_until_s
+        (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
         entry.submitted, entry.gang = len(classes), gangs.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
@@ -150,6 +187,7 @@ class Jobs:
         if entry is None:
             return
         self._changed.discard(job)
+        self.by_hand.discard(job)
         if job in self.gangs:
             self.touch(job)
             self.gangs.discard(job)
@@ -473,6 +511,11 @@ class Jobs:
     def entry_of(self, row: rows.PodRow) -> Entry | None:
         """Return the entry of a task's job; None for a pod that this scheduler does not schedule."""
         return None if row.job is None or row.has_ended else self._entries.get(row.job)
+
+    def owner_of(self, row: rows.PodRow) -> Entry | None:
+        """Return the entry of the job that a pod is a task of; its owner submits a task only until it runs."""
+        task_of = None if row.facts is None else row.facts.task_of
+        return None if task_of is None else self._entries.get(model.JobId(task_of))
 
     def entries(self) -> Iterable[Entry]:
         """Return all jobs."""

@@ -4,6 +4,7 @@ import dataclasses
 
 from boathouse.resources import names
 from boathouse.scheduling.tenants import variety
+from boathouse_policies import profiles
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class Options:
         idle_s: Maximum time between two rounds of the loop.
         conditions_per_s: Conditions of a namespace's pods written per second.
         shape_limits: Limits of shapes and constraints of a namespace's pending pods.
+        switches: What may be done to pods beside placing them.
         pod_labels: Labels of pods that kinds read, in addition to those of all pods.
         pod_containers: Containers of tasks whose statuses kinds read.
         stall_s: Time without a round of the loop after which the process is unhealthy.
@@ -37,3 +39,4 @@ class Options:
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
     shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen
+    switches: profiles.Switches = profiles.Switches()  # noqa: RUF009 - frozen

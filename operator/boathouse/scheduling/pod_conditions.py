@@ -166,6 +166,17 @@ class PodConditions:
             note=f"Successfully assigned {row.id} to {node}",
         )
 
+    def warn(self, row: rows.PodRow, reason: str, note: str) -> None:
+        """Publish a warning about a running pod."""
+        about = event_writer.reference(catalogue.PODS, row.namespace, row.name, row.uid or "")
+        self._events.publish(about, type_="Warning", reason=reason, action="Resizing", note=note)
+
+    def note_job(self, job: model.Job, resource: catalogue.Resource[wire.Manifest], reason: str, note: str) -> None:
+        """Publish an event about a job."""
+        namespace, _, name = job.name.partition("/")
+        about = event_writer.reference(resource, namespace, name, job.id)
+        self._events.publish(about, type_="Normal", reason=reason, action="Scheduling", note=note)
+
     def forget(self, row: rows.PodRow) -> None:
         """Drop a pod that is no longer pending."""
         if row.report is not None:

@@ -1,7 +1,7 @@
 """Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, jobs, pod_conditions
@@ -25,6 +25,7 @@ _BYTES = {"memory", "ephemeral-storage"}
 _UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _MILLI = 1000
 REFRESH_S = 1.0
+_ROUNDED_S = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,8 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], resource_holders:
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
+    if figures := list(_figures(worst)):
+        message = "; ".join([message.removesuffix("."), *figures])
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
@@ -126,12 +129,31 @@ def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     if found.scarce is None:
         return ""
     asked = f" Each requests {amount(found.scarce, found.asked)} {found.scarce}"
+    if 0 < found.least < found.asked:
+        asked += f" (at least {amount(found.scarce, found.least)})"
     if found.code is model.Code.NEVER_FITS:
         return f"{asked}, and the largest node has {amount(found.scarce, found.largest)}."
     parts = [f"{owner} holds {amount(found.scarce, held_by)}" for owner, held_by in held.named]
     if held.elsewhere > 0:
         parts.append(f"other namespaces hold {amount(found.scarce, held.elsewhere)}")
     return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."
+
+
+def _figures(found: model.Diagnosis) -> Iterator[str]:
+    """Yield what the policies computed of a pending class. Times are rounded, so that a status is not written often."""
+    figures = dict(found.figures)
+    if jobs_ahead := figures.get("jobsAhead"):
+        yield f"{jobs_ahead:.0f} job{'s' * (jobs_ahead != 1)} of its queue and namespace go before it"
+    if "slowdown" in figures and "threshold" in figures:
+        yield f"predicted slowdown of the tasks on a node {figures['slowdown']:.1f}, allowed {figures['threshold']:.1f}"
+    if "reservedForSeconds" in figures:
+        yield f"nodes have been reserved for it for {_rounded_s(figures['reservedForSeconds'])} s"
+    if "predictedWaitSeconds" in figures:
+        yield f"predicted wait {_rounded_s(figures['predictedWaitSeconds'])} s"
+
+
+def _rounded_s(seconds: float) -> int:
+    return round(seconds / _ROUNDED_S) * _ROUNDED_S
 
 
 class Diagnoses:

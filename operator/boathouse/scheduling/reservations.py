@@ -21,6 +21,7 @@ from boathouse_policies import framework, model
 from boathouse_policies.framework import eligibility
 
 RESTORE_S = 15.0
+LEARN_S = 5.0
 JUDGE_EVERY_S = 1.0
 
 
@@ -58,13 +59,21 @@ class Reservations(Part):
         """Say whether the applications of all drivers were submitted: until then their reservations are not known.
 
         After a change of the leader that takes a few seconds, and the room must not be given to others meanwhile. What
-        is not submitted within `RESTORE_S` is over.
+        is not submitted within `RESTORE_S` is over. A profile that keeps account of running tasks learns of them as
+        their jobs are submitted, so it waits for these too, for at most `LEARN_S`.
         """
         if not self._are_restored:
-            self._are_restored = self._clock() >= self._began_s + RESTORE_S or all(
-                map(self._jobs.is_known, self._pods.with_reservations())
-            )
+            passed_s = self._clock() - self._began_s
+            are_known = passed_s >= RESTORE_S or all(map(self._jobs.is_known, self._pods.with_reservations()))
+            self._are_restored = are_known and (passed_s >= LEARN_S or self._are_learned())
         return self._are_restored
+
+    def _are_learned(self) -> bool:
+        """Return whether the jobs of all running tasks were submitted, if the profile keeps account of these."""
+        if self._state.profile.running is None:
+            return True
+        tasks = (row for row in self._pods.running(PodState.CONFIRMED) if row.facts and row.facts.task_of is not None)
+        return all(self._jobs.owner_of(row) is not None for row in tasks)
 
     def decide(self) -> list[rows.Operation]:
         """Return the writes of executors that take reserved places, and of drivers whose gang can start."""

@@ -1,7 +1,9 @@
 """Combine the parts of the scheduler: events in, decisions, effects out, over one state.
 
     watches, services --> intake --> state --> decider --> executor --> API server --> watches ...
-                            ^                                 |
+                            ^                     |           |
+                            |                     +--> adjuster (running tasks) --> API server, tasks
+                            |                                 |
                             +------ outcomes of writes -------+
 
 A decision is assumed before it is sent, confirmed by the watch, and reverted only after a definite failure.
@@ -28,6 +30,7 @@ from boathouse.scheduling import (
     writer,
 )
 from boathouse.scheduling import options as scheduler_options
+from boathouse.scheduling.adjusting import adjuster
 from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.state import ClusterState
 from boathouse.scheduling.tenants import quotas, refusals
@@ -72,6 +75,7 @@ class Scheduler:
         intake: Handles events.
         decider: Decides.
         executor: Carries decisions out.
+        adjuster: Acts on running tasks.
         pod_writer: Writes and reads pods.
     """
 
@@ -136,6 +140,7 @@ class Scheduler:
             finished=self.intake.finished,
             workers=options.workers,
         )
+        self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted)
         self.submit = self.intake.submit
         self.withdraw = self.intake.withdraw
         self.set_queues = self.intake.set_queues
@@ -168,6 +173,7 @@ class Scheduler:
         """Decide and write until cancelled. Call it after the watches are in sync and leadership has settled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.executor.run())
+            group.create_task(self.adjuster.run())
             group.create_task(self.state.conditions.run())
             group.create_task(loops.Loop("scheduling", self._round).run())
 
@@ -181,6 +187,7 @@ class Scheduler:
         self.executor.check_volumes()
         if self.state.clock() >= self._decides_from_s():
             self.cycle()
+        self.adjuster.keep()
         self._wake.clear()  # at the end: a round that fails is repeated without another event
 
     def cycle(self) -> None:
@@ -188,11 +195,13 @@ class Scheduler:
         self._decided_s = self.state.clock()
         for operation in self.decider.decide():
             self.executor.start(operation)
+        for decision in self.decider.take_advice():
+            self.adjuster.take(decision)
 
     def _decides_from_s(self) -> float:
         return self._decided_s + (BEHIND_S if len(self.executor.operations) > self.state.options.workers else 0.0)
 
     def _nap_s(self) -> float:
         is_behind = len(self.executor.operations) > self.state.options.workers
-        timer_s = self._decides_from_s() if is_behind else self.decider.next_s()
+        timer_s = min(self._decides_from_s() if is_behind else self.decider.next_s(), self.adjuster.next_s())
         return max(0.0, min(self.state.options.idle_s, timer_s - self.state.clock()))

@@ -19,15 +19,15 @@ import msgspec
 
 from boathouse.cluster import quotas, storage, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, ownership, requests, translate
+from boathouse.scheduling.pods import facts, ownership, requests, stages, suspension, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from boathouse_policies import model
 
-POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE})
-POD_ANNOTATIONS = frozenset({names.ANNOTATION_IDEAL_MEMORY})
+POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROBE, names.LABEL_TASK_TYPE})
+POD_ANNOTATIONS = frozenset({names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY})
 NAMESPACE_LABELS = frozenset({names.LABEL_QUEUE})
 CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
 POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarget"})
@@ -67,14 +67,15 @@ def pods(
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
         metadata = _metadata(pod.metadata, labels, POD_ANNOTATIONS)
+        container = requests.task_container(pod) if is_task else None
         try:
-            resources = _resources(pod, None if waits else offered)
+            resources, size = _resources(pod, None if waits else offered), requests.cpu_size(container)
             is_resizing = bool(spec.node_name) and requests.is_resizing(pod)
             if waits and (problem := _too_complex(pod, ports, is_task=is_task)):
                 raise requests.UnreadablePodError(problem, is_too_complex=True)
         except (ValueError, ArithmeticError) as error:
             return _unrepresentable(pod, metadata, task_of, error)
-        container = _task_container(spec) if is_task else None
+        record = _record(pod.metadata) if is_task else None
         return facts.PodFacts(
             metadata=metadata,
             status=_status(pod.status, containers if is_task else frozenset()),
@@ -94,7 +95,13 @@ def pods(
             is_bindable=pod.is_bindable,
             memory_limit=container.resources.limits.get("memory", "") if container else "",
             is_resizing=is_resizing,
-            is_suspended=container is not None and requests.is_suspended(container),
+            is_suspended=record is not None
+            and stages.stage_of(size, record, is_resizing=False) is stages.Stage.SUSPENDED,
+            cpu_request_milli=size.request_milli,
+            cpu_limit_milli=size.limit_milli,
+            can_resize=container is not None and _can_resize(pod.status),
+            resize_problem=_resize_problem(pod.status) if is_task else "",
+            suspension=record,
         )
 
     return transform
@@ -117,14 +124,20 @@ def _unrepresentable(
 
 
 def node(view: wire.NodeView) -> wire.NodeView:
-    """Reduce a node to its labels, taints, allocatable resources and readiness."""
+    """Reduce a node to its labels, taints, allocatable resources, readiness, and the address of its kubelet."""
+    addresses = [one for one in view.status.addresses if one.type == "InternalIP" and len(one.address) <= NAME_LENGTH]
     conditions = tuple(
         wire.Condition(type=one.type, status=one.status) for one in view.status.conditions if one.type == "Ready"
     )
     return wire.NodeView(
         metadata=_metadata(view.metadata, None, frozenset()),
         spec=view.spec,
-        status=wire.NodeStatus(allocatable=view.status.allocatable, conditions=conditions),
+        status=wire.NodeStatus(
+            allocatable=view.status.allocatable,
+            conditions=conditions,
+            addresses=tuple(addresses[:1]),
+            daemon_endpoints=view.status.daemon_endpoints,
+        ),
     )
 
 
@@ -217,6 +230,27 @@ def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
         return ()
 
 
+def _record(metadata: wire.ObjectMeta) -> suspension.SuspensionRecord | None:
+    text = metadata.annotations.get(names.ANNOTATION_SUSPENSION)
+    return None if text is None else suspension.parse(text)
+
+
+def _can_resize(status: wire.PodStatus) -> bool:
+    """Return whether the kubelet accepts a resize of a task's container: it runs, and its resources are known."""
+    return any(
+        one.name == names.CONTAINER and one.state.running is not None and one.resources is not None
+        for one in status.container_statuses
+    )
+
+
+def _resize_problem(status: wire.PodStatus) -> str:
+    """Return why a node has not carried out a resize: Deferred, Infeasible or Error; else an empty text."""
+    for one in status.conditions:
+        if one.type == "PodResizePending" or (one.type == "PodResizeInProgress" and one.reason == "Error"):
+            return one.reason[:NAME_LENGTH]
+    return ""
+
+
 def _port(port: model.HostPort) -> model.HostPort:
     return dataclasses.replace(port, protocol=port.protocol[:NAME_LENGTH], host_ip=port.host_ip[:NAME_LENGTH])
 
@@ -254,11 +288,6 @@ def _texts(spec: wire.PodSpec) -> Iterator[str]:
         for requirement in (*term.match_expressions, *term.match_fields):
             yield requirement.key
             yield from requirement.values
-
-
-def _task_container(spec: wire.PodSpec) -> wire.Container | None:
-    """Return the container of a task."""
-    return next((one for one in spec.containers if one.name == names.CONTAINER), None)
 
 
 # Statuses of pods

@@ -4,20 +4,25 @@ Methods return the outcome of the write and do not change the scheduler's state.
 """
 
 import asyncio
+import dataclasses
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
+import msgspec
+
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods import quantities, requests, rows, stages, suspension
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
 T = TypeVar("T")
+FIELD_MANAGER = "boathouse-"
+"""What precedes the epoch in the field manager of a resize, by which the chart's policy rejects old epochs."""
 log = logs.get(__name__)
 
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
@@ -40,6 +45,22 @@ class Leadership(Protocol):
 
     async def confirm(self) -> str | None:
         """Read the Lease; return the leader, or None if it is this process. Waits while the Lease is unreadable."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Target:
+    """What a write is about.
+
+    Attributes:
+        verb: Name of the write, for metrics and logs.
+        pod: The pod.
+        outcome: Returns the outcome, given the actual pod, or None if it does not exist, and the outcome if the pod is
+            unchanged.
+    """
+
+    verb: str
+    pod: model.TaskId
+    outcome: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
 
 
 class Writer:
@@ -66,6 +87,11 @@ class Writer:
         self._sleep = sleep
         self._jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
 
+    @property
+    def epoch(self) -> int | None:
+        """Return the epoch of this process's leadership."""
+        return self._leader.epoch
+
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
         metadata = manifest["metadata"]
@@ -78,7 +104,9 @@ class Writer:
             failpoints.hit("after-scheduler.create")
             return outcomes.Done(pod=made)
 
-        outcome = await self._attempt("create", operation, write, owner=_controller_uid(metadata))
+        owner = _controller_uid(metadata)
+        target = _Target("create", operation.row.id, lambda pod, otherwise: judge(operation, owner, pod, otherwise))
+        outcome = await self._attempt(target, write)
         self._counters.create(_result(outcome))
         return outcome
 
@@ -98,7 +126,8 @@ class Writer:
             failpoints.hit("after-scheduler.bind")
             return outcomes.Done()
 
-        outcome = await self._attempt("bind", operation, write)
+        target = _Target("bind", operation.row.id, lambda pod, otherwise: judge(operation, None, pod, otherwise))
+        outcome = await self._attempt(target, write)
         self._counters.bind(_result(outcome))
         return outcome
 
@@ -106,22 +135,84 @@ class Writer:
         self, operation: rows.Operation, resources: dict[str, dict[str, wire.Quantities]]
     ) -> outcomes.Outcome:
         """Resize an existing pod before it is bound."""
+        write = self._resizing(operation.row, operation.task.pod_uid or "", resources, "scheduler.resize")
+        target = _Target("resize", operation.row.id, lambda pod, otherwise: judge(operation, None, pod, otherwise))
+        return await self._count_resize(operation.row, resources.get(names.CONTAINER, {}), self._attempt(target, write))
+
+    async def resize_running(
+        self, row: rows.PodRow, resources: Mapping[str, wire.Quantities], failpoint: str
+    ) -> outcomes.Outcome:
+        """Resize the container of a running task.
+
+        Args:
+            row: The task.
+            resources: Changed `requests` and `limits` of its container.
+            failpoint: Name of the write.
+        """
+        uid = row.uid or ""
+        write = self._resizing(row, uid, {names.CONTAINER: resources}, failpoint)
+        target = _Target("resize", row.id, _judge_running(uid, resources))
+        return await self._count_resize(row, resources, self._attempt(target, write))
+
+    def resize_cpu(self, row: rows.PodRow, size: stages.CpuSize, failpoint: str) -> Awaitable[outcomes.Outcome]:
+        """Set the CPU of a running task's container."""
+        request, limit = (quantity.format_milli(amount) for amount in (size.request_milli, size.limit_milli))
+        return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
+
+    async def record(self, row: rows.PodRow, revision: str, record: suspension.SuspensionRecord) -> outcomes.Outcome:
+        """Write the record of a suspension into one version of a task's pod.
+
+        The write needs no fence: if another leader has resized the pod, the version is another.
+
+        Returns:
+            `Elsewhere` with the actual pod if that has another version.
+        """
+        uid, text = row.uid or "", record.text()
 
         async def write() -> outcomes.Outcome:
-            return outcomes.Done(pod=await self._api.resize(operation.row.namespace, operation.row.name, resources))
+            failpoints.hit("before-scheduler.record")
+            pod = await self._api.annotate_status(
+                row.namespace, row.name, {names.ANNOTATION_SUSPENSION: text}, resource_version=revision, uid=uid
+            )
+            failpoints.hit("after-scheduler.record")
+            return outcomes.Done(pod=pod)
 
-        return await self._attempt("resize", operation, write)
+        def outcome(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+            if pod is None or pod.metadata.uid != uid or pod.is_terminal:
+                return outcomes.Vanished()
+            if pod.metadata.annotations.get(names.ANNOTATION_SUSPENSION) == text:
+                return outcomes.Done(pod=pod)
+            return outcomes.Elsewhere(pod=pod) if pod.metadata.resource_version != revision else otherwise
+
+        return await self._attempt(_Target("record", row.id, outcome), write)
+
+    async def _count_resize(
+        self, row: rows.PodRow, resources: Mapping[str, wire.Quantities], writing: Awaitable[outcomes.Outcome]
+    ) -> outcomes.Outcome:
+        held_milli = 0 if row.facts is None else row.facts.cpu_request_milli
+        wanted = resources.get("requests", {}).get("cpu")
+        more = 0 if wanted is None else quantities.cpu_milli(wanted) - held_milli
+        outcome = await writing
+        self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
+        return outcome
+
+    def _resizing(
+        self, row: rows.PodRow, uid: str, resources: Mapping[str, Mapping[str, wire.Quantities]], failpoint: str
+    ) -> Callable[[], Awaitable[outcomes.Outcome]]:
+        """Return the write of a resize; pods/resize drops annotations, so the field manager names the epoch."""
+
+        async def write() -> outcomes.Outcome:
+            failpoints.hit(f"before-{failpoint}")
+            manager = f"{FIELD_MANAGER}{self._leader.epoch}"
+            pod = await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
+            failpoints.hit(f"after-{failpoint}")
+            return outcomes.Done(pod=pod)
+
+        return write
 
     # Writes
 
-    async def _attempt(
-        self,
-        verb: str,
-        operation: rows.Operation,
-        write: Callable[[], Awaitable[outcomes.Outcome]],
-        *,
-        owner: str | None = None,
-    ) -> outcomes.Outcome:
+    async def _attempt(self, target: _Target, write: Callable[[], Awaitable[outcomes.Outcome]]) -> outcomes.Outcome:
         failures = 0
         while True:
             if (lost := await self._leadership_lost()) is not None:
@@ -129,33 +220,29 @@ class Writer:
             try:
                 return await write()
             except errors.ClusterError as error:
-                self._counters.write_error(verb, outcomes.code(error))
+                self._counters.write_error(target.verb, outcomes.code(error))
                 if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
-                    return await self._definite(error, operation, owner)
+                    return await self._definite(error, target)
                 failures += 1  # it may have been done, and repeating the same write for the same node is safe
                 if failures >= _AMBIGUOUS.attempts:
                     log.warning(
                         "the result of a write is unknown; reading the pod",
-                        operation=verb,
-                        pod=operation.row.id,
+                        operation=target.verb,
+                        pod=target.pod,
                         error=str(error),
                     )
-                    return await self._truth(
-                        operation, owner, outcomes.NotDone(reason="ServerError", message=str(error))
-                    )
+                    return await self._truth(target, outcomes.NotDone(reason="ServerError", message=str(error)))
                 await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=retries.retry_after_s(error)))
 
-    async def _definite(
-        self, error: errors.ClusterError, operation: rows.Operation, owner: str | None
-    ) -> outcomes.Outcome:
+    async def _definite(self, error: errors.ClusterError, target: _Target) -> outcomes.Outcome:
         if isinstance(error, errors.Conflict | errors.NotFound):
             again = outcomes.NotDone(reason="Conflict", message=str(error))
-            return await self._truth(operation, owner, again)
+            return await self._truth(target, again)
         if isinstance(error, errors.ApiError):
             if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
                 return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
             return outcomes.refusal(error)
-        return await self._truth(operation, owner, outcomes.NotDone(reason="ServerError", message=str(error)))
+        return await self._truth(target, outcomes.NotDone(reason="ServerError", message=str(error)))
 
     async def _leadership_lost(self) -> outcomes.Fenced | None:
         if not self._leader.valid():
@@ -166,14 +253,12 @@ class Writer:
 
     # Actual state
 
-    async def _truth(
-        self, operation: rows.Operation, owner: str | None, otherwise: outcomes.NotDone
-    ) -> outcomes.Outcome:
-        """Read the pod until the server responds, and return the outcome of the operation."""
-        pod = await self.read(operation.row.id)
+    async def _truth(self, target: _Target, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+        """Read the pod until the server responds, and return the outcome of the write."""
+        pod = await self.read(target.pod)
         if not self._leader.valid():
             return outcomes.Fenced(message="leadership was lost during a write")
-        return judge(operation, owner, pod, otherwise)
+        return target.outcome(pod, otherwise)
 
     async def read(self, task: model.TaskId) -> wire.PodView | None:
         """Read a pod, with unlimited retries; return None if it does not exist."""
@@ -212,6 +297,26 @@ def judge(
     if operation.task.pod_uid is not None and pod.is_bindable:
         return otherwise
     return outcomes.Elsewhere(pod=pod)
+
+
+def _judge_running(
+    uid: str, resources: Mapping[str, wire.Quantities]
+) -> Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]:
+    """Return what judges the resize of a running task by the actual pod."""
+
+    def outcome(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+        if pod is None or pod.metadata.uid != uid or pod.is_terminal:
+            return outcomes.Vanished()
+        container = requests.task_container(pod)
+        given = msgspec.to_builtins(container.resources) if container is not None else {}
+        is_done = all(
+            quantities.nano(given.get(part, {}).get(name, "0")) == quantities.nano(amount)
+            for part, wanted in resources.items()
+            for name, amount in wanted.items()
+        )
+        return outcomes.Done(pod=pod) if is_done else otherwise
+
+    return outcome
 
 
 def _controller_uid(metadata: dict[str, Any]) -> str | None:

@@ -1,8 +1,9 @@
 """Save the estimates of the scheduling profile in a bounded ConfigMap in the operator's namespace.
 
 The operator writes it at intervals and reads it once, when it becomes the leader. It drops a part that is malformed,
-which then starts without estimates. Only the operator should write the ConfigMap, but its content is checked: no
-content ends the process or exceeds the memory limits below.
+which then starts without estimates. It writes back the parts of other profiles unread, so a change of the profile keeps
+what was learned. Only the operator should write the ConfigMap, but its content is checked: no content ends the process
+or exceeds the memory limits below.
 """
 
 import base64
@@ -16,7 +17,7 @@ import msgspec
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
-from boathouse.telemetry import logs
+from boathouse.telemetry import gauges, logs
 
 _log = logs.get(__name__)
 _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
@@ -30,6 +31,10 @@ MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
 """Maximum decompressed size."""
 MAX_VALUES: Final = 500_000
 """Maximum numbers, texts, lists and objects of one part."""
+MAX_UNREAD: Final = 32
+"""Maximum parts of other profiles."""
+MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
+"""Maximum decompressed size of the parts of other profiles together."""
 _MAX_TEXT: Final = 1024
 _LARGEST: Final = 1e200
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -46,6 +51,11 @@ class Part(Protocol):
     def load(self, state: Mapping[str, Any]) -> None:
         """Replace the state by that of a dump."""
         ...
+
+
+def key(part: object) -> str:
+    """Return the name under which an observer is saved: its package in the policies and its class, in all profiles."""
+    return f"{type(part).__module__.split('.')[1]}/{type(part).__name__}"
 
 
 class SavedState:
@@ -67,6 +77,7 @@ class SavedState:
         self._may_lead = may_lead
         self._written = b""
         self._dumps: dict[str, msgspec.Raw] = {}
+        self._unread: dict[str, msgspec.Raw] = {}
 
     async def load(self) -> None:
         """Load the state that a previous leader saved.
@@ -85,7 +96,8 @@ class SavedState:
             return
         for name, part in self._parts.items():
             if name in state and _load_part(name, part, state[name]):
-                self._dumps[name] = state[name]
+                self._dumps[name] = state[name].copy()
+        self._unread = _newest({name: raw for name, raw in state.items() if name not in self._parts})
 
     async def save(self) -> None:
         """Save the state if it has changed. A part whose dump fails keeps its last dump.
@@ -98,10 +110,14 @@ class SavedState:
                 self._dumps[name] = msgspec.Raw(msgspec.json.encode(part.dump()))
             except Exception:  # noqa: BLE001 - the fault of a part costs that part only
                 _log.exception("cannot save the estimates of a part", part=name)
-        plain = msgspec.json.encode(self._dumps)
+        plain = self._plain()
         if plain == self._written or not self._may_lead():
             return
-        packed = gzip.compress(plain, compresslevel=6, mtime=0)
+        while len(packed := gzip.compress(plain, compresslevel=6, mtime=0)) > MAX_BYTES and self._unread:
+            dropped = next(iter(self._unread))
+            _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
+            del self._unread[dropped]
+            plain = self._plain()
         if len(packed) > MAX_BYTES:
             _log.warning("the estimates are too large to be saved", size_bytes=len(packed), limit_bytes=MAX_BYTES)
             return
@@ -109,6 +125,16 @@ class SavedState:
         await self._write({KEY: base64.b64encode(packed).decode()})
         failpoints.hit("after-learned.write")
         self._written = plain
+
+    def _plain(self) -> bytes:
+        """Return all parts as JSON, those of other profiles first: the order of a ConfigMap's parts is by age."""
+        return msgspec.json.encode(self._unread | self._dumps)
+
+    def sizes(self) -> gauges.Reading:
+        """Return the bytes of each part in the last save, and of those of other profiles together."""
+        unread = sum(len(bytes(raw)) for raw in self._unread.values())
+        sizes: dict[tuple[str, ...], float] = {(name,): len(bytes(raw)) for name, raw in self._dumps.items()}
+        return sizes | {("other",): unread}
 
     async def _write(self, data: Mapping[str, str]) -> None:
         manifest = {
@@ -138,6 +164,20 @@ def _unpacked(text: str) -> dict[str, msgspec.Raw]:
     if not inflate.eof:
         raise ValueError(f"it is truncated, or has more than {MAX_PLAIN_BYTES} bytes")
     return msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
+
+
+def _newest(parts: dict[str, msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    """Return the last parts that are within the limits, without empty ones, as copies that hold no larger text."""
+    kept: dict[str, msgspec.Raw] = {}
+    left = MAX_UNREAD_BYTES
+    for name, raw in reversed(parts.items()):
+        size = len(bytes(raw))
+        if size > left or len(kept) == MAX_UNREAD:
+            _log.warning("dropped the saved estimates of another profile", part=name[:_MAX_TEXT], size_bytes=size)
+        elif bytes(raw) != b"{}" and len(name) <= _MAX_TEXT:
+            kept[name] = raw.copy()
+            left -= size
+    return dict(reversed(kept.items()))
 
 
 def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:

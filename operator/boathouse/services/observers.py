@@ -18,10 +18,16 @@ class GuardedObservers(framework.Observer):
     Args:
         observers: The observers of a profile.
         scrape: Gauges that count the errors.
+
+    Attributes:
+        report_every_s: The shortest interval of reports that an observer requests; 0 for none.
+        measure_every_s: The shortest interval of measurements that an observer requests; 0 for none.
     """
 
     def __init__(self, observers: Iterable[framework.Observer], scrape: gauges.ScrapeGauges) -> None:
         self._observers = [(type(observer).__name__, observer) for observer in observers]
+        self.report_every_s = _shortest(observer.report_every_s for _, observer in self._observers)
+        self.measure_every_s = _shortest(observer.measure_every_s for _, observer in self._observers)
         self._failures = dict.fromkeys((name for name, _ in self._observers), 0)
         scrape.add(
             gauges.Gauge(
@@ -43,3 +49,7 @@ class GuardedObservers(framework.Observer):
                 self._failures[name] += 1
                 if self._failures[name].bit_count() == 1:
                     _log.exception("an observer of the profile raised an error", observer=name)
+
+
+def _shortest(intervals_s: Iterable[float]) -> float:
+    return min((interval_s for interval_s in intervals_s if interval_s > 0), default=0.0)

@@ -4,10 +4,12 @@ Names follow kube-scheduler's where it has the same metric. Units are base units
 pod, because their number is unlimited.
 """
 
+import contextlib
 import importlib.metadata
 import itertools
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import prometheus_client as prometheus
 from prometheus_client import registry
@@ -18,10 +20,17 @@ from boathouse.telemetry import gauges
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
 WRITE_RESULTS = ("success", "conflict", "error")
-WRITES = ("create", "bind", "resize", "status", "event")
+WRITES = ("create", "bind", "resize", "record", "status", "event")
 ERROR_CODES = ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other")
 COMPARISONS = ("equal", "drift", "skipped")
 REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
+
+SUSPENSION_RESULTS = ("suspended", "refused", "resumed")
+SUSPENSION_REASONS = (
+    *("WaitingForMaps", "ByHand", "TimeOver", "Advised", "Withdrawn", "Lapsed", "SwitchedOff", "NotYet", "Infeasible"),
+    *("PhasePassed", "Busy", "NoCgroup", "NotPolling", "NotAcknowledged", "LimitRange", "Quota", "TooMany", "other"),
+)
+SUSPENSION_STEPS = ("order", "record", "shrink", "actuated", "continue", "grow")
 
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
@@ -94,6 +103,30 @@ class SchedulerMetrics:
             "Objects in which the cache differed from the API server twice in a row",
             registry=target,
         )
+        self.placement_slowdown = self._plain_histogram(
+            "placement_slowdown",
+            "Predicted slowdown of tasks on the node that a task was placed on, where a policy predicts it",
+            (1, 1.1, 1.25, 1.5, 2, 3, 5, 10),
+        )
+        self.suspension = self._counter(
+            "suspensions",
+            "Suspensions of tasks that began, were refused, or ended, by reason",
+            {"result": SUSPENSION_RESULTS, "reason": SUSPENSION_REASONS},
+        )
+        self._suspension_s = self._histogram(
+            "suspension_step_duration_seconds",
+            "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
+            _LATENCY_S,
+            {"step": SUSPENSION_STEPS},
+        )
+        self.resize = self._counter(
+            "resizes",
+            "Resizes of pods by pods/resize, by the direction of the CPU request",
+            {"direction": ("up", "down", "equal"), "result": WRITE_RESULTS},
+        )
+        self.speculation = self._counter(
+            "speculations", "Decisions to start a second attempt", {"result": ("started", "refused")}
+        )
         self.rejection = self._counter(
             "kubelet_rejections", "Pods that a kubelet rejected after their placement", {"reason": REJECTIONS}
         )
@@ -102,6 +135,19 @@ class SchedulerMetrics:
         """Count one attempt to place a task or pod."""
         self._attempts(result, self.profile)
         self._attempt_s[result, self.profile].observe(duration_s)
+
+    def suspension_step(self, step: str, duration_s: float) -> None:
+        """Observe the duration of a step of a suspension."""
+        self._suspension_s[step,].observe(duration_s)
+
+    @contextlib.contextmanager
+    def suspension_time(self, step: str) -> Iterator[None]:
+        """Observe the duration of a step of a suspension, whatever comes of it."""
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.suspension_step(step, time.perf_counter() - began_s)
 
     def unschedulable(self, count: int) -> None:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""

@@ -24,6 +24,7 @@ from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, FairShare, fitting
 from boathouse_policies.framework import (
     ClusterView,
+    Controller,
     Follower,
     Observer,
     Profile,
@@ -73,16 +74,6 @@ class _Attempt:
     is_refused: bool = False
 
     @property
-    def second(self) -> model.TaskId:
-        """The name of a second attempt of it."""
-        return model.TaskId(f"{self.task.task}{_SECOND}")
-
-    @property
-    def is_second(self) -> bool:
-        """Whether it is a second attempt itself."""
-        return self.task.task.endswith(_SECOND)
-
-    @property
     def rate(self) -> float:
         """Progress a second, as of the last report."""
         started_s = self.task.started_s
@@ -94,7 +85,7 @@ class _Attempt:
         return (1.0 - self.progress) / self.rate if self.rate else np.inf
 
 
-class Late(Observer, Follower):
+class Late(Controller, Observer, Follower):
     """Start second attempts of the tasks with the longest estimated time left.
 
     The state is not dumped: running tasks report again after a restart.
@@ -109,6 +100,7 @@ class Late(Observer, Follower):
         self._config = config
         self._running = running
         self._attempts: dict[model.TaskId, _Attempt] = {}
+        self._repeated: dict[model.TaskId, model.TaskId] = {}  # tasks with second attempts that run, by those
         self._ended_rates: dict[model.JobId, dict[model.ClassId, list[float]]] = {}
         self._node_progress: collections.defaultdict[model.NodeName, float] = collections.defaultdict(float)
         self._is_due = False
@@ -118,8 +110,8 @@ class Late(Observer, Follower):
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide second attempts for the slots that are free."""
-        cap, seconds = self._cap(view), sum(attempt.is_second for attempt in self._attempts.values())
-        if not self._is_due or seconds >= cap:
+        seconds = len(self._repeated)
+        if not self._is_due or seconds >= (cap := self._cap(view)):
             return ()
         self._is_due = False  # nothing is known better before the next reports
         free, decisions = view.free(), list[model.Decision]()
@@ -129,6 +121,10 @@ class Late(Observer, Follower):
                 free[:, node] -= view.axis.vector(slow.task.resources)
                 decisions.append(_speculate(slow, view.layout.names[node]))
         return decisions
+
+    def is_idle(self) -> bool:
+        """Return whether no task has reported since the last advice."""
+        return not self._is_due
 
     def _cap(self, view: ClusterView) -> float:
         """Return the share of the slots that there are for tasks such as those that run."""
@@ -161,7 +157,8 @@ class Late(Observer, Follower):
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
         for attempt in attempts:
             ran_s = now_s - (attempt.task.started_s or 0.0)
-            has_second = attempt.is_second or attempt.is_refused or attempt.second in self._attempts
+            task = attempt.task
+            has_second = attempt.is_refused or task.second_of is not None or task.task in self._repeated.values()
             if attempt.rate < slow and ran_s >= self._config.least_run_s and not has_second:
                 yield attempt
 
@@ -194,10 +191,13 @@ class Late(Observer, Follower):
     def placed(self, task: RunningTask) -> None:
         """Begin an attempt, the first or the second."""
         self._attempts[task.task] = _Attempt(task)
+        if task.second_of is not None:
+            self._repeated[task.task] = task.second_of
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Count its rate where it succeeded, and its progress nowhere where it did not."""
         attempt, succeeded = self._attempts.pop(task.task), isinstance(event, model.Finished)
+        self._repeated.pop(task.task, None)
         self._proceed(attempt, float(succeeded), event.now_s)
         if succeeded:
             self._ended_rates.setdefault(task.job, {}).setdefault(task.task_class, []).append(attempt.rate)
@@ -212,26 +212,26 @@ def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
     task = slow.task
     return model.Speculate(
         task=model.Task(id=task.task, task_class=task.task_class),
-        attempt=slow.second,
+        attempt=model.TaskId(f"{task.task}-second"),
         node=node,
         resources=task.resources,
         reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",
     )
 
 
-_SECOND = "-second"
 _TO_COMPARE = 4  # of which one is in the slowest quarter
+
+
+def added(profile: Profile, config: Config | None = None) -> Profile:
+    """Return a profile that also decides second attempts."""
+    running = profile.running or RunningTasks()
+    late = Late(config or Config(), running)
+    observers = profile.observers if running is profile.running else (running, *profile.observers)
+    return dataclasses.replace(
+        profile, controllers=(*profile.controllers, late), observers=(*observers, late), running=running
+    )
 
 
 def build(score: Score = LEAST_LOADED, config: Config | None = None) -> Profile:
     """The profile `late`."""
-    running = RunningTasks()
-    late = Late(config or Config(), running)
-    return Profile(
-        name="late",
-        order=FairShare(),
-        score=score,
-        controllers=(late,),
-        observers=(running, late),
-        sees_hosts=False,
-    )
+    return added(Profile(name="late", order=FairShare(), score=score, sees_hosts=False), config)

@@ -181,4 +181,5 @@ def build(name: str, score: Score = LEAST_LOADED, *, spread: bool = True, alone:
         scores={model.Stage.EXECUTOR: order},
         reserve=Reservations(order, running, *applications),
         observers=(running, *applications),
+        running=running,
     )

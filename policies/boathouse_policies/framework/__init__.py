@@ -2,6 +2,7 @@
 
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.figures import Figure, Figures
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.plan import Plan
@@ -15,6 +16,7 @@ from boathouse_policies.framework.questions import (
     Observer,
     Patience,
     Reserve,
+    ReservedNode,
     Score,
     Sizer,
 )
@@ -34,6 +36,8 @@ __all__ = [
     "Controller",
     "CycleState",
     "Drift",
+    "Figure",
+    "Figures",
     "Filter",
     "Follower",
     "Freed",
@@ -50,6 +54,7 @@ __all__ = [
     "Profile",
     "QueuedClass",
     "Reserve",
+    "ReservedNode",
     "RunningTask",
     "RunningTasks",
     "SchedulingQueue",

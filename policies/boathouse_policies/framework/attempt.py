@@ -34,6 +34,7 @@ class Attempt:
     def __init__(self, pending: PendingClass, turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.pending = pending
         self.assignments: list[Assignment] = []
+        self._smaller: dict[model.ClassId, Sized] = {}
         if pending.task_class.gang_min:
             classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
             self.gang = profile.gang.together(classes, state)
@@ -47,6 +48,19 @@ class Attempt:
         return (self.pending,) if may_try else ()
 
     def _members_of_gang(self) -> Iterator[PendingClass]:
+        yield from self._each_member()
+        self._smaller = {} if self._is_whole else self._sizes_together()
+        if self._smaller:
+            self._take_back()
+            self._refusal = None
+            yield from self._each_member()
+
+    def _sizes_together(self) -> dict[model.ClassId, Sized]:
+        """Return the sizes that the classes of a gang may have where it does not fit with those of each node."""
+        found = ((member, self._profile.sizer.size_together(member, self._state)) for member, _ in self.gang)
+        return {member.task_class.id: sized for member, sized in found if sized is not None}
+
+    def _each_member(self) -> Iterator[PendingClass]:
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
@@ -69,7 +83,7 @@ class Attempt:
 
     def size(self, member: PendingClass, node: int) -> Sized | None:
         """The sizer's answer, if the node has room for it and the queue's limit allows it."""
-        sized = self._profile.sizer.size(member, node, self._state)
+        sized = self._smaller.get(member.task_class.id) or self._profile.sizer.size(member, node, self._state)
         if isinstance(sized, model.Verdict):
             self._refusal = sized
             return None
@@ -122,8 +136,20 @@ class Attempt:
 
     def succeeded(self) -> bool:
         """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
-        if self.assignments and (not self.gang or len(self.assignments) >= sum([count for _, count in self.gang])):
+        if self._is_whole:
+            if self.gang and self._profile.decides_sizes:
+                self._make_equal()
             return True
+        self._take_back()
+        return False
+
+    @property
+    def _is_whole(self) -> bool:
+        if not self.gang:
+            return bool(self.assignments)
+        return bool(self.assignments) and len(self.assignments) >= sum([count for _, count in self.gang])
+
+    def _take_back(self) -> None:
         for assignment in reversed(self.assignments):
             self._state.undo(assignment)
             assignment.pending.give_back(assignment.pick)
@@ -131,7 +157,29 @@ class Attempt:
                 hooks.undone(assignment, self._state)
             self._turns.taken_back(assignment)
         self.assignments.clear()
-        return False
+
+    def _make_equal(self) -> None:
+        """Give the expected tasks of a gang the least of their sizes: one program requests all their pods alike."""
+        expected = [each for each in self.assignments if each.pick.task.expected]
+        if not expected:
+            return
+        least = min(expected, key=lambda each: each.resources.memory_bytes)
+        for assignment in expected:
+            if assignment.resources != least.resources:
+                smaller = Assignment(
+                    assignment.pending, assignment.pick, assignment.node, least.resources, least.amounts
+                )
+                self._exchange(assignment, smaller)
+
+    def _exchange(self, assignment: Assignment, smaller: Assignment) -> None:
+        self._state.undo(assignment)
+        self._state.place(smaller)
+        for hooks in self._profile.hooks:
+            hooks.undone(assignment, self._state)
+            hooks.placed(smaller, self._state)
+        self._turns.taken_back(assignment)
+        self._turns.placed(smaller)
+        self.assignments[self.assignments.index(assignment)] = smaller
 
     @property
     def lacks_room(self) -> bool:

@@ -93,9 +93,11 @@ def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
         message=_message(verdict, refusals, state),
         refusals=refusals,
         scarce=None if scarce is None else state.view.axis.names[scarce],
-        asked=0 if scarce is None else int(pending.shape.need[pending.shape.rows == scarce].item()),
+        asked=0 if scarce is None else int(state.view.axis.vector(pending.ideal.resources)[scarce]),
+        least=0 if scarce is None else int(pending.least[scarce]),
         largest=0 if scarce is None else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
+        figures=tuple([figure for each in profile.figures for figure in each.of_pending(pending, state)]),
     )
 
 

@@ -47,7 +47,7 @@ class Plan:
 
     def decide(self, assignments: Iterable[Assignment]) -> None:
         """Turn placed tasks into decisions."""
-        state, names = self._state, self._state.view.layout.names
+        state, names, explaining = self._state, self._state.view.layout.names, self._profile.figures
         for assignment in assignments:
             pending, pick, place, resources, _ = assignment
             is_expected = pick.task.expected
@@ -58,7 +58,8 @@ class Plan:
             if is_expected:
                 self.decisions.append(_reservation(assignment, names[place]))
             else:
-                self.decisions.append(pending.queued.placement(pick, names[place], resources))
+                figures = tuple([one for each in explaining for one in each.of_placed(assignment, state)])
+                self.decisions.append(pending.queued.placement(pick, names[place], resources, figures))
 
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""

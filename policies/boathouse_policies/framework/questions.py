@@ -9,7 +9,8 @@ in hooks alone (`Hooks`).
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, Protocol
+import dataclasses
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -169,6 +170,27 @@ class Sizer(Question):
         """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
         return pending.ideal
 
+    def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:  # noqa: ARG002 - the protocol's
+        """The size of all of a gang's tasks on any node, where the gang does not fit otherwise; None for none."""
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedNode:
+    """A node that is reserved until its owner has room there.
+
+    Attributes:
+        node: The node.
+        task_class: Its owner.
+        since_s: Since when nodes have been reserved for the owner's job.
+        wait_s: How long the owner would wait there, as predicted when the node was chosen last.
+    """
+
+    node: model.NodeName
+    task_class: model.ClassId
+    since_s: float
+    wait_s: float
+
 
 class Reserve(NodeQuestion):
     """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class.
@@ -211,6 +233,10 @@ class Reserve(NodeQuestion):
         """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
         return ()
 
+    def reservations(self) -> Sequence[ReservedNode]:
+        """The nodes that were reserved when the last cycle began, of those whose age it keeps: for users to read."""
+        return ()
+
 
 class Patience:
     """Whether to wait for a better node than the best there is. The neutral one takes the best."""
@@ -250,12 +276,16 @@ class Hooks:
         """The plan says that a class waits for a better node."""
 
 
-class Controller(Protocol):
+class Controller:
     """Looks at the whole before a cycle and advises: suspensions, growth."""
 
-    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:  # noqa: ARG002 - the protocol's
         """Decisions other than placements."""
-        ...
+        return ()
+
+    def is_idle(self) -> bool:
+        """Whether time alone changes nothing that it advises: a shell may wait for an event before the next cycle."""
+        return True
 
 
 class Observer:

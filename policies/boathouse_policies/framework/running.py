@@ -30,6 +30,7 @@ class RunningTask:
         placed_s: When it was placed.
         started_s: When its container began to run; None before.
         suspended_s: Since when it is suspended; None if it is not.
+        second_of: Of a second attempt, the task that it repeats; else None.
     """
 
     task: model.TaskId
@@ -41,6 +42,7 @@ class RunningTask:
     placed_s: float
     started_s: float | None = None
     suspended_s: float | None = None
+    second_of: model.TaskId | None = None
 
 
 class Follower:
@@ -109,7 +111,14 @@ class RunningTasks(Observer):
             }
             self._ended(model.Failed(**about, reason="PlacedAgain"))
         task = RunningTask(
-            event.task, event.task_class, event.job, event.node, event.resources, event.distance, event.now_s
+            event.task,
+            event.task_class,
+            event.job,
+            event.node,
+            event.resources,
+            event.distance,
+            event.now_s,
+            second_of=event.second_of,
         )
         self.tasks[task.task] = task
         self._by_node.setdefault(task.node, {})[task.task] = task

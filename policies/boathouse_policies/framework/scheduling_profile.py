@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import PendingClass
+    from boathouse_policies.framework.figures import Figures
+    from boathouse_policies.framework.running import RunningTasks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,8 @@ class Profile:
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
         hooks: What is told of a cycle as it goes on.
+        figures: What explains decisions, for users.
+        running: The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
         node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
             what failed on the others fails there still. A shell may offer all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
@@ -52,6 +56,8 @@ class Profile:
     controllers: tuple[questions.Controller, ...] = ()
     observers: tuple[questions.Observer, ...] = ()
     hooks: tuple[questions.Hooks, ...] = ()
+    figures: tuple[Figures, ...] = ()
+    running: RunningTasks | None = None
     node_driven: bool = False
     sees_hosts: bool = True
 

@@ -5,13 +5,14 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 | module | section |
 |---|---|
 | `jobs` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
+| `sampling` | III.A: Algorithm 1, the input of a probe |
 | `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
 | `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
+| `worlds` | a fair world for each queue and namespace |
 | `order` | III.C: probing and production queue, size-based and fair sub-queue |
 | `ageing` | ours: nothing starves |
 
-The simulator has the rest: `boathouse_sim.sampling` (III.A, Algorithm 1) and `boathouse_sim.reproduce.fspy_rcp` (IV.C,
-eq. 11).
+The simulator has the rest: `boathouse_sim.reproduce.fspy_rcp` (IV.C, eq. 11).
 
 Each module lists its deviations with their reasons.
 """
@@ -22,8 +23,9 @@ from boathouse_policies.framework import Profile, Score, questions
 from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import Group, SizeBased
+from boathouse_policies.fspy.prediction import Prediction, Source
 
-__all__ = ["AgeingReserve", "Config", "Group", "SizeBased", "build"]
+__all__ = ["AgeingReserve", "Config", "Group", "Prediction", "SizeBased", "Source", "build"]
 
 _PAPER = Config()
 
@@ -37,4 +39,12 @@ def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) ->
     """
     order = SizeBased(config)
     reserve = AgeingReserve(order)
-    return Profile(name="fspy", order=order, score=score, reserve=reserve, observers=(order,), hooks=(order, reserve))
+    return Profile(
+        name="fspy",
+        order=order,
+        score=score,
+        reserve=reserve,
+        observers=(order,),
+        hooks=(order, reserve),
+        figures=(order,),
+    )

@@ -12,6 +12,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import CycleState, Hooks, PendingClass, Reserve, SchedulingQueue, Where
+from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.fspy.order import Group, SizeBased
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class AgeingReserve(Reserve, Hooks):
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
         self.order = order
         self._apart = apart
+        self._classes = NO_CLASSES
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A cycle begins: its classes, for the stages of those that have nodes reserved."""

@@ -13,6 +13,7 @@ class Config:
 
     Attributes:
         probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
+        probes: Whether jobs of unknown size are probed.
         ageing_s: A job that is owed a turn and holds nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
@@ -27,6 +28,7 @@ class Config:
     """
 
     probing_share: float = 0.10
+    probes: bool = True
     ageing_s: float = 600.0
     least_work_share: float = 0.5
     sampled_splits: int = 10

@@ -4,8 +4,9 @@ Where sizes come from (III.A, III.C), the first that applies:
 
 1. Run times that somebody states for every class (`TaskClass.estimates`): no prediction is needed.
 2. Uber jobs: the historic mean, of the program or of all.
-3. A probe's features, or those of the program, through the models: only for jobs of maps and reduces, each of one step.
-4. None: the job stays in the fair sub-queue.
+3. Spark applications: the mean memory-seconds of the program's executors, whatever the input (ours).
+4. A probe's features, or those of the program, through the models: only for jobs of maps and reduces, each of one step.
+5. None: the job stays in the fair sub-queue.
 
 Setup, commit and probe tasks count for no size, and a driver is a job's master.
 
@@ -25,7 +26,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from boathouse_policies.fspy.prediction import Features, Predictor, TotalTimes, scaled
+from boathouse_policies.fspy.prediction import Features, Prediction, Predictor, Source, TotalTimes, scaled
 from boathouse_policies.model import Stage
 
 if TYPE_CHECKING:
@@ -153,11 +154,13 @@ class Restored:
         used: What it used up of its virtual size.
         totals: The tasks of its classes, by id.
         features: Its features, if they were known.
+        is_probed: Whether they are its own probe's.
     """
 
     used: float = 0.0
     totals: Mapping[str, int] = dataclasses.field(default_factory=dict)
     features: Features | None = None
+    is_probed: bool = False
 
     @classmethod
     def load(cls, dumped: Mapping[str, Any]) -> Restored:
@@ -173,7 +176,8 @@ class Restored:
         if features is None:
             return cls(used, totals)
         maps, reduces, *amounts = features
-        return cls(used, totals, Features(int(maps), int(reduces), *map(float, amounts)))
+        found = Features(int(maps), int(reduces), *map(float, amounts))
+        return cls(used, totals, found, is_probed=bool(dumped.get("probed", False)))
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -185,6 +189,8 @@ class JobRecord:
         held_s: When a task of it was last seen to start or end; its submission before.
         restored: What a dump from before a restart holds of it.
         features: Restored, probed or recalled ones.
+        is_probed: Whether they are its own probe's.
+        source: What its run times are from; None while they are not known.
         classes: By id, in order.
     """
 
@@ -192,12 +198,15 @@ class JobRecord:
     held_s: float
     restored: Restored
     features: Features | None
+    is_probed: bool = False
+    source: Source | None = None
     classes: dict[model.ClassId, ClassRecord] = dataclasses.field(default_factory=dict)
 
     def dump(self) -> dict[str, Any]:
         """Return what events will not say again, as JSON values."""
         totals = {class_id: record.total for class_id, record in self.classes.items()}
-        return {"totals": totals, "features": self.features and list(self.features)}
+        dumped = {"totals": totals, "features": self.features and list(self.features)}
+        return {**dumped, "probed": True} if self.is_probed else dumped
 
     def describe(self, event: model.Submitted) -> None:
         """Take over what the shell says of the job."""
@@ -227,6 +236,12 @@ class JobRecord:
     def is_uber(self) -> bool:
         """Whether all of it runs in one container."""
         return bool(self.of(Stage.UBER))
+
+    @property
+    def is_app(self) -> bool:
+        """Whether it is a Spark application: all that works are executors."""
+        executors = self.of(Stage.EXECUTOR)
+        return bool(executors) and len(executors) == len(self._work())
 
     @property
     def is_map_reduce(self) -> bool:
@@ -259,13 +274,29 @@ class JobRecord:
         )
         return Shape(phases=phases, master=masters[0] if masters else NOTHING, uber=self.is_uber)
 
+    def prediction(self, shape: Shape) -> Prediction | None:
+        """Return the predicted size of the job, which has this shape; None while it is not known."""
+        if self.source is None or not shape.is_sized:
+            return None
+        seconds: dict[Stage, float] = {}
+        for record, phase in zip(self._work(), shape.phases, strict=True):
+            stage = record.task_class.stage
+            seconds[stage] = seconds.get(stage, 0.0) + phase.total_s
+        return Prediction(seconds=seconds, byte_seconds=size(shape)[1], source=self.source)
+
     def _task_times(self, predictor: Predictor, use_estimates: bool) -> Mapping[model.ClassId, float | None]:
         work = [record.task_class for record in self._work()]
+        self.source = None
         stated = {task_class.id: task_class.estimates.duration_s(task_class.resources) for task_class in work}
         if use_estimates and work and None not in stated.values():
+            self.source = Source.STATED
             return stated
         if self.is_uber:
+            self.source = Source.HISTORY
             return dict.fromkeys(stated, predictor.uber_s(self.job.kind))
+        if self.is_app:
+            self.source = Source.HISTORY
+            return self._executor_times(predictor)
         if not self.is_map_reduce:
             return {}
         if self.features is None:
@@ -273,11 +304,19 @@ class JobRecord:
         times = None if self.features is None else predictor.predict(self.features)
         if times is None:
             return {}
+        self.source = Source.PROBE if self.is_probed else Source.PROGRAM
         means = {
             Stage.MAP: times.map_s / max(1, self.tasks(Stage.MAP)),
             Stage.REDUCE: times.reduce_s / max(1, self.tasks(Stage.REDUCE)),
         }
         return {task_class.id: means[task_class.stage] for task_class in work}
+
+    def _executor_times(self, predictor: Predictor) -> Mapping[model.ClassId, float | None]:
+        """Return equal run times of all executors that add up to the program's memory-seconds."""
+        byte_seconds, executors = predictor.apps.mean(self.job.kind), self.of(Stage.EXECUTOR)
+        memory_bytes = sum(record.total * container(record.task_class.resources)[1] for record in executors)
+        executor_s = None if byte_seconds is None else byte_seconds / max(memory_bytes, LEAST_MEMORY_BYTES)
+        return {record.task_class.id: executor_s for record in executors}
 
     def _recalled(self, predictor: Predictor) -> Features | None:
         sizes = [(record.total, record.task_class.estimates.input_bytes()) for record in self.of(Stage.MAP)]
@@ -294,7 +333,7 @@ class JobRecord:
         found = scaled(counters, maps=self.tasks(Stage.MAP), reduces=self.tasks(Stage.REDUCE))
         if found is None or not self.is_map_reduce:
             return False
-        self.features = found
+        self.features, self.is_probed = found, True
         predictor.remember(self.job.kind, found)
         return True
 
@@ -303,6 +342,9 @@ class JobRecord:
         for record in self.of(Stage.UBER):
             if record.succeeded:
                 predictor.learn_uber(self.job.kind, record.run_s / record.succeeded)
+        run = [record for record in self._work() if record.succeeded]
+        if self.is_app and self.job.kind and run:
+            predictor.apps.add(self.job.kind, sum(one.run_s * container(one.task_class.resources)[1] for one in run))
         all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
         if self.features is not None and all_known:
             map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))

@@ -19,8 +19,8 @@ Owed are jobs that finished virtually and jobs of unknown size: all others come 
 Deviations:
 * A job of size 0 that still runs is first of the size-based sub-queue; the fair sub-queue's claim to its virtual share
   comes before, as in the paper, so that a job of grossly underestimated size does not stop new ones.
-* One fair world for all of the cluster's queues. Between queues shares the framework, by their weights; between the
-  namespaces of a queue too, and then only jobs of one namespace are compared.
+* Each queue and namespace has a fair world and a fair sub-queue of its own (`worlds`), for only jobs of one namespace
+  are compared. Between queues and between the namespaces of a queue shares the framework.
 * A job that no event announced is fair and has no virtual share: nothing is known of it.
 * A dump holds a bounded number of jobs' states; a job left out begins anew. Virtual jobs whose real ones are over are
   not dumped, and the fair world stands still while nobody runs it.
@@ -28,20 +28,33 @@ Deviations:
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_policies.framework import Assignment, CycleState, Hooks, JobOrder, Observer, SchedulingQueue
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Hooks,
+    JobOrder,
+    Observer,
+    PendingClass,
+    SchedulingQueue,
+)
+from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.fspy.jobs import JobRecord, Restored
-from boathouse_policies.fspy.prediction import Predictor
-from boathouse_policies.fspy.virtual import VirtualJob, World
+from boathouse_policies.fspy.prediction import Prediction, Predictor
+from boathouse_policies.fspy.worlds import Worlds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from boathouse_policies.fspy.config import Config
+    from boathouse_policies.fspy.virtual import VirtualJob
 
 
 class Group(enum.IntEnum):
@@ -56,21 +69,24 @@ class Group(enum.IntEnum):
     OVER = 6
 
 
+@dataclasses.dataclass(slots=True)
 class SubQueue:
     """Jobs that go before others while they hold less memory than their share.
 
     Attributes:
         jobs: The jobs.
-        held: Bytes of memory that they hold, tasks of this cycle included.
         share: Their share in bytes.
+        held: Bytes of memory that they hold, tasks of this cycle included.
     """
 
-    __slots__ = ("held", "jobs", "share")
+    jobs: Collection[model.JobId] = ()
+    share: float = 0.0
+    held: int = 0
 
-    def __init__(self, jobs: Collection[model.JobId], share: float, state: CycleState) -> None:
-        self.jobs = jobs
-        self.held = sum(state.job_usage(job)[model.MEMORY] for job in jobs)
-        self.share = share
+    @classmethod
+    def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> SubQueue:
+        """Count what some jobs hold when a cycle begins."""
+        return cls(jobs, share, sum(state.job_usage(job)[model.MEMORY] for job in jobs))
 
     @property
     def is_short(self) -> bool:
@@ -78,37 +94,45 @@ class SubQueue:
         return self.held < self.share
 
 
-class SizeBased(JobOrder, Observer, Hooks):
-    """FSPY's order, and the observer that keeps its fair world and its models.
+class SizeBased(JobOrder, Observer, Hooks, Figures):
+    """FSPY's order, and the observer that keeps its fair worlds and its models.
 
     Args:
         config: The constants.
 
     Attributes:
-        world: The fair world.
+        worlds: The fair worlds.
         predictor: The models.
         nobody_aged: Whether no job was aged when the cycle began.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.world = World(config)
+        self.worlds = Worlds(config)
         self.predictor = Predictor(config)
         self._jobs: dict[model.JobId, JobRecord] = {}
         self._restored: dict[model.JobId, Restored] = {}
         self._probes: set[model.JobId] = set()
+        self._fair: dict[model.JobId, SubQueue] = {}  # of each job of unknown size that of its queue and namespace
+        self._probing = SubQueue()
+        self.nobody_aged = True
+        self._queued = NO_CLASSES
         self._calm_until_s = -math.inf
         self._generation = 0
 
     # The cycle
 
-    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """Let the time that passed since the last cycle pass in the fair world, and count what the sub-queues hold."""
-        totals, now_s = state.view.layout.totals, state.view.now_s
-        self.world.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), now_s)
-        unsized = {job.id: job.share[model.MEMORY] for job in self.world.queue if job.size == math.inf}
-        self._fair = SubQueue(unsized.keys(), math.fsum(unsized.values()), state)
-        self._probing = SubQueue(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """Let the time that passed since the last cycle pass in the fair worlds, and count what the sub-queues hold."""
+        totals, now_s, self._queued = state.view.layout.totals, state.view.now_s, queue.sorted_classes()
+        self.worlds.resize((float(totals[model.CPU]), float(totals[model.MEMORY])), queue.queues, now_s)
+        self._fair = {}
+        for world in self.worlds.pending():
+            unsized = {job.id: job.share[model.MEMORY] for job in world.queue if job.size == math.inf}
+            if unsized:
+                fair = SubQueue.of(unsized.keys(), math.fsum(unsized.values()), state)
+                self._fair.update(dict.fromkeys(unsized, fair))
+        self._probing = SubQueue.of(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
         if now_s >= self._calm_until_s:
             self._calm_until_s = self._first_owed_s(state) + self.config.ageing_s
         self.nobody_aged = now_s < self._calm_until_s
@@ -122,8 +146,8 @@ class SizeBased(JobOrder, Observer, Hooks):
         self._count_memory(assignment.pending.job.id, -assignment.amounts[model.MEMORY])
 
     def _count_memory(self, job: model.JobId, memory_bytes: int) -> None:
-        for sub_queue in (self._probing, self._fair):
-            if job in sub_queue.jobs:
+        for sub_queue in (self._probing, self._fair.get(job)):
+            if sub_queue is not None and job in sub_queue.jobs:
                 was_short = sub_queue.is_short
                 sub_queue.held += memory_bytes
                 self._generation += was_short != sub_queue.is_short
@@ -135,7 +159,7 @@ class SizeBased(JobOrder, Observer, Hooks):
             for job, record in self._jobs.items()
             if not record.is_probe
             and not state.job_usage(job)[model.PODS]
-            and ((virtual := self.world.jobs.get(job)) is None or virtual.size == math.inf or virtual.finished)
+            and ((virtual := self.worlds.jobs.get(job)) is None or virtual.size == math.inf or virtual.finished)
         ]
         return min(since_s, default=state.view.now_s)
 
@@ -155,13 +179,13 @@ class SizeBased(JobOrder, Observer, Hooks):
 
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
-        virtual = self.world.jobs.get(job)
-        return math.inf if virtual is None else self.world.size_left(virtual, self.world.now_s)
+        virtual = self.worlds.jobs.get(job)
+        return math.inf if virtual is None else self.worlds.size_left(virtual)
 
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
-        virtual, now_s = self.world.jobs.get(job.id), state.view.now_s
+        virtual, now_s = self.worlds.jobs.get(job.id), state.view.now_s
         if virtual is not None and virtual.size < math.inf and not virtual.finished:
-            return Group.SIZED, self.world.size_left(virtual, now_s)
+            return Group.SIZED, self.worlds.size_left(virtual, now_s)
         record, usage = self._jobs.get(job.id), state.job_usage(job.id)
         if record is not None and record.is_probe:
             return Group.PROBING if self._probing.is_short else Group.OVER, 0.0  # equal: by submission
@@ -171,17 +195,41 @@ class SizeBased(JobOrder, Observer, Hooks):
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
             return Group.LATE, virtual.finish_s
-        is_short = virtual is not None and self._fair.is_short
+        is_short = job.id in self._fair and self._fair[job.id].is_short
         return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight
 
     @staticmethod
     def _owed_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:
         return max(record.held_s, virtual.finish_s) if virtual is not None and virtual.finished else record.held_s
 
+    # Figures
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
+        """Return the virtual size of the job in byte-seconds, and its group."""
+        return self._figures(assignment.pending.job, state)
+
+    def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
+        """Return how many jobs of its queue and namespace go before it, too."""
+        figures, jobs = self._figures(pending.job, state), self._queued.jobs
+        place = self._queued.job_places.get(pending.job.id)
+        if place is None:
+            return figures
+        band = self._queued.band_of[place]
+        if band.stop - band.start > _MOST_COMPARED:
+            return figures
+        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in jobs[band.start : band.stop]]
+        own = ranks[place - band.start]
+        return (*figures, ("jobsAhead", float(sum(rank < own for rank in ranks))))
+
+    def _figures(self, job: model.Job, state: CycleState) -> tuple[Figure, ...]:
+        group, value = self._rank(job, state)
+        known = (("group", float(group)),)
+        return (*known, ("virtualMemorySeconds", value)) if group is Group.SIZED else known
+
     # Events
 
     def observe(self, event: model.Event) -> None:
-        """Keep up the fair world, and learn."""
+        """Keep up the fair worlds, and learn."""
         match event:
             case model.Placed() | model.Finished() | model.Failed() if event.job in self._jobs:
                 self._count(self._jobs[event.job], event)
@@ -196,7 +244,7 @@ class SizeBased(JobOrder, Observer, Hooks):
         job = event.job.id
         if job not in self._jobs:
             restored = self._restored.pop(job, Restored())
-            self._jobs[job] = JobRecord(event.job, event.now_s, restored, restored.features)
+            self._jobs[job] = JobRecord(event.job, event.now_s, restored, restored.features, restored.is_probed)
         record = self._jobs[job]
         record.describe(event)
         if record.is_probe:
@@ -229,29 +277,34 @@ class SizeBased(JobOrder, Observer, Hooks):
         record = self._jobs.pop(event.job, None)
         self._probes.discard(event.job)
         self._restored.pop(event.job, None)
-        self.world.end(event.job, event.now_s, succeeded=event.succeeded)
+        self.worlds.end(event.job, event.now_s, succeeded=event.succeeded)
         if record is not None and event.succeeded and not record.is_probe:
             record.teach(self.predictor)
 
     def _reshape(self, record: JobRecord, now_s: float) -> None:
         shape = record.shape(self.predictor, use_estimates=self.config.use_estimates)
-        if record.job.id in self.world.jobs:
-            self.world.reshape(record.job.id, shape, now_s)
+        if record.job.id in self.worlds.jobs:
+            self.worlds.reshape(record.job.id, shape, now_s)
         else:
-            self.world.add(record.job, shape, now_s, used=record.restored.used)
+            self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
         """Whether a probing job is worth its container: the models know such jobs, and nothing says its size yet."""
-        record, virtual = self._jobs.get(job), self.world.jobs.get(job)
-        if record is None or virtual is None or record.is_probe:
+        record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
+        if record is None or virtual is None or record.is_probe or not self.config.probes:
             return False
         return record.is_map_reduce and record.features is None and virtual.size == math.inf
+
+    def prediction(self, job: model.JobId) -> Prediction | None:
+        """Return the predicted size of a job that is not over; None while it is not known."""
+        record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
+        return None if record is None or virtual is None else record.prediction(virtual.shape)
 
     # State
 
     def dump(self) -> Mapping[str, Any]:
         """Return the models, the programs, and of each job what it used up of its virtual size, the largest first."""
-        used = {job.id: job.used for job in self.world.jobs.values() if job.id in self._jobs}
+        used = {job.id: job.used for job in self.worlds.jobs.values() if job.id in self._jobs}
         kept = sorted(used, key=lambda job: (-used[job], job))[: self.config.jobs_dumped]
         return {
             "version": 1,
@@ -276,5 +329,6 @@ def _key(group: Group, value: float) -> float:
     return _SCALES[group] * min(max(value, _LEAST), _MOST)
 
 
+_MOST_COMPARED = 1000  # jobs of a namespace for whose diagnoses the jobs ahead are counted
 _LEAST, _MOST = 2.0**-40, 2.0**87  # less than 2^128 apart: groups do not meet, and no key over- or underflows
 _SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
+    from boathouse_policies.model import Stage
 
 
 class Counter(enum.StrEnum):
@@ -102,6 +103,33 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
         return None
     amounts = [float(counters.get(counter, 0.0)) / fraction for counter in AMOUNTS]
     return Features(maps, reduces, *amounts) if all(0 <= amount < math.inf for amount in amounts) else None
+
+
+class Source(enum.StrEnum):
+    """What a job's predicted size is from."""
+
+    STATED = "Stated"
+    """Run times that somebody states for its classes."""
+    PROBE = "Probe"
+    PROGRAM = "Program"
+    """A probe of an earlier job of the program."""
+    HISTORY = "History"
+    """The mean of earlier uber jobs, or of the program's earlier runs on Spark."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """The predicted size of a job.
+
+    Attributes:
+        seconds: Run time of all tasks together, by stage.
+        byte_seconds: Memory times run time, over all tasks.
+        source: What it is from.
+    """
+
+    seconds: Mapping[Stage, float]
+    byte_seconds: float
+    source: Source
 
 
 class LinearModel:
@@ -182,15 +210,58 @@ class TotalTimes:
     reduce_s: float
 
 
+class Means:
+    """Means by program.
+
+    Args:
+        kept: Programs that are remembered; the one unused for longest is forgotten.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._sums: dict[str, tuple[int, float]] = {}
+
+    def add(self, kind: str, amount: float) -> None:
+        """Add an amount."""
+        count, total = self._sums.pop(kind, (0, 0.0))
+        self._sums[kind] = (count + 1, total + amount)
+        kinds = [key for key in self._sums if key != _ALL]
+        if len(kinds) > self._kept:
+            del self._sums[crowded_out(kinds)]
+
+    def mean(self, kind: str) -> float | None:
+        """Return the mean of a program; None if nothing was added for it."""
+        count, total = self._sums.get(kind, (0, 0.0))
+        return total / count if count else None
+
+    def dump(self) -> dict[str, list[float]]:
+        """Return the sums as JSON values."""
+        return {kind: list(known) for kind, known in self._sums.items()}
+
+    def load(self, dumped: Mapping[str, Any]) -> None:
+        """Continue from a dump, without the entries of it that are invalid."""
+        sums = {kind: (int(count), float(total)) for kind, (count, total) in dumped.items()}
+        self._sums = {
+            kind: (count, total) for kind, (count, total) in sums.items() if count > 0 and 0 <= total < np.inf
+        }
+
+
 class Predictor:
-    """The two models, the features of known programs, and the mean time of uber tasks."""
+    """The two models, the features of known programs, and means of programs that the models do not know.
+
+    Attributes:
+        maps: Predicts SE_m.
+        reduces: Predicts SE_r.
+        uber: Run time of an uber task.
+        apps: Memory-seconds of all executors of a Spark application, in bytes.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
         self._kinds: dict[str, model.FloatVector] = {}
-        self._uber: dict[str, tuple[int, float]] = {}
+        self.uber, self.apps = Means(config.kinds_kept), Means(config.kinds_kept)
 
     # Normal jobs
 
@@ -240,16 +311,12 @@ class Predictor:
     def learn_uber(self, kind: str, task_s: float) -> None:
         """Learn from an uber task that succeeded."""
         for key in dict.fromkeys((kind, _ALL)):
-            count, total_s = self._uber.pop(key, (0, 0.0))
-            self._uber[key] = (count + 1, total_s + task_s)
-        kinds = [key for key in self._uber if key != _ALL]
-        if len(kinds) > self._config.kinds_kept:
-            del self._uber[crowded_out(kinds)]
+            self.uber.add(key, task_s)
 
     def uber_s(self, kind: str) -> float | None:
         """Return the historic mean: of the program where it is known, else of all; None if there is none."""
-        count, total_s = self._uber.get(kind) or self._uber.get(_ALL) or (0, 0.0)
-        return total_s / count if count else None
+        known_s = self.uber.mean(kind)
+        return self.uber.mean(_ALL) if known_s is None else known_s
 
     # State
 
@@ -259,7 +326,8 @@ class Predictor:
             "maps": self.maps.dump(),
             "reduces": self.reduces.dump(),
             "kinds": {kind: sums.tolist() for kind, sums in self._kinds.items()},
-            "uber": {kind: list(known) for kind, known in self._uber.items()},
+            "uber": self.uber.dump(),
+            "apps": self.apps.dump(),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -275,10 +343,8 @@ class Predictor:
         self._kinds = {
             kind: sums for kind, sums in known.items() if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0
         }
-        uber = {kind: (int(count), float(total)) for kind, (count, total) in state.get("uber", {}).items()}
-        self._uber = {
-            kind: (count, total) for kind, (count, total) in uber.items() if count > 0 and 0 <= total < np.inf
-        }
+        self.uber.load(state.get("uber", {}))
+        self.apps.load(state.get("apps", {}))
 
 
 def _with_log(x: float) -> tuple[float, float]:

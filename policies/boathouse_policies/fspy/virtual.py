@@ -85,6 +85,7 @@ class VirtualJob:
 
     Attributes:
         id: The job.
+        world: The fair world that it is in.
         submitted_s: Breaks ties, then the id.
         weight: Its part of the fair share.
         shape: What it is made of.
@@ -99,6 +100,7 @@ class VirtualJob:
     """
 
     id: model.JobId
+    world: World
     submitted_s: float
     weight: float
     shape: Shape
@@ -113,23 +115,24 @@ class VirtualJob:
 
 
 class World:
-    """The fair world, with as much as the real cluster has.
+    """A fair world.
 
     Args:
         config: The constants.
+        all_jobs: The jobs of this and of other worlds.
 
     Attributes:
-        cluster: What there is.
+        cluster: What there is: as much as the real cluster has, or the part of it that sharing gives this world.
         now_s: When sizes and shares were last updated.
         jobs: The jobs that are not gone, those that finished virtually too.
         queue: The pending virtual jobs, in the virtual queue's order.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, all_jobs: dict[model.JobId, VirtualJob] | None = None) -> None:
         self._config = config
         self.cluster: Amount = jobs.NOTHING
         self.now_s = 0.0
-        self.jobs: dict[model.JobId, VirtualJob] = {}
+        self.jobs = {} if all_jobs is None else all_jobs
         self.queue: list[VirtualJob] = []
         self._next_end_s = math.inf
 
@@ -164,7 +167,7 @@ class World:
         self.advance(now_s)
         self._update_sizes(now_s)
         size = jobs.size(shape)[_MEMORY] if shape.is_sized else math.inf
-        self.jobs[job.id] = fresh = VirtualJob(job.id, job.submitted_s, job.weight, shape, size, used)
+        self.jobs[job.id] = fresh = VirtualJob(job.id, self, job.submitted_s, job.weight, shape, size, used)
         self._enter(fresh)
         self._update_shares()
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
-from boathouse_policies.framework import PREDICATES, JobOrder, Profile, RunningTasks, Score, questions
+from boathouse_policies.framework import PREDICATES, Figures, JobOrder, Profile, RunningTasks, Score, questions
 from boathouse_policies.ikayak.book import SPARK, Book
 from boathouse_policies.ikayak.config import Config, Shrink
 from boathouse_policies.ikayak.placement import Executors, MostFree
@@ -46,6 +46,7 @@ class Parts:
         executors: Reserve and Hooks of executors and drivers.
         most_free: Score of executors and drivers.
         shrinking: Sizer, Filter and Hooks of maps.
+        figures: What explains their decisions.
     """
 
     def __init__(self, running: RunningTasks, config: Config = _PAPER) -> None:
@@ -54,6 +55,7 @@ class Parts:
         self.executors = Executors(config, self.book, self.suspension)
         self.most_free = MostFree(self.suspension)
         self.shrinking = Shrinking(config, self.book)
+        self.figures: tuple[Figures, ...] = (self.suspension, self.shrinking, self.executors)
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
@@ -79,5 +81,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder 
         reserve=found.executors if config.placement else questions.NO_RESERVE,
         controllers=(found.suspension,) if config.suspension else (),
         observers=(running, found.book),
+        running=running,
         hooks=(found.suspension, found.shrinking, *((found.executors,) if config.placement else ())),
+        figures=found.figures,
     )

@@ -35,17 +35,21 @@ from boathouse_policies.baselines import fitting
 from boathouse_policies.framework import (
     Assignment,
     CycleState,
+    Figure,
+    Figures,
     Hooks,
     PendingClass,
     Reserve,
+    ReservedNode,
     SchedulingQueue,
     Score,
     Where,
 )
+from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
 
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
@@ -90,6 +94,7 @@ class Prospects:
         free: What is left of R_free, shape [R, N].
         soon: What is left of R_free + R_map, shape [R, N].
         may: As given.
+        chosen_s: Wait^n of the nodes that were chosen, by place.
     """
 
     def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
@@ -97,6 +102,7 @@ class Prospects:
         self.soon = free.copy()
         np.add.at(self.soon[:ROWS].T, maps.node, maps.held.T)
         self.may = may
+        self.chosen_s: dict[int, float] = {}
         self._maps_s = np.zeros(free.shape[1])  # how long the last map of each node will still run
         np.maximum.at(self._maps_s, maps.node, maps.left_s)
         self._freed = in_order_of_end(reducers)
@@ -111,9 +117,15 @@ class Prospects:
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
             if count.max(initial=-np.inf) >= 1.0:
-                return int(np.where((liked < 1.0) & (count >= 1.0), count + _FIRST, count).argmax())
+                node = int(np.where((liked < 1.0) & (count >= 1.0), count + _FIRST, count).argmax())
+                self.chosen_s[node] = 0.0 if room is self.free else self._maps_s.item(node)
+                return node
         wait_s = np.where(self.may, self.wait_s(need) * liked, np.inf)
-        return int(wait_s.argmin()) if np.isfinite(wait_s).any() else None
+        if not np.isfinite(wait_s).any():
+            return None
+        node = int(wait_s.argmin())
+        self.chosen_s[node] = float(wait_s[node] / liked[node])
+        return node
 
     def wait_s(self, need: model.IntVector) -> model.FloatVector:
         """Wait^n, shape [N]."""
@@ -144,7 +156,7 @@ class MostFree(Score):
         return fitting(self._suspension.free(state)[:, where], pending.least)
 
 
-class Executors(Reserve, Hooks):
+class Executors(Reserve, Hooks, Figures):
     """Reserve nodes for executors and drivers, and release them once an executor went elsewhere.
 
     Args:
@@ -160,8 +172,11 @@ class Executors(Reserve, Hooks):
         self._book = book
         self._suspension = suspension
         self._since_s: dict[model.JobId, float] = {}
+        self._wait_s: dict[tuple[model.JobId, model.NodeName], float] = {}
+        self._reserved: tuple[ReservedNode, ...] = ()
         self._last_s = -math.inf
         self._columns: tuple[Columns, Columns] | None = None
+        self._classes = NO_CLASSES
 
     # Hooks
 
@@ -172,6 +187,29 @@ class Executors(Reserve, Hooks):
         jobs = {job for owner in state.reserved.values() if (job := self._job_of(owner)) is not None}
         self._since_s = {job: self._since_s.get(job, self._last_s) for job in jobs}
         self._last_s = state.view.now_s
+        self._reserved = tuple(self._in_force(state))
+        self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] in jobs}
+
+    def _in_force(self, state: CycleState) -> Iterator[ReservedNode]:
+        """Yield the reservations that the cycle begins with."""
+        for place, owner in state.reserved.items():
+            job, node = self._job_of(owner), state.view.layout.names[place]
+            if job is not None:
+                wait_s = self._wait_s.get((job, node), 0.0)
+                yield ReservedNode(node=node, task_class=owner, since_s=self._since_s[job], wait_s=wait_s)
+
+    def reservations(self) -> Sequence[ReservedNode]:
+        """Return the nodes that were reserved for executors and drivers when the last cycle began."""
+        return self._reserved
+
+    def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
+        """Return how long nodes have been reserved for the application, and how long it will still wait for them."""
+        job, now_s, names = pending.job.id, state.view.now_s, state.view.layout.names
+        own = self._reserved_for(job, state) if pending.task_class.stage in SPARK else ()
+        if not own:
+            return ()
+        wait_s = max([self._wait_s.get((job, names[node]), 0.0) for node in own])
+        return (("reservedForSeconds", now_s - self._since_s.get(job, now_s)), ("predictedWaitSeconds", wait_s))
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Release the nodes, the last chosen first, that an executor needs no more that was placed elsewhere."""
@@ -231,8 +269,7 @@ class Executors(Reserve, Hooks):
 
     def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
-        age_s = now_s - self._since_s.get(pending.job.id, now_s)
-        message = f"{name} is reserved for it until there is room; nodes have been reserved for {age_s:.0f} s"
+        message = f"{name} is reserved for it until there is room"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
         return model.Reservation(
             task_class=pending.task_class,
@@ -265,6 +302,7 @@ class Executors(Reserve, Hooks):
         liked = np.ones(nodes)
         liked[before] = self._config.better
         prospects, chosen = self._prospects(pending, state, may), dict[int, None]()
+        self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] != pending.job.id}
         for need, count in self._requested(pending, state):
             for _ in range(count):
                 node = prospects.best(need, liked)
@@ -273,6 +311,8 @@ class Executors(Reserve, Hooks):
                 if node not in chosen and len(chosen) >= most:
                     return list(chosen)
                 chosen[node] = None
+                key = (pending.job.id, state.view.layout.names[node])
+                self._wait_s[key] = max(prospects.chosen_s[node], self._wait_s.get(key, 0.0))
                 prospects.take(node, need)
         return list(chosen)
 

@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Assignment, CycleState, Filter, Hooks, PendingClass, Score, Sized, Sizer, Where
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
 from boathouse_policies.ikayak.config import Config, Shrink
 
 if TYPE_CHECKING:
@@ -30,7 +42,7 @@ if TYPE_CHECKING:
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 
 
-class Shrinking(Sizer, Filter, Hooks):
+class Shrinking(Sizer, Filter, Hooks, Figures):
     """Sizer and filter for maps; other stages get what they request.
 
     Args:
@@ -54,6 +66,11 @@ class Shrinking(Sizer, Filter, Hooks):
         pending = assignment.pending
         if pending.queued.pool.located and (job := self._book.jobs.get(pending.job.id)) is not None:
             job.located.add(pending.task_class.id)
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:  # noqa: ARG002 - the protocol's
+        """Return the share of its CPU that a task got which was shrunk."""
+        requested, got = assignment.pending.task_class.resources.cpu_milli, assignment.resources.cpu_milli
+        return (("cpuShare", got / requested),) if got < requested else ()
 
     # Sizer
 

@@ -26,11 +26,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import ClusterView, CycleState, Filter, Hooks, PendingClass, SchedulingQueue, Where
+from boathouse_policies.framework import (
+    Assignment,
+    ClusterView,
+    Controller,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Where,
+)
 from boathouse_policies.ikayak.book import SPARK, Book, Reducer
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Collection, Hashable, Mapping, Sequence
 
     from boathouse_policies.ikayak.config import Config
 
@@ -45,7 +57,7 @@ def length_s(factor: float, config: Config) -> float:
     return max(0.0, math.pow(factor, config.weight) - config.overhead) * config.interval_s
 
 
-class Suspension(Filter, Hooks):
+class Suspension(Controller, Filter, Hooks, Figures):
     """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
 
     Args:
@@ -62,6 +74,8 @@ class Suspension(Filter, Hooks):
         self._config = config
         self._book = book
         self.paused: Mapping[Reducer, float] = {}
+        self._hungry: Collection[model.JobId] = ()  # jobs whose maps are pending
+        self._lent: model.IntVector | None = None
 
     # Controller
 
@@ -77,7 +91,7 @@ class Suspension(Filter, Hooks):
         back = {reducer: reason for reducer in away if (reason := _reason_to_resume(reducer, waiting, queue))}
         pausing = self._pausing(due, waiting, queue, view)
         self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back} | pausing
-        self._hungry = waiting.keys()  # whose maps are pending
+        self._hungry = waiting.keys()
         return [
             *(
                 model.Resume(task=_task(one), node=one.task.node, resources=one.task.resources, reason=reason)
@@ -85,6 +99,10 @@ class Suspension(Filter, Hooks):
             ),
             *(self._suspend(reducer, until_s) for reducer, until_s in pausing.items()),
         ]
+
+    def is_idle(self) -> bool:
+        """Whether no reducer is suspended or may be."""
+        return not self._book.suspended and not any(self._config.suspension for _ in self._book.lacking())
 
     def _is_due(self, reducer: Reducer, now_s: float) -> bool:
         """Whether it runs, lacks map output as far as it reported, and was not suspended within T."""
@@ -137,6 +155,13 @@ class Suspension(Filter, Hooks):
                 total[place] += max(0, reducer.task.resources.cpu_milli - self._config.shrunk_milli)
         return total
 
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:  # noqa: ARG002 - the protocol's
+        """Return the CPU that is lent on the node of a map."""
+        if self._lent is None or assignment.pending.task_class.stage is not model.Stage.MAP:
+            return ()
+        lent = self._lent.item(assignment.node)
+        return (("lentMilli", float(lent)),) if lent else ()
+
     def free(self, state: CycleState) -> model.IntMatrix:
         """Return what is free without lent CPU, shape [R, N]: not to be changed."""
         if self._lent is None or not self._lent.any():
@@ -157,8 +182,9 @@ class Suspension(Filter, Hooks):
         """Where the class fits without CPU that is lent to others."""
         lent = self._lent
         if lent is not None and pending.task_class.stage is model.Stage.MAP:
-            others = self._hungry - {pending.job.id}
-            lent = self._sum([reducer for reducer in self.paused if reducer.job.job.id in others], state)
+            own, hungry = pending.job.id, self._hungry
+            others = [one for one in self.paused if one.job.job.id in hungry and one.job.job.id != own]
+            lent = self._sum(others, state)
         if lent is None or not lent.any():
             return None
         passed: model.BoolVector = (lent[where] == 0) | (

@@ -81,6 +81,7 @@ def build(
         reserve=questions.NO_RESERVE if interference is None else Retry(interference),
         observers=learning,
         hooks=learning,
+        figures=judge,
     )
 
 

@@ -11,8 +11,9 @@ What was accepted by that margin alone does not raise H_d. H_d changes when a ta
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from boathouse_policies.ila import metrics
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, Where
+    from boathouse_policies.framework import CycleState, PendingClass
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.config import Config
     from boathouse_policies.ila.exponential import Exponential, Weights
@@ -160,6 +161,20 @@ class HostThresholds:
         self.idle[host] -= slots
 
 
+class _Used(NamedTuple):
+    """What is used as a cycle begins.
+
+    Attributes:
+        measured: Of each node, as the monitor counts it, shape [3, N].
+        others: Millicores that others' pods request on nodes without instruments, shape [N].
+        beyond: CPUs of each node's system, shape [N].
+    """
+
+    measured: FloatVector
+    others: IntVector
+    beyond: FloatVector
+
+
 class Slowdowns:
     """What the model predicts in one cycle.
 
@@ -187,22 +202,41 @@ class Slowdowns:
     ) -> None:
         self._state, self._config = state, config
         self._model, self._weights = interference, weights
-        self._hosts = monitor.hosts
-        self._unit, hosts = monitor.unit, monitor.hosts.of
-        others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0) * (self._unit[0] / 1000)
-        node = monitor.use() * self._unit
-        node[0] += np.where(monitor.instrumented, 0.0, others)
-        host = np.array([self._of_hosts(row)[hosts] for row in node])
-        self._system = metrics.system(node, host, self._of_hosts(monitor.beyond * self._unit[0])[hosts])
-        self._parts = interference.parts(self._system)
+        self._hosts, self._unit = monitor.hosts, monitor.unit
+        others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0)
+        self._used = _Used(monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy())
         cpu, memory = state.free[model.CPU], state.free[model.MEMORY]
         self._slots = np.maximum(np.minimum(cpu // config.slot_cpu_milli, memory // config.slot_memory_bytes), 0)
         idle = self._of_hosts(self._slots).astype(np.int64)
         self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
-        self.limits = self.thresholds.limits()[hosts]
+        self.limits = self.thresholds.limits()[self._hosts.of]
         self._columns: dict[Demand, tuple[int, FloatVector]] = {}
         self._takers: dict[tuple[Shape, Demand], tuple[int, bool, int | None]] = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
+        self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
+
+    @functools.cached_property
+    def _system(self) -> FloatVector:
+        """The system's metrics as the cycle began, plus what `_settled` has counted, shape [8, N]."""
+        use, others, beyond = self._used
+        node = use * self._unit
+        node[0] += others * (self._unit[0] / 1000)
+        of = self._hosts.of
+        host = np.array([self._of_hosts(row)[of] for row in node])
+        return metrics.system(node, host, self._of_hosts(beyond * self._unit[0])[of])
+
+    @functools.cached_property
+    def _parts(self) -> FloatVector:
+        """What the model makes of the metrics, shape [2, N]."""
+        return self._model.parts(self._system)
+
+    def _settled(self) -> FloatVector:
+        """Return what the model makes of the metrics, all placements of the cycle included."""
+        parts = self._parts
+        for node, demand, step in self._moved:
+            self._add(node, demand, step)
+        self._moved.clear()
+        return parts
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
         """The sum over the nodes of each host, shape [H]."""
@@ -212,15 +246,15 @@ class Slowdowns:
         """The predicted slowdown of a task with some demand on each node, shape [N]: read-only."""
         seen, column = self._columns.get(demand, (0, None))
         if column is None:
-            column = self._weights(demand).predict(self._parts)
+            column = self._weights(demand).predict(self._settled())
         elif (where := self._state.to_mend(seen)) is not None:
-            column[where] = self._weights(demand).predict(self._parts[:, where])
+            column[where] = self._weights(demand).predict(self._settled()[:, where])
         self._columns[demand] = self._state.changes, column
         return column
 
     def on(self, demand: Demand, node: int) -> float:
         """The predicted slowdown on one node."""
-        return self._weights(demand).at(self._parts[:, node].tolist())
+        return self._weights(demand).at(self._settled()[:, node].tolist())
 
     def accepts(self, demand: Demand, node: int) -> bool:
         """Whether Algorithm 1 accepts a task on one node."""
@@ -245,19 +279,24 @@ class Slowdowns:
             return False
         return self.accepts(demand, node)
 
-    def place(self, node: int, demand: Demand, *, is_judged: bool) -> None:
+    def place(self, node: int, demand: Demand, *, is_judged: bool) -> tuple[float, float] | None:
         """A task was placed: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
             demand: Of its class.
             is_judged: Whether Algorithm 1 has accepted it: only then does H_d change.
+
+        Returns:
+            The predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
         """
-        host, thresholds = self._hosts.places[node], self.thresholds
+        host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))
         if is_judged:
-            thresholds.accept(host, self.on(demand, node))
+            accepted = slowdown, _ = self.on(demand, node), float(self.limits[node])
+            thresholds.accept(host, slowdown)
         self._count(node, demand, 1)
+        return accepted
 
     def undo(self, node: int, demand: Demand) -> None:
         """The task that was placed last is taken back."""
@@ -269,7 +308,7 @@ class Slowdowns:
         host = self._hosts.places[node]
         nodes = self._hosts.spans[host]
         if any(demand):
-            self._add(node, nodes, demand, step)
+            self._moved.append((node, demand, step))
         free = self._state.free_on(node)
         slots = min(
             free[model.CPU] // self._config.slot_cpu_milli, free[model.MEMORY] // self._config.slot_memory_bytes
@@ -280,8 +319,9 @@ class Slowdowns:
         self.limits[nodes] = self.thresholds.limit(host)
         self._state.touch(*self._hosts.members[host].tolist())
 
-    def _add(self, node: int, nodes: Where, demand: Demand, step: int) -> None:
-        """Add a demand to what is used on a node of these, which share a host, or take it away."""
+    def _add(self, node: int, demand: Demand, step: int) -> None:
+        """Add a demand to what is used on a node, for it and those that share its host, or take it away."""
+        nodes = self._hosts.spans[self._hosts.places[node]]
         system, unit = self._system, self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):
             if use:  # it is the others' neighbour, and one more on its own machine

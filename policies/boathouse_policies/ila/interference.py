@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from boathouse_policies import model
 from boathouse_policies.framework import (
     CycleState,
+    Figure,
+    Figures,
     Filter,
     Hooks,
     Observer,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from boathouse_policies.ila.config import Config
 
 
-class Interference(Filter, Score, Hooks, Observer):
+class Interference(Filter, Score, Hooks, Observer, Figures):
     """Predicts, judges and learns.
 
     Args:
@@ -62,6 +64,7 @@ class Interference(Filter, Score, Hooks, Observer):
         self.thresholds = Thresholds(config)
         self._adopt_model()
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
+        self._accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # the slowdown, and what was allowed, in this cycle
 
     def _adopt_model(self) -> None:
         self._model = self.learner.model
@@ -120,6 +123,7 @@ class Interference(Filter, Score, Hooks, Observer):
             state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
         )
         self._reached.clear()
+        self._accepted.clear()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A task was placed: the rest of the cycle reckons with it."""
@@ -128,9 +132,12 @@ class Interference(Filter, Score, Hooks, Observer):
         if known is not None:
             known.refused_s = math.inf
         slowdowns = self.slowdowns
-        slowdowns.place(node, self.profiles.demand(task_class), is_judged=task_class.stage in STAGES)
+        is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
+        accepted = slowdowns.place(node, self.profiles.demand(task_class), is_judged=is_judged)
+        if accepted is not None:
+            self._accepted[task] = _figures(*accepted)
         host = self.monitor.hosts.places[node]
-        self._reached[assignment.pick.task.id] = float(slowdowns.thresholds.reached[host])
+        self._reached[task] = float(slowdowns.thresholds.reached[host])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A placement was taken back: the rest of the cycle does not reckon with it."""
@@ -142,6 +149,23 @@ class Interference(Filter, Score, Hooks, Observer):
         known = self.profiles.get(wait.task_class.id)
         if known is not None and wait.verdict is SLOWED:
             known.refused_s = min(known.refused_s, state.view.now_s)
+
+    # Figures
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:  # noqa: ARG002 - the protocol's
+        """Return the slowdown that was predicted for a task, and the one that was allowed."""
+        return self._accepted.get(assignment.pick.task.id, ())
+
+    def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
+        """Return the least slowdown that is predicted on a node with room, and the one that is allowed there."""
+        if not self.concerns(pending):
+            return ()
+        places = (state.room(pending) & pending.eligibility.mask).nonzero()[0]
+        if not len(places):
+            return ()
+        slowdowns = self.slowdowns.on_all(self.profiles.demand(pending.task_class))[places]
+        best = int(slowdowns.argmin())
+        return _figures(float(slowdowns[best]), float(self.slowdowns.limits[places[best]]))
 
     # Learning
 
@@ -254,6 +278,12 @@ class Retry(Reserve):
                 yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:
                 yield pending, SLOWED, wait
+
+
+def _figures(slowdown: float, threshold: float) -> tuple[Figure, ...]:
+    """Return the figures; on an idle host any slowdown is allowed."""
+    figures = (("slowdown", slowdown), ("threshold", threshold))
+    return figures if math.isfinite(slowdown + threshold) else figures[: math.isfinite(slowdown)]
 
 
 SLOWED = model.Verdict(

@@ -4,7 +4,9 @@ Usage is the sum of the demands of what runs, so a task counts from the moment i
 show more than that sum, the excess is added, as of their last report. A map of which nothing was measured yet counts by
 its first, high demand: instruments show what tasks get, not what they would use. Anything else does so only until its
 node's instruments report, for a reducer is idle while it waits for maps: from then on it is in what they show. Without
-instruments, CPU that others' pods request counts as used (`iasm.Slowdowns`).
+instruments, and once they report nothing any more, CPU that others' pods request counts as used (`iasm.Slowdowns`).
+Where instruments do not count bytes, the share of time in which tasks waited for the disk (`io_pressure`) is the least
+that the disk was busy.
 """
 
 from __future__ import annotations
@@ -206,8 +208,8 @@ class Monitor:
         del of_class[task_id]
         if not of_class:
             del self._by_class[task.task_class]
-        if task.is_guess and task.idles:
-            self._left_to_instruments[task.node].pop(task_id, None)
+        if task.idles:
+            self._forget_idle(task_id, task.node)
         if task.place is None:
             return None
         host, ran_s = self.hosts.places[task.place], now_s - task.since_s
@@ -218,6 +220,11 @@ class Monitor:
         if ran_s <= 0 or not is_certain:
             return None
         return task.place, _mean(node_before, node_now, ran_s), _mean(host_before, host_now, ran_s)
+
+    def _forget_idle(self, task_id: model.TaskId, node: model.NodeName) -> None:
+        idle = self._left_to_instruments.get(node)
+        if idle is not None and idle.pop(task_id, None) is not None and not idle:
+            del self._left_to_instruments[node]
 
     def _begin(self, task: Running, place: int, now_s: float) -> None:
         task.since_s, task.totals = now_s, self._totals(place, now_s)
@@ -294,21 +301,43 @@ class Monitor:
         place = self._index.get(node)
         if place is None:
             return
-        if node in self._left_to_instruments:
-            for task in self._left_to_instruments.pop(node).values():
-                if task.is_guess:
-                    self._recount(task, IDLE, now_s)
-                    task.is_shown = True
+        if not usage:
+            self._unmeasured(node, place, now_s)
+            return
+        cores, busy = usage.get("cpu_cores"), self._busy(usage)
+        if cores is not None:
+            self._show_idle(node, now_s)
+            self.instrumented[place] = True
+            self.beyond[place] = usage.get("system_cpu_cores", 0.0)
         cpu, read, write = self._excess[place]
-        meter, cores, disk = self._meters[place], usage.get("cpu_cores"), usage.get("disk_bytes_per_s")
+        meter = self._meters[place]
         if cores is not None:
             cpu = max(0.0, cores - (meter.cpu - cpu))
-            self.instrumented[place] = True
-        if disk is not None:
-            share = disk / self._disk_bytes_per_s
-            read = write = max(0.0, share - (meter.read - read) - (meter.write - write)) / 2  # not told apart
+        if busy is not None:
+            read = write = max(0.0, busy - (meter.read - read) - (meter.write - write)) / 2  # not told apart
         self._exceed(place, Demand(cpu, read, write), now_s)
-        self.beyond[place] = usage.get("system_cpu_cores", 0.0)
+
+    def _busy(self, usage: Mapping[str, float]) -> float | None:
+        """The share of a host's disks that a node uses; None where nothing tells."""
+        disk = usage.get("disk_bytes_per_s")
+        return usage.get("io_pressure") if disk is None else disk / self._disk_bytes_per_s
+
+    def _show_idle(self, node: model.NodeName, now_s: float) -> None:
+        """What may be idle is in what the node's instruments show."""
+        for task in self._left_to_instruments.get(node, _NONE).values():
+            if task.is_guess and not task.is_shown:
+                self._recount(task, IDLE, now_s)
+                task.is_shown = True
+
+    def _unmeasured(self, node: model.NodeName, place: int, now_s: float) -> None:
+        """A node's instruments report nothing any more: all that is known is what tasks request."""
+        self.instrumented[place] = False
+        self.beyond[place] = 0.0
+        self._exceed(place, IDLE, now_s)
+        for task in self._left_to_instruments.get(node, _NONE).values():
+            if task.is_shown:
+                self._recount(task, Demand(task.cpu_milli / 1000, 0.0, 0.0), now_s)
+                task.is_shown = False
 
     def _exceed(self, place: int, excess: Demand, now_s: float) -> None:
         before = self._excess[place]

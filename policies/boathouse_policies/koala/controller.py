@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Observer
+from boathouse_policies.framework.questions import Controller, Observer
 from boathouse_policies.koala import provider
 from boathouse_policies.koala.cluster import Change, Cluster, Kind, read
 from boathouse_policies.koala.config import Config, Policy
@@ -45,7 +45,7 @@ class _Member:
     reclaim_s: float = 0.0
 
 
-class Koala(Observer):
+class Koala(Controller, Observer):
     """A controller, and the observer that feeds it.
 
     It dumps nothing: masters report again, and offers begin a new period.

@@ -73,8 +73,10 @@ class Diagnosis:
         refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
         scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
         asked: How much of `scarce` one task asks for, in base units.
+        least: The least of it with which a task may start.
         largest: The most of `scarce` that a node has when it is empty.
         holders: The largest holders of `scarce`, largest first, at most three.
+        figures: What the policies computed of it, by name.
     """
 
     task_class: ClassId
@@ -85,18 +87,33 @@ class Diagnosis:
     refusals: tuple[Refusal, ...] = ()
     scarce: str | None = None
     asked: int = 0
+    least: int = 0
     largest: int = 0
     holders: tuple[Holder, ...] = ()
+    figures: tuple[tuple[str, float], ...] = ()
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Start:
+    """What is decided of a task that starts.
+
+    Attributes:
+        task: The task.
+        task_class: Its class.
+        job: Its job.
+        node: Where it goes.
+        resources: What it gets.
+        distance: How far its input is.
+        figures: What the policies computed to decide this, by name.
+    """
+
     task: Task
     task_class: TaskClass
     job: Job
     node: NodeName
     resources: Resources
     distance: Distance = Distance.ANYWHERE
+    figures: tuple[tuple[str, float], ...] = ()
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -75,10 +75,17 @@ class Submitted(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Placed(_OfTask):
-    """A task was given a node and a size; its pod is on the way."""
+    """A task was given a node and a size; its pod is on the way.
+
+    Attributes:
+        resources: Its size.
+        distance: How far its input is.
+        second_of: Of a second attempt, the task that it repeats; else None.
+    """
 
     resources: Resources
     distance: Distance
+    second_of: TaskId | None = None
 
 
 @value(frozen=True, slots=True, kw_only=True)

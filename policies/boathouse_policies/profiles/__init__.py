@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import TYPE_CHECKING
 
@@ -19,22 +20,38 @@ from boathouse_policies.baselines import (
     yarn,
 )
 from boathouse_policies.profiles import boathouse
+from boathouse_policies.profiles.switches import Switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from boathouse_policies.framework import Profile, Score
 
+__all__ = ["Switches", "build", "names", "placements"]
+
+
+def _boathouse(score: Score, switches: Switches) -> Profile:
+    config = boathouse.Config()
+    adapted = dataclasses.replace(
+        config,
+        fspy=dataclasses.replace(config.fspy, probes=switches.probe),
+        ikayak=_switched(config.ikayak, switches),
+        yarn_me=dataclasses.replace(config.yarn_me, elastic=switches.resize),
+    )
+    return boathouse.build(score, adapted)
+
+
+def _switched(config: ikayak.Config, switches: Switches) -> ikayak.Config:
+    config = dataclasses.replace(config, suspension=config.suspension and switches.suspend)
+    return config if switches.resize else dataclasses.replace(config, shrink=ikayak.Shrink.OFF, crumbs=0.0)
+
 
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
-    "boathouse": boathouse.build,
     "capacity": functools.partial(yarn.build, "capacity", Fifo()),
     "delay": delay.build,
     "fair": functools.partial(orders.build, "fair", FairShare()),
     "fifo": functools.partial(orders.build, "fifo", Fifo()),
-    "fspy": lambda score: fspy.build(score=score),
     "iao": ila.build_iao,
-    "ikayak": ikayak.build,
     "ila": ila.build,
     **{  # static thresholds (ILA, Figure 12)
         f"ila-static-{threshold}": functools.partial(
@@ -51,16 +68,24 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "yarn": functools.partial(yarn.build, "yarn", MemoryHeld()),
     "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
     "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
-    "yarn-me": yarn_me.build,
     "yarn-no-reservations": functools.partial(orders.build, "yarn-no-reservations", MemoryHeld()),
 }
 
+_SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
+    "boathouse": _boathouse,
+    "fspy": lambda score, switches: fspy.build(fspy.Config(probes=switches.probe), score=score),
+    "ikayak": lambda score, switches: ikayak.build(score, _switched(ikayak.Config(), switches)),
+    "yarn-me": lambda score, switches: yarn_me.build(score, yarn_me.Config(elastic=switches.resize)),
+}
+"""Profiles that take decisions beside the choice of nodes."""
+
 _PLACEMENTS: dict[str, Score] = {"least-loaded": LEAST_LOADED, "packed": PACKED}
+_ALLOWED = Switches()
 
 
 def names() -> tuple[str, ...]:
     """All profiles, sorted."""
-    return tuple(sorted(_BUILDERS))
+    return tuple(sorted((*_BUILDERS, *_SWITCHED_BUILDERS)))
 
 
 def placements() -> tuple[str, ...]:
@@ -68,14 +93,22 @@ def placements() -> tuple[str, ...]:
     return tuple(_PLACEMENTS)
 
 
-def build(name: str, *, placement: str = "least-loaded") -> Profile:
+def build(name: str, *, placement: str = "least-loaded", switches: Switches = _ALLOWED) -> Profile:
     """Build a profile.
+
+    Args:
+        name: One of `names()`.
+        placement: One of `placements()`.
+        switches: What the profile may decide beside the choice of nodes.
 
     Raises:
         ValueError: There is no profile or placement of that name; the message lists those there are.
     """
-    if name not in _BUILDERS:
+    if name not in names():
         raise ValueError(f"there is no profile {name!r}; choose one of: {', '.join(names())}")
     if placement not in _PLACEMENTS:
         raise ValueError(f"there is no placement {placement!r}; choose one of: {', '.join(placements())}")
-    return _BUILDERS[name](_PLACEMENTS[placement])
+    score = _PLACEMENTS[placement]
+    profile = _SWITCHED_BUILDERS[name](score, switches) if name in _SWITCHED_BUILDERS else _BUILDERS[name](score)
+    has_late = any(isinstance(controller, late.Late) for controller in profile.controllers)
+    return late.added(profile) if switches.speculate and not has_late else profile

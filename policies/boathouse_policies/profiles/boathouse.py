@@ -1,4 +1,4 @@
-"""The profile `boathouse`, which combines the papers; it runs in the simulator only.
+"""The profile `boathouse`, which combines the papers.
 
 | decision | whose it is |
 |---|---|
@@ -83,6 +83,8 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing),
         controllers=(elastic, spark.suspension),
-        observers=(running, order, elastic.outlook, spark.book, interference, delay),
+        observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
+        running=running,
+        figures=(order, interference, elastic, *spark.figures),
         hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
     )

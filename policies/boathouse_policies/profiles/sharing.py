@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Reserve, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Reserve, ReservedNode, Score, Sizer
 from boathouse_policies.ikayak import SPARK
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ class OneOfTwo(Sizer, Filter):
         sized = self.memory.size(pending, node, state)
         return self.cpu.size(pending, node, state) if sized is pending.ideal else sized
 
+    def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:
+        """Less memory: no gang has less CPU."""
+        return self.memory.size_together(pending, state)
+
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
         if pending.task_class.stage is not model.Stage.MAP:
@@ -141,10 +145,14 @@ class ByStage(Reserve):
             return self.executors.reserve(pending, state)
         return [*self.aged.reserve(pending, state), *self.retry.reserve(pending, state)]
 
+    def reservations(self) -> Sequence[ReservedNode]:
+        """Return those for executors and drivers."""
+        return self.executors.reservations()
+
     def refused(
         self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Return whom no node takes, seen at once."""
+        """Return the classes that no node takes, with the reason."""
         return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
 
 

@@ -1,8 +1,15 @@
 """Estimates of task run times, learned from tasks that succeeded, for policies that look ahead.
 
 What one namespace's jobs teach is not used for another's. For each stage of a program the learner separates runs with
-the requested memory from runs with less. With the requested memory, run time grows with a task's input. With less, only
-the slowdown is kept, because a task that spills pays about the same whatever amount it lacks (YARN-ME, 2.2).
+the requested memory from runs with less. With the requested memory, run time grows with a task's input. With less:
+
+* A map that spills pays about the same whatever memory it lacks, so only the slowdown is kept (YARN-ME, 2.2).
+* A reduce pays for the bytes that it spills (2.3): the rate is the program's own after `LEAST_RUNS` runs with less
+  memory, before that half of the rate at which tasks of any program wrote and read spills. Until any was measured, it
+  pays a fixed slowdown as well. Its input is the mean of the program's earlier runs.
+
+No task gets less memory than its program's commands used at their peak, nor as little as one of its tasks was killed
+with.
 """
 
 from __future__ import annotations
@@ -10,6 +17,8 @@ from __future__ import annotations
 import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.run_times import runs
@@ -20,7 +29,23 @@ if TYPE_CHECKING:
 
 STEP_BYTES: Final = 16 << 20
 """Granularity of smaller amounts of memory."""
-_LEARNED: Final = frozenset({model.Stage.MAP, model.Stage.REDUCE, model.Stage.UBER})
+BUFFER_SHARE: Final = 0.375
+"""Part of a reduce's memory beyond `FIXED_BYTES` that holds map output: of half of it, 75 %."""
+FIXED_BYTES: Final = 48 << 20
+"""Memory that the task runtime needs for itself."""
+COMMAND_SHARE: Final = 2.2
+"""Memory of a task beyond `FIXED_BYTES` over that of its command: the buffer has the other half, and 10 % are spare."""
+FLOOR_BYTES: Final = 64 << 20
+"""How much more memory than a killed task had is the least for the program's later tasks."""
+LEAST_RUNS: Final = 5
+"""Runs with less memory after which a program's own rate of spills counts."""
+_NEWS: Final = 0.1
+"""Weight of the newest figure in a running mean."""
+_LEAST_S: Final = 1e-3
+"""Least time that the spills of a task count for."""
+_LEAST_SHARE: Final = 0.1
+"""Least part of the measured run time that is left when spills at full memory are taken off."""
+_LEARNED: Final = frozenset({model.Stage.MAP, model.Stage.REDUCE, model.Stage.UBER, model.Stage.EXECUTOR})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +76,97 @@ class Stage:
         return f"{self.program}/{self.step}/{self.stage}"
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """What a task did with its memory; 0 for what was not measured.
+
+    Attributes:
+        memory_bytes: What it was given.
+        spilled_bytes: What it wrote to disk for want of memory.
+        spill_bytes_per_s: The rate at which it wrote and read that.
+        peak_bytes: Peak memory of its command.
+    """
+
+    memory_bytes: int = 0
+    spilled_bytes: float = 0.0
+    spill_bytes_per_s: float = 0.0
+    peak_bytes: float = 0.0
+
+
+_UNMEASURED: Final = MemoryUse()
+
+
 class Learner:
-    """Run times of programs."""
+    """Run times of programs.
+
+    Attributes:
+        error: Running mean of how far estimates for tasks with less memory were off, as a share; None before the first.
+    """
 
     def __init__(self) -> None:
+        self.error: float | None = None
         self._full: runs.Table = {}
         self._less: runs.Table = {}
+        self._spills: runs.Table = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
+        self._peaks: runs.Maxima = {}
+        self._floors: runs.Maxima = {}
+        self._spill_rate: float | None = None
         self._made: dict[tuple[object, ...], model.Estimates] = {}
         self._out_of_memory: set[tuple[model.JobId, int, model.Stage]] = set()
 
-    def learn(self, stage: Stage, *, seconds: float, input_bytes: float, less: bool) -> None:
-        """Learn from a task that succeeded; `less` says that it had less memory than requested."""
-        if stage.stage in _LEARNED and 0 < seconds < math.inf:
-            runs.add(self._less if less else self._full, stage.key, seconds, input_bytes)
+    # Learning
 
-    def out_of_memory(self, stage: Stage) -> None:
-        """Give the stage's tasks all their memory from now on: one with less was killed for lack of it."""
+    def learn(
+        self, stage: Stage, *, seconds: float, input_bytes: float, less: bool, used: MemoryUse = _UNMEASURED
+    ) -> None:
+        """Learn from a task that succeeded.
+
+        Args:
+            stage: Its stage.
+            seconds: How long it ran.
+            input_bytes: What it read; 0 where it is not known.
+            less: Whether it had less memory than requested.
+            used: What it did with its memory.
+        """
+        if stage.stage not in _LEARNED or not 0 < seconds < math.inf:
+            return
+        if less:
+            self._learn_less(stage, seconds, input_bytes, used)
+        runs.add(self._less if less else self._full, stage.key, seconds, input_bytes)
+        if 0 < used.spill_bytes_per_s < math.inf:
+            self._spill_rate = _mean(self._spill_rate, used.spill_bytes_per_s)
+        if used.peak_bytes > 0:
+            runs.raise_to(self._peaks, stage.key, used.peak_bytes)
+
+    def _learn_less(self, stage: Stage, seconds: float, input_bytes: float, used: MemoryUse) -> None:
+        """Compare a run with what was expected, and learn what its spills cost."""
+        known, expected = self._full.get(stage.key), self.estimates(stage, input_bytes)
+        if known is None or not used.memory_bytes:
+            return
+        if isinstance(expected, penalty.Elastic):
+            self.error = _mean(self.error, abs(expected.run(used.memory_bytes)[0] / seconds - 1.0))
+        if 0 < used.spilled_bytes < math.inf:
+            longer_s = max(seconds - known.mean_s(input_bytes), _LEAST_S)
+            runs.add(self._spills, stage.key, longer_s, used.spilled_bytes)
+
+    def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
+        """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
+
+        The tasks of this job get all their memory from now on.
+
+        Args:
+            stage: Its stage.
+            memory_bytes: The memory that the task had; 0 where it is not known.
+        """
         self._out_of_memory.add((stage.job, stage.step, stage.stage))
+        if memory_bytes:
+            runs.raise_to(self._floors, stage.key, memory_bytes + FLOOR_BYTES)
 
     def forget(self, job: model.JobId) -> None:
         """Forget a job that ended; what its program taught stays."""
         self._out_of_memory = {entry for entry in self._out_of_memory if entry[0] != job}
+
+    # Estimates
 
     def estimates(self, stage: Stage, input_bytes: float) -> model.Estimates:
         """Return the estimates for a stage's tasks: the same object until they change, because classes are compared.
@@ -83,38 +178,88 @@ class Learner:
         known = self._full.get(stage.key)
         if known is None:
             return model.UNKNOWN
-        seconds, slower_s, least = _rounded(known.mean_s(input_bytes)), 0.0, self._least_bytes(stage)
-        if least is not None:
-            slower_s = _rounded(self._slower_s(stage, known.mean_s(input_bytes), input_bytes))
-        made = (seconds, slower_s, int(input_bytes), stage.ideal_bytes, least)
+        seconds, least = _rounded(known.mean_s(input_bytes)), self._least_bytes(stage)
+        run_time = None if least is None else self._run_time(stage, known, seconds, input_bytes)
+        made = (seconds, run_time, int(input_bytes), stage.ideal_bytes, least)
         if made not in self._made:
             if len(self._made) > runs.PROGRAMS_KEPT:
                 self._made.clear()
             plain = model.Fixed(seconds=seconds, read_bytes=int(input_bytes) or None)
-            self._made[made] = plain if least is None else _elastic(seconds, slower_s, stage.ideal_bytes, least)
+            self._made[made] = plain if run_time is None else _elastic(run_time, stage.ideal_bytes, least or 0)
         return self._made[made]
 
     def _least_bytes(self, stage: Stage) -> int | None:
-        return None if (stage.job, stage.step, stage.stage) in self._out_of_memory else stage.least_bytes
+        """Return the least memory of a task; None if it must get all."""
+        if stage.least_bytes is None or (stage.job, stage.step, stage.stage) in self._out_of_memory:
+            return None
+        peak, floor = self._peaks.get(stage.key), self._floors.get(stage.key, 0.0)
+        of_command = 0.0 if peak is None else FIXED_BYTES + COMMAND_SHARE * peak
+        least = max(stage.least_bytes, math.ceil(max(floor, of_command)))
+        return least if least < stage.ideal_bytes else None
 
-    def _slower_s(self, stage: Stage, seconds: float, input_bytes: float) -> float:
-        less = self._less.get(stage.key)
-        return max(seconds, less.mean_s(input_bytes) if less is not None else seconds * stage.slowdown)
+    def _run_time(self, stage: Stage, known: runs.Runs, seconds: float, input_bytes: float) -> penalty.RunTime:
+        """Return the run time of a task by its memory, where it takes so long with all of it."""
+        rate, size = self._cost_rate(stage), _rounded(input_bytes or known.mean_bytes)
+        if stage.stage is model.Stage.REDUCE and rate is not None and size > 0:
+            return _reducer(seconds, size, rate, stage.ideal_bytes)
+        less, spills = self._less.get(stage.key), self._spills.get(stage.key)
+        slower_s = seconds * stage.slowdown if less is None else less.mean_s(input_bytes)
+        return penalty.Mapper(
+            ideal_s=seconds,
+            ideal_bytes=stage.ideal_bytes,
+            undersized_s=_rounded(max(seconds, slower_s)),
+            output_bytes=0.0 if spills is None else _rounded(spills.mean_bytes),
+        )
+
+    def _cost_rate(self, stage: Stage) -> float | None:
+        """Return how many bytes a task spills in a second that it runs longer; None while no spill was measured."""
+        own = self._spills.get(stage.key)
+        if own is not None and own.weight >= LEAST_RUNS:
+            return _rounded(own.input_bytes / own.seconds)
+        return None if self._spill_rate is None else _rounded(self._spill_rate / 2)  # what is written is read again
+
+    # State
 
     def dump(self) -> Mapping[str, Any]:
         """Return what was learned as JSON values."""
-        return {"full": runs.dump(self._full), "less": runs.dump(self._less)}
+        return {
+            "full": runs.dump(self._full),
+            "less": runs.dump(self._less),
+            "spills": runs.dump(self._spills),
+            "peaks": dict(self._peaks),
+            "floors": dict(self._floors),
+            "rate": self._spill_rate,
+            "error": self.error,
+        }
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump, without the entries of it that are invalid."""
-        self._full, self._less = runs.load(state.get("full")), runs.load(state.get("less"))
+        self._full, self._less, self._spills = (runs.load(state.get(name)) for name in ("full", "less", "spills"))
+        self._peaks, self._floors = (runs.load_maxima(state.get(name)) for name in ("peaks", "floors"))
+        self._spill_rate, self.error = (_number(state.get(name)) for name in ("rate", "error"))
 
 
-def _rounded(seconds: float) -> float:
+def _rounded(number: float) -> float:
     """Round to two digits, so that a smaller change of an estimate changes nothing."""
-    return float(f"{seconds:.1e}")
+    return float(f"{number:.1e}")
 
 
-def _elastic(seconds: float, slower_s: float, ideal: int, least: int) -> penalty.Elastic:
-    run_time = penalty.Mapper(ideal_s=seconds, ideal_bytes=ideal, undersized_s=slower_s)
+def _mean(before: float | None, news: float) -> float:
+    return news if before is None else before + _NEWS * (news - before)
+
+
+def _number(dumped: object) -> float | None:
+    return float(dumped) if isinstance(dumped, int | float) and 0 < dumped < math.inf else None
+
+
+def _reducer(seconds: float, size: float, rate: float, ideal: int) -> penalty.Reducer:
+    """Return a reduce that takes so long with all its memory, spills of its input included."""
+    reducer = penalty.Reducer(
+        ideal_s=seconds, input_bytes=size, disk_bytes_per_s=rate, buffer_share=BUFFER_SHARE, fixed_bytes=FIXED_BYTES
+    )
+    spills_s = float(reducer.spilled_bytes(np.array(float(ideal)))) / rate
+    return dataclasses.replace(reducer, ideal_s=max(seconds - spills_s, _LEAST_SHARE * seconds))
+
+
+def _elastic(run_time: penalty.RunTime, ideal: int, least: int) -> penalty.Elastic:
     return penalty.Elastic(run_time, ideal_bytes=ideal, step_bytes=STEP_BYTES, least_share=min(1.0, least / ideal))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 from boathouse_policies.framework import crowding
 
@@ -18,6 +18,7 @@ _MAX_WEIGHT: Final = 64
 _KEY_SLASHES: Final = 3
 """Of a key: `NAMESPACE/HASH/STEP/STAGE`."""
 _MAX_KEY_LENGTH: Final = 128
+_Kept = TypeVar("_Kept")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -41,9 +42,16 @@ class Runs:
             return self.seconds * input_bytes / self.input_bytes
         return self.seconds / self.weight
 
+    @property
+    def mean_bytes(self) -> float:
+        """Return the mean input of a run."""
+        return self.input_bytes / self.weight
+
 
 Table: TypeAlias = dict[str, Runs]
 """By key, the least recently updated first."""
+Maxima: TypeAlias = dict[str, float]
+"""Bytes by key, the least recently updated first."""
 
 
 def add(table: Table, key: str, seconds: float, input_bytes: float) -> None:
@@ -52,6 +60,14 @@ def add(table: Table, key: str, seconds: float, input_bytes: float) -> None:
     runs = table[key] = known or Runs()
     runs.add(min(seconds, MAX_SECONDS), min(max(0.0, input_bytes), MAX_BYTES))
     if known is None:
+        _bound(table, crowding.group_of(key))
+
+
+def raise_to(table: Maxima, key: str, size: float) -> None:
+    """Raise the maximum of a key."""
+    is_new = key not in table
+    table[key] = max(table.pop(key, 0.0), min(size, MAX_BYTES))
+    if is_new:
         _bound(table, crowding.group_of(key))
 
 
@@ -70,6 +86,15 @@ def load(dumped: object) -> Table:
     return table
 
 
+def load_maxima(dumped: object) -> Maxima:
+    """Return the maxima of a dump, without the invalid ones."""
+    table: Maxima = {}
+    for key, size in dumped.items() if isinstance(dumped, dict) else ():
+        if _is_key(key) and isinstance(size, int | float) and 0 < size <= MAX_BYTES:
+            raise_to(table, key, float(size))
+    return table
+
+
 def _is_key(key: object) -> TypeGuard[str]:
     return isinstance(key, str) and key.count("/") == _KEY_SLASHES and len(key) <= _MAX_KEY_LENGTH
 
@@ -84,7 +109,7 @@ def _is_runs(values: object) -> TypeGuard[list[float]]:
     return 1 <= weight <= _MAX_WEIGHT and 0 < seconds <= weight * MAX_SECONDS and 0 <= size <= weight * MAX_BYTES
 
 
-def _bound(table: Table, namespace: str) -> None:
+def _bound(table: dict[str, _Kept], namespace: str) -> None:
     """Drop the least recently updated key of a namespace with too many, then of the namespace with the most."""
     own = [key for key in table if crowding.group_of(key) == namespace]
     if len(own) > NAMESPACE_KEPT:

@@ -8,6 +8,7 @@ data-parallel applications and its application to cluster scheduling", USENIX AT
 | `penalty` | 2.2-2.4, 2.7: run time from memory, models from two runs; Algorithm 1, lines 7 and 9: the size |
 | `outlook`, `timeline` | 3.2: the timeline generator |
 | `decide` | 3.3: Algorithm 1, the disk budget |
+| `disks` | 3.3: rates of disks, measured |
 | `reserve` | 3.3: node reservations, and who may pass |
 
 Deviations, each with its reason where it is made: the timeline plays the future on a heap instead of adding up
@@ -21,11 +22,12 @@ from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import PREDICATES, Profile, Reserve, RunningTasks, Score
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity, LookingAhead
+from boathouse_policies.yarn_me.disks import Disks
 from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
 
-__all__ = ["Config", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
+__all__ = ["Config", "Disks", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
 
 _PAPER = Config()
 
@@ -50,7 +52,9 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
         sizer=elastic,
         reserve=reserve,
         controllers=(elastic,),
-        observers=(running, elastic.outlook),
+        observers=(running, elastic.outlook, elastic.disks),
+        running=running,
         hooks=(elastic,) if passing is None else (elastic, passing),
+        figures=(elastic,),
         node_driven=True,
     )

@@ -10,8 +10,10 @@ class Config:
     """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`.
 
     Attributes:
+        elastic: Give tasks less memory than their ideal.
         passing: Let others use a reserved node where they end before the reserved task could start (3.3).
-        disk_bytes_per_s: Rate of a node's disk for spills; None for no disk budget, as in DSS.
+        disk_bytes_per_s: Rate of a node's disk for spills until one was measured; None for no disk budget until then,
+            as in DSS.
         disk_share: Part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
         refresh_s: How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed
             at every heartbeat, of 1 s: that costs more and changes mean job times by about 1 %.
@@ -19,6 +21,7 @@ class Config:
             one of them. The cost of a timeline grows with the jobs, so their number must not set its rate as well.
     """
 
+    elastic: bool = True
     passing: bool = True
     disk_bytes_per_s: float | None = None
     disk_share: float = 0.5

@@ -26,7 +26,10 @@ from boathouse_policies.baselines.yarn import places_of
 from boathouse_policies.framework import (
     ALL,
     ClusterView,
+    Controller,
     CycleState,
+    Figure,
+    Figures,
     Filter,
     Hooks,
     PendingClass,
@@ -36,6 +39,7 @@ from boathouse_policies.framework import (
     Sizer,
     Where,
 )
+from boathouse_policies.yarn_me.disks import Disks
 from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
 
@@ -61,7 +65,7 @@ class LookAhead(Protocol):
 LookingAhead: TypeAlias = "Callable[[Outlook, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]"
 
 
-class Elasticity(Filter, Score, Sizer, Hooks):
+class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
     """Filter, score, sizer, controller and hooks in one: they share the outlook and the timeline.
 
     Args:
@@ -69,12 +73,16 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         regular: Ranks nodes with room for the ideal size.
         outlook: What is left to place, and what runs until when.
         look_ahead: Makes a timeline.
+
+    Attributes:
+        outlook: As given.
+        disks: Observer, after the outlook: the disk budgets.
     """
 
     by_node = True
 
     def __init__(self, config: Config, regular: Score, outlook: Outlook, look_ahead: LookingAhead = Timeline) -> None:
-        self.outlook, self._config = outlook, config
+        self.outlook, self._config, self.disks = outlook, config, Disks(config, outlook)
         self._look_ahead, self._regular = look_ahead, regular
         self._timeline: LookAhead | None = None
         self._made_s, self._changes, self._job_changes = -math.inf, -1, 0
@@ -106,7 +114,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         seconds = estimates.levels.seconds_on(state.free[model.MEMORY, where])
         longest_s = self._longest_s(estimates.levels, seconds[state.offered[where]], pending.job, state)
         in_time: model.BoolVector = seconds <= longest_s
-        return in_time & self._within_budget(estimates, state, where) if self._has_budget else in_time
+        return self._within_budget(in_time, estimates, state, where) if self.disks.has_budget else in_time
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
@@ -116,7 +124,7 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         _, seconds = estimates.levels.on(state.free_on(node)[model.MEMORY])
         if seconds > estimates.levels.regular_s and not self.ends_in_time(pending.job.id, seconds, state):
             return False
-        return not self._has_budget or self._has_bandwidth(estimates, state, node)
+        return not self.disks.has_budget or self._has_bandwidth(estimates, state, node)
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return how many nodes have memory and would be too slow, and how many have a busy disk."""
@@ -127,8 +135,9 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         fits = among & np.isfinite(seconds)
         late = fits & (seconds > self._longest_s(estimates.levels, seconds[among], pending.job, state))
         nodes = {TOO_LATE: late}
-        if self._has_budget:
-            nodes[DISK] = fits & ~late & ~self._within_budget(estimates, state, ALL)
+        if self.disks.has_budget:
+            in_time = fits & ~late
+            nodes[DISK] = in_time & ~self._within_budget(in_time, estimates, state, ALL)
         return [model.Refusal(reason=reason, nodes=int(found.sum())) for reason, found in nodes.items() if found.any()]
 
     def _longest_s(self, levels: Levels, found: model.FloatVector, job: model.Job, state: CycleState) -> float:
@@ -159,25 +168,40 @@ class Elasticity(Filter, Score, Sizer, Hooks):
 
     def _take(self, assignment: Assignment, times: float) -> None:
         estimates, node = assignment.pending.task_class.estimates, assignment.node
-        if self._has_budget and isinstance(estimates, Elastic):
+        if self.disks.has_budget and isinstance(estimates, Elastic):
             rate = estimates.disk_bytes_per_s(assignment.resources.memory_bytes)
             self._taken[node] = self._taken.get(node, 0.0) + times * rate
 
-    @property
-    def _has_budget(self) -> bool:
-        return self._config.disk_bytes_per_s is not None
-
-    def _within_budget(self, estimates: Elastic, state: CycleState, where: Where) -> model.BoolVector:
-        """Return where the node's disk has bandwidth left for the elastic task that would go there."""
-        return np.array([self._has_bandwidth(estimates, state, node) for node in places_of(where, state)], np.bool_)
+    def _within_budget(
+        self, passed: model.BoolVector, estimates: Elastic, state: CycleState, where: Where
+    ) -> model.BoolVector:
+        """Return which of the nodes that passed have disk bandwidth left, where an elastic task would go there."""
+        elastic = (passed & (state.free[model.MEMORY, where] < estimates.ideal_bytes)).nonzero()[0].tolist()
+        if not elastic:
+            return passed
+        within, places = passed.copy(), places_of(where, state)
+        within[elastic] = [self._has_bandwidth(estimates, state, places[i]) for i in elastic]
+        return within
 
     def _has_bandwidth(self, estimates: Elastic, state: CycleState, node: int) -> bool:
         memory, _ = estimates.levels.on(state.free_on(node)[model.MEMORY])
-        if memory >= estimates.ideal_bytes or self._config.disk_bytes_per_s is None:
+        if memory >= estimates.ideal_bytes:
             return True
-        taken = self.outlook.disk_bytes_per_s(state.view.layout.names[node]) + self._taken.get(node, 0.0)
-        budget = self._config.disk_bytes_per_s * self._config.disk_share
-        return estimates.disk_bytes_per_s(memory) + taken <= budget
+        name = state.view.layout.names[node]
+        taken = self.outlook.disk_bytes_per_s(name) + self._taken.get(node, 0.0)
+        return estimates.disk_bytes_per_s(memory) + taken <= self.disks.budget(name)
+
+    # Figures
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
+        """Return what less memory costs a task that got less."""
+        estimates, memory = assignment.pending.task_class.estimates, assignment.resources.memory_bytes
+        if not isinstance(estimates, Elastic) or memory >= estimates.ideal_bytes:
+            return ()
+        (seconds, rate), (ideal_s, _) = estimates.run(memory), estimates.run(estimates.ideal_bytes)
+        figures = (("idealBytes", float(estimates.ideal_bytes)), ("seconds", seconds), ("idealSeconds", ideal_s))
+        budget = self.disks.budget(state.view.layout.names[assignment.node])
+        return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
 
     # Score
 
@@ -207,7 +231,11 @@ class Elasticity(Filter, Score, Sizer, Hooks):
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest elastic size."""
         ideal, estimates = task_class.resources, task_class.estimates
-        if not isinstance(estimates, Elastic) or estimates.least_bytes >= ideal.memory_bytes:
+        if (
+            not self._config.elastic
+            or not isinstance(estimates, Elastic)
+            or estimates.least_bytes >= ideal.memory_bytes
+        ):
             return ideal
         return _sized(ideal, estimates.least_bytes).resources
 
@@ -217,6 +245,16 @@ class Elasticity(Filter, Score, Sizer, Hooks):
         if not isinstance(estimates, Elastic) or free >= estimates.ideal_bytes:
             return pending.ideal
         return _sized(pending.task_class.resources, estimates.levels.on(free)[0])
+
+    def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:
+        """Return the least size, if tasks of this size end in time."""
+        estimates = pending.task_class.estimates
+        if not isinstance(estimates, Elastic) or estimates.least_bytes >= estimates.ideal_bytes:
+            return None
+        seconds, _ = estimates.run(estimates.least_bytes)
+        if not self.ends_in_time(pending.job.id, seconds, state):
+            return None
+        return _sized(pending.task_class.resources, estimates.least_bytes)
 
 
 @functools.lru_cache(maxsize=65_536)

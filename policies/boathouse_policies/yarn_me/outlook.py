@@ -47,6 +47,7 @@ class Outlook(Observer, Follower):
         self._ends_on: collections.defaultdict[model.NodeName, list[End]] = collections.defaultdict(list)  # ascending
         self._ends_in: collections.defaultdict[model.JobId, list[End]] = collections.defaultdict(list)
         self._freed_s: dict[model.NodeName, dict[tuple[int, int], float]] = {}  # a memo of `freed_s`
+        self._disk: dict[model.NodeName, float] = {}  # a memo of `disk_bytes_per_s`
         self._made = 0
         self._running = running
         running.follow(self)
@@ -78,12 +79,25 @@ class Outlook(Observer, Follower):
         return -math.inf
 
     def disk_bytes_per_s(self, node: model.NodeName) -> float:
-        """Return what the elastic tasks on a node take of its disk."""
+        """Return what the elastic tasks on a node take of its disk, as estimated when one came or ended last."""
+        if node not in self._disk:
+            self._disk[node] = self._disk_use(node)
+        return self._disk[node]
+
+    def _disk_use(self, node: model.NodeName) -> float:
         tasks = [(self.classes.get(task.task_class), task) for task in self._running.on(node)]
         return sum(
             task_class.estimates.disk_bytes_per_s(task.resources.memory_bytes)
             for task_class, task in tasks
             if task_class is not None and isinstance(task_class.estimates, Elastic)
+        )
+
+    def elastic_on(self, node: model.NodeName) -> int:
+        """Return how many tasks on a node have less memory than their ideal."""
+        tasks = [(self.classes.get(task.task_class), task.resources) for task in self._running.on(node)]
+        return sum(
+            task_class is not None and size.memory_bytes < task_class.resources.memory_bytes
+            for task_class, size in tasks
         )
 
     @property
@@ -154,6 +168,7 @@ class Outlook(Observer, Follower):
         """Return the lists of ends that name a task, which change."""
         self.changed_nodes.add(task.node)
         self._freed_s.pop(task.node, None)
+        self._disk.pop(task.node, None)
         return self._ends_on[task.node], self._ends_in[task.job]
 
 

@@ -73,6 +73,7 @@ class Reducer:
         buffer_share: B over the task's memory.
         expansion: Bytes in the buffer for each byte of input: 1 but for Spark.
         local_bytes: Part of the input that never enters the buffer (Tez).
+        fixed_bytes: Memory that has no part in the buffer (ours).
     """
 
     ideal_s: float
@@ -81,6 +82,7 @@ class Reducer:
     buffer_share: float = BUFFER_SHARE
     expansion: float = 1.0
     local_bytes: float = 0.0
+    fixed_bytes: float = 0.0
 
     @property
     def buffered_bytes(self) -> float:
@@ -90,11 +92,15 @@ class Reducer:
     @property
     def ideal_bytes(self) -> float:
         """The least memory with which nothing is spilled."""
-        return self.buffered_bytes / self.buffer_share
+        return self.buffered_bytes / self.buffer_share + self.fixed_bytes
+
+    def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
+        """What a buffer has a part in, at least 1."""
+        return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
         """Bytes on disk: what left the buffer, serialised again."""
-        return spilled(self.buffered_bytes, memory_bytes * self.buffer_share) / self.expansion
+        return spilled(self.buffered_bytes, self._shared_bytes(memory_bytes) * self.buffer_share) / self.expansion
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
         """T + spilledBytes/diskRate."""
@@ -105,8 +111,9 @@ class Reducer:
 
         With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
         """
-        first = np.maximum(np.ceil(self.ideal_bytes / memory_bytes * _SLACK), 1.0)
-        return [self.ideal_bytes / (first + more) for more in range(_TEETH)]
+        most = self.buffered_bytes / self.buffer_share
+        first = np.maximum(np.ceil(most / self._shared_bytes(memory_bytes) * _SLACK), 1.0)
+        return [most / (first + more) + self.fixed_bytes for more in range(_TEETH)]
 
 
 _TEETH = 4  # rounding up to the grid may leave the first of them; more never won in 20,000 random cases

@@ -211,7 +211,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         elif pod.distance is not None:
             self.tally.at(pod.distance)
         if self.profile.observers:
-            self.tell_placed(decision)
+            self.tell_placed(decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
         if self.conditions.launch_ms:
             self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))

@@ -177,8 +177,9 @@ class Cluster:
 
     def patches(self, what: str, patch: Manifest, namespace: str = "demo", **flags: str) -> str:
         """Merge a patch into an object (`pod/p`), or with `subresource=` into a part of it."""
+        flags = {"type": "merge"} | flags
         options = [f"--namespace={namespace}", *(f"--{name}={value}" for name, value in flags.items())]
-        return self._answer("patch", what, "--type=merge", f"--patch={json.dumps(patch)}", "--dry-run=server", *options)
+        return self._answer("patch", what, f"--patch={json.dumps(patch)}", "--dry-run=server", *options)
 
     def deletes(self, what: str, namespace: str = "demo") -> str:
         """Delete an object (`pod/p`)."""
@@ -222,7 +223,7 @@ def values() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(cluster, chart, values):
     """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
-    read_first = ["pods/status", "persistentvolumes", "persistentvolumeclaims"]
+    read_first = ["pods/status", "pods/resize", "persistentvolumes", "persistentvolumeclaims"]
     reader = {"apiGroups": [""], "resources": read_first, "verbs": ["get"]}
     others = [
         *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),

@@ -5,6 +5,7 @@ connection needs one rule of one policy that permits it, at its source (egress) 
 """
 
 import dataclasses
+import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,12 +19,14 @@ class Pod:
     Attributes:
         namespace: Its name, which is also its label kubernetes.io/metadata.name.
         ports: The numbers of its named ports.
+        address: The address of a node or another machine, which is no pod; empty for a pod.
     """
 
     namespace: str
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ports: Mapping[str, int] = dataclasses.field(default_factory=dict)
     namespace_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    address: str = ""
 
 
 def allowed(policies: Iterable[Policy], source: Pod, target: Pod, port: int, protocol: str = "TCP") -> bool:
@@ -53,12 +56,14 @@ def _permits(
 
 
 def _includes(peers: Iterable[Mapping[str, Any]] | None, pod: Pod, own_namespace: str) -> bool:
-    """No peers: everybody. An ipBlock is for addresses outside of the cluster, so no pod."""
+    """No peers: everybody. An ipBlock is for machines, which are peers with an address."""
     return not peers or any(_is(peer, pod, own_namespace) for peer in peers)
 
 
 def _is(peer: Mapping[str, Any], pod: Pod, own_namespace: str) -> bool:
     if "ipBlock" in peer:
+        return bool(pod.address) and ipaddress.ip_address(pod.address) in ipaddress.ip_network(peer["ipBlock"]["cidr"])
+    if pod.address:
         return False
     labels = {"kubernetes.io/metadata.name": pod.namespace, **pod.namespace_labels}
     near = selects(peer["namespaceSelector"], labels) if "namespaceSelector" in peer else pod.namespace == own_namespace

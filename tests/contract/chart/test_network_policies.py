@@ -78,9 +78,42 @@ def test_metrics_are_read_by_all_until_the_values_say_by_whom(policies, operator
     assert not allowed(narrow, NEIGHBOUR, operator, METRICS)
 
 
-def test_the_operator_connects_to_whom_it_likes(policies, operator):
+def test_the_operator_connects_to_whom_it_likes_by_default(policies, operator):
     """The API server's address is the cluster's business."""
     assert allowed(policies(), operator, OTHER, 6443)
+
+
+EGRESS = {"enabled": True, "apiServer": [{"cidr": "10.0.0.1/32", "port": 6443}], "nodes": ["10.1.0.0/16"]}
+API_SERVER = Pod(namespace="", address="10.0.0.1")
+KUBELET = Pod(namespace="", address="10.1.2.3")
+
+
+def test_with_egress_the_operator_reaches_the_api_server_and_drivers_only(policies, operator):
+    rendered = policies(policy={"egress": EGRESS})
+    assert allowed(rendered, operator, API_SERVER, 6443)
+    assert allowed(rendered, operator, DRIVER, 4321)
+    for target, port in ((API_SERVER, 443), (KUBELET, 10250), (OTHER, 6443), (EXECUTOR, 4040), (DNS, 53)):
+        assert not allowed(rendered, operator, target, port)
+    assert allowed(rendered, TASK, operator, PROGRESS)
+
+
+@pytest.mark.parametrize(("port", "opened"), [(0, 10250), (10260, 10260)])
+def test_with_signals_it_reaches_the_kubelets_too(policies, operator, port, opened):
+    kubelets = {"enabled": True, "insecureSkipVerify": True, "port": port}
+    rendered = policies(policy={"egress": EGRESS}, signals={"kubelets": kubelets})
+    assert allowed(rendered, operator, KUBELET, opened)
+    assert not allowed(rendered, operator, KUBELET, 22)
+    assert not allowed(rendered, operator, Pod(namespace="", address="10.2.0.1"), opened)
+
+
+def test_egress_without_the_addresses_that_it_needs_is_refused(chart):
+    def refusal(egress, **values):
+        return chart.refusal(networkPolicy={"enabled": True, "egress": {**EGRESS, **egress}}, **values)
+
+    assert "egress.apiServer is empty" in refusal({"apiServer": []})
+    signals = {"kubelets": {"enabled": True, "insecureSkipVerify": True}}
+    assert "egress.nodes is empty" in refusal({"nodes": []}, signals=signals)
+    assert "needs networkPolicy.enabled" in chart.refusal(networkPolicy={"egress": EGRESS})
 
 
 def test_the_policy_concerns_the_operators_pods_only(policies):

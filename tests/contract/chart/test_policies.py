@@ -100,6 +100,18 @@ def test_the_fence_holds_again_after_an_uninstall_and_an_install(cluster, chart,
     wait_for_policies(cluster)
 
 
+def test_a_running_task_is_resized_in_the_current_epoch_only(operator, task):
+    unchanged = {"spec": {"containers": [{"name": "task"}]}}
+
+    def resize(manager: str) -> str:
+        return operator.patches(task, unchanged, subresource="resize", type="strategic", **{"field-manager": manager})
+
+    refusal = "boathouse-fence: this write is of epoch"
+    assert f"{refusal} 6 and the Lease is at 7" in resize("boathouse-6")
+    assert f"{refusal} none" in resize("boathouse")
+    assert resize("boathouse-7") == "admitted"
+
+
 # The operator's account
 
 
@@ -120,6 +132,26 @@ def test_the_operator_writes_the_status_only_of_pods_that_are_its_concern(operat
     assert operator.patches(task, status, subresource="status") == "admitted"
     assert operator.patches("pod/foreign", status, subresource="status") == "admitted"
     assert "changes only pods that it made" in operator.patches("pod/ordinary", status, subresource="status")
+
+
+def test_with_the_status_of_a_pod_the_operator_writes_the_record_of_a_suspension_only(operator, task):
+    record = {"metadata": {"annotations": {"boathouse.dev/suspension": "{}"}}}
+    assert operator.patches(task, record, subresource="status") == "admitted"
+    only = "the annotation boathouse.dev/suspension only"
+    for what, metadata in (
+        ("pod/foreign", record["metadata"]),
+        (task, {"annotations": {"boathouse.dev/epoch": "8"}}),
+        (task, {"annotations": {"boathouse.dev/epoch": None}}),
+        (task, {"labels": {"a": "b"}}),
+    ):
+        assert only in operator.patches(what, {"metadata": metadata}, subresource="status")
+
+
+def test_the_operator_resizes_only_pods_that_it_made(operator):
+    unchanged = {"spec": {"containers": [{"name": "c"}]}}
+    assert "resizes only pods that it made" in operator.patches(
+        "pod/foreign", unchanged, subresource="resize", type="strategic", **{"field-manager": "boathouse-7"}
+    )
 
 
 def test_the_leader_labels_its_own_pod_and_changes_nothing_else(operator):

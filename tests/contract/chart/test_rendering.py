@@ -101,6 +101,11 @@ def test_the_operator_reads_the_rendered_configuration(chart):
     assert read.watch_namespaces == ["boathouse-ci-a", "boathouse-ci-b"]
     assert read.queue_for("boathouse-ci-b", None) == "nightly"
     assert {queue.name: queue.weight for queue in read.queues} == {"default": 1, "nightly": 0.5}
+    assert read.actuators == config.ActuatorsConfig(suspend=False, resize=False, speculate=True, scale=False)
+    assert read.prediction == config.PredictionConfig(probe=False, least_maps=20, probe_seconds=60)
+    assert read.signals.kubelets == config.KubeletsConfig(
+        enabled=True, interval_seconds=30, ca_file="/etc/boathouse-kubelets/ca.crt", cadvisor=True, cpu="Pods"
+    )
     nightly = read.queues[1]
     assert nightly.namespaces == ["boathouse-ci-b"]
     assert nightly.priority_classes == ["batch-low"]
@@ -122,7 +127,27 @@ def test_every_value_of_the_configuration_can_be_set(defaults):
     assert set(written) == fields - fixed_by_the_chart
     assert set(written["spark"]) == {field.alias for field in config.SparkDefaults.model_fields.values()}
     assert set(written["task"]) == {field.alias for field in config.TaskDefaults.model_fields.values()}
+    for name, section in {"actuators": config.ActuatorsConfig, "prediction": config.PredictionConfig}.items():
+        assert set(written[name]) == {field.alias for field in section.model_fields.values()}
+    kubelets = {field.alias for field in config.KubeletsConfig.model_fields.values()}
+    assert set(written["signals"]["kubelets"]) == kubelets - {"caFile"}
     assert set(written["tenantLimits"]) == {field.alias for field in config.TenantLimits.model_fields.values()}
+
+
+def test_the_authority_of_the_kubelets_is_where_the_configuration_says(chart, pod):
+    assert len(pod["volumes"]) == 2
+    mounted = chart.render("--values", EVERYTHING).find("Deployment")["spec"]["template"]["spec"]
+    (volume,) = (each for each in mounted["volumes"] if each["name"] == "kubelet-authority")
+    assert volume["configMap"]["name"] == "kubelet-authority"
+    assert volume["configMap"]["items"] == [{"key": "bundle.pem", "path": "ca.crt"}]
+    assert {"name": "kubelet-authority", "mountPath": "/etc/boathouse-kubelets", "readOnly": True} in mounted[
+        "containers"
+    ][0]["volumeMounts"]
+
+
+@pytest.mark.parametrize("kubelets", [{}, {"insecureSkipVerify": True, "caConfigMap": {"name": "ca"}}])
+def test_kubelets_are_verified_or_explicitly_not(chart, kubelets):
+    assert "set either caConfigMap.name" in chart.refusal(signals={"kubelets": {"enabled": True, **kubelets}})
 
 
 def test_a_limit_for_each_namespace_reaches_the_operator(chart):

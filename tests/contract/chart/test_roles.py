@@ -63,6 +63,9 @@ def rights(role: dict[str, Any]) -> dict[str, set[str]]:
     return allowed
 
 
+SIGNALS = {"kubelets": {"enabled": True, "insecureSkipVerify": True}}
+
+
 def bindings(manifests) -> dict[tuple[str, str | None], str]:
     """The role behind each binding to the operator's account, by kind and namespace."""
     account = {"kind": "ServiceAccount", "name": "boathouse", "namespace": "boathouse-system"}
@@ -104,7 +107,19 @@ def test_nothing_is_allowed_by_a_wildcard_and_nothing_reads_secrets(chart, names
             assert "*" not in right
             assert "*" not in verbs
             assert "secret" not in right
-            assert not right.startswith(("pods/exec", "serviceaccounts/"))
+            assert not right.startswith(("pods/exec", "nodes/", "serviceaccounts/"))
+
+
+def test_metrics_of_kubelets_are_read_by_an_account_of_their_own(chart, defaults):
+    assert not [each for each in defaults if each["metadata"]["name"] == "boathouse-signals"]
+    manifests = chart.render(signals=SIGNALS)
+    assert rights(manifests.find("ClusterRole", "boathouse-signals")) == {"nodes/metrics": {"get"}}
+    account = {"kind": "ServiceAccount", "name": "boathouse-signals", "namespace": "boathouse-system"}
+    assert manifests.find("ClusterRoleBinding", "boathouse-signals")["subjects"] == [account]
+    assert manifests.find("ServiceAccount", "boathouse-signals")["automountServiceAccountToken"] is False
+    token = {"serviceaccounts/token boathouse-signals": {"create"}}
+    assert rights(manifests.find("Role", "boathouse-leader")) == IN_ITS_OWN_NAMESPACE | token
+    assert rights(manifests.find("ClusterRole", "boathouse-reader")) == CLUSTER_WIDE
 
 
 def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
@@ -178,6 +193,9 @@ MAY_NOT = [
     ("create", "pods/exec", "team"),
     ("create", "serviceaccounts/token", "team"),
     ("patch", "nodes", ""),
+    ("get", "nodes/proxy", ""),
+    ("get", "nodes/metrics", ""),  # by the account boathouse-signals only
+    ("get", "nodes/stats", ""),
     ("create", "mrjobs", "team"),
     ("create", "sparkapps", "team"),
     ("watch", "sparkapps", "elsewhere"),
@@ -210,7 +228,7 @@ def in_one_namespace(cluster, chart):
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         for name in ("boathouse-system", "team", "elsewhere")
     ]
-    manifests = list(chart.render(namespaces=["team"]))
+    manifests = list(chart.render(namespaces=["team"], signals=SIGNALS))
     cluster.apply(*spaces)
     cluster.apply(*manifests)
     operator = cluster.acting_as(OPERATOR)
@@ -235,6 +253,23 @@ def test_the_operator_may(operator, verb, resource, namespace):
 @pytest.mark.parametrize(("verb", "resource", "namespace"), MAY_NOT)
 def test_the_operator_may_not(operator, verb, resource, namespace):
     assert operator.may(verb, resource, namespace) == "no"
+
+
+@pytest.mark.apiserver
+def test_the_operator_gets_tokens_of_the_account_for_kubelets_only(operator):
+    def may(account):
+        return operator.may("create", "serviceaccounts/token", "boathouse-system", name=account)
+
+    operator.until(lambda: may("boathouse-signals"), "yes")
+    assert [may(account) for account in ("boathouse", "default")] == ["no", "no"]
+
+
+@pytest.mark.apiserver
+def test_the_account_for_kubelets_reads_metrics_of_nodes_and_nothing_else(in_one_namespace):
+    account = in_one_namespace.acting_as("system:serviceaccount:boathouse-system:boathouse-signals")
+    account.until(lambda: account.may("get", "nodes/metrics"), "yes")
+    for verb, resource in (("get", "nodes/proxy"), ("create", "nodes/proxy"), ("get", "nodes/stats"), ("get", "pods")):
+        assert account.may(verb, resource) == "no"
 
 
 @pytest.mark.apiserver

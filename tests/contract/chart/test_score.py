@@ -22,9 +22,6 @@ EXPLAINED = {
     ("Deployment", "pod-networkpolicy", "The pod does not have a matching NetworkPolicy"): (
         "the value networkPolicy.enabled: off until somebody knows that the cluster's network plugin enforces it"
     ),
-    ("Deployment", "pod-networkpolicy", "The pod does not have a matching egress NetworkPolicy"): (
-        "egress leads to the API server, whose address is the cluster's business"
-    ),
     ("Service", "service-targets-pod", "The services selector does not match any pods"): (
         "boathouse-progress selects the leader, which labels its own pod when it leads"
     ),

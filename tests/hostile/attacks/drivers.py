@@ -1,5 +1,6 @@
 """A Spark driver of the attacker's: the program in it has a token, and does with it what it can."""
 
+import contextlib
 import json
 import uuid
 
@@ -86,7 +87,8 @@ async def has_executors(siege):
 async def replaces_its_executors(siege):
     (driver,) = siege.drivers
     for number in range(EXECUTORS):
-        await driver.api.delete(catalogue.PODS, f"{driver.pod}-exec-{number}", hostile.ATTACKER, grace_period_s=0)
+        with contextlib.suppress(errors.NotFound):  # the answer to a first request may have been lost
+            await driver.api.delete(catalogue.PODS, f"{driver.pod}-exec-{number}", hostile.ATTACKER, grace_period_s=0)
     await driver.create_all(map(driver.executor, range(EXECUTORS)))
 
 

@@ -116,11 +116,12 @@ class Drivers:
     """Makes the driver pods of an app."""
 
     resource = DRIVER_APP.resource
+    control = None
 
     def __init__(self, app):
         self._app = app
 
-    def build(self, task, resources, node):
+    def build(self, task, resources, node, _expected=None):
         app, (namespace, name) = self._app, task.split("/")
         controller = {"apiVersion": names.API_VERSION, "kind": "DriverApp", "name": app.name, "uid": app.uid}
         return fake_api.pod(

@@ -61,3 +61,10 @@ def test_a_path_that_cannot_be_is_refused():
         catalogue.PODS.path(None, "p")
     with pytest.raises(ValueError, match="no namespace"):
         catalogue.NODES.path("ns", "n")
+
+
+def test_a_node_shows_where_its_kubelet_listens():
+    addresses = [{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "10.0.0.1"}]
+    status = {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}
+    node = msgspec.convert({"metadata": {}, "status": status}, wire.NodeView)
+    assert (node.internal_ip, node.status.daemon_endpoints.kubelet_endpoint.port) == ("10.0.0.1", 10250)

@@ -57,3 +57,10 @@ def test_kind_is_told_the_grace_period_and_one_control_plane():
     config = kind_config(ClusterSpec(nodes=2, node_monitor_grace_period_s=8))
     assert [node["role"] for node in config["nodes"]] == ["control-plane", "worker"]
     assert '{"name": "node-monitor-grace-period", "value": "8s"}' in config["kubeadmConfigPatches"][1]
+
+
+def test_a_spec_is_read_by_other_checkouts():
+    spec = ClusterSpec(name="c", kwok_nodes=3, kwok_resizes=True, apiserver_args=("--v=2",))
+    stored = spec.to_json()
+    assert "kwok_resizes" not in stored
+    assert ClusterSpec.from_json({**stored, "a_later_field": 1}) == spec

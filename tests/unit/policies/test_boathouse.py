@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from boathouse_policies import framework, fspy, ila, model, profiles
+from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.ila import metrics
 from boathouse_policies.profiles.sharing import OneOfTwo
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
@@ -29,8 +30,9 @@ def calm(monkeypatch):
 class Shell(make.World):
     """Nodes of 4 cores and 8 GiB unless told; each placement starts at once."""
 
-    def __init__(self, *nodes: model.Node) -> None:
-        super().__init__(list(nodes or [make.node()]), profile=profiles.build("boathouse"))
+    def __init__(self, *nodes: model.Node, profile="boathouse", **switches: bool) -> None:
+        built = profiles.build(profile, switches=profiles.Switches(**switches))
+        super().__init__(list(nodes or [make.node()]), profile=built)
 
     def tell(self, event) -> None:
         for one in self.profile.observers:
@@ -166,3 +168,44 @@ def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
     one = shell.job(count=5, size=make.amount(1500, 1), near=["n0"] * 5)
     interference.profiles.ended(interference.profiles.get(one.id), metrics.Demand(1.5, 0.0, 0.0))
     assert len(sizes(shell.cycle())) == 2
+
+
+# Switches
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
+@pytest.mark.parametrize("resize", [True, False])
+def test_without_the_switch_no_task_gets_less_memory(profile, resize):
+    shell = Shell(profile=profile, resize=resize)
+    shell.leave("n0", cpu=4000, gib=1)
+    shell.job(count=4, near=["n0"])
+    assert bool(sizes(shell.cycle())) is resize
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
+@pytest.mark.parametrize("resize", [True, False])
+def test_without_the_switch_no_task_gets_less_cpu(profile, resize):
+    shell = Shell(profile=profile, resize=resize)
+    shell.leave("n0", cpu=980, gib=8)
+    shell.job(near=["n0"])
+    assert bool(sizes(shell.cycle())) is resize
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
+@pytest.mark.parametrize("suspend", [True, False])
+def test_without_the_switch_no_reducer_is_suspended(profile, suspend):
+    built = profiles.build(profile, switches=profiles.Switches(suspend=suspend))
+    controllers = [one for one in built.controllers if isinstance(one, Suspension)]
+    assert any(one._config.suspension for one in controllers) is suspend
+
+
+@pytest.mark.parametrize("stage", [model.Stage.DRIVER, model.Stage.EXECUTOR])
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak", "fspy"])
+def test_filters_and_scores_have_answers_for_applications_before_the_first_cycle(profile, stage):
+    whole = profiles.build(profile)
+    alone = framework.Profile(name=profile, filters=whole.filters, score=whole.score, scores=whole.scores)
+    world = make.World(make.nodes(2), profile=alone)
+    job = make.job("spark")
+    one = make.task_class(job, SIZE, "spark", stage=stage)
+    world.room.submit(job, [one], make.tasks(one, 1), placed=world.ledger)
+    assert make.where(world.plan()) == [("spark/spark-0", "n0")]

@@ -238,7 +238,8 @@ def test_it_is_due_after_a_report_only():
     tasks = world.runs([0.2, *USUAL])
     world.seconds()
     second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
-    world.tell(model.Placed, second, "n9", resources=model.Resources(cpu_milli=1000), distance=model.Distance.ANYWHERE)
+    size, far = model.Resources(cpu_milli=1000), model.Distance.ANYWHERE
+    world.tell(model.Placed, second, "n9", resources=size, distance=far, second_of=tasks[0].id)
     world.tell(model.Failed, second, "n9", now_s=11.0, reason="lost")
     assert world.seconds() == []
     world.tell(model.Progress, tasks[1], "n1", now_s=15.0, fraction=0.7, phase="map", counters={})
@@ -248,7 +249,8 @@ def test_it_is_due_after_a_report_only():
 def has_second(world, tasks):
     """The second attempt of the first task runs on n9, and reports at second 20."""
     second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
-    world.tell(model.Placed, second, "n9", resources=model.Resources(cpu_milli=1000), distance=model.Distance.ANYWHERE)
+    size, far = model.Resources(cpu_milli=1000), model.Distance.ANYWHERE
+    world.tell(model.Placed, second, "n9", resources=size, distance=far, second_of=tasks[0].id)
     world.tell(model.Started, second, "n9", now_s=10.0)
     world.tell(model.Progress, second, "n9", now_s=20.0, fraction=0.01, phase="map", counters={})
     world.now_s = 20.0
@@ -295,3 +297,36 @@ def test_what_was_done_on_a_node_that_is_gone_or_by_a_failed_task_does_not_count
     world.runs([0.2, *USUAL, 0.8])
     world.late.observe(model.NodeChanged(now_s=10.0, name=model.NodeName("n9"), node=None))
     assert world.seconds() == [("job/map-0", "n1")]
+
+
+def test_a_task_has_one_second_attempt_whatever_its_name_and_none_of_that():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL, 0.8])
+    again = builders.tasks(builders.task_class(builders.job("job")), 20)[15]
+    size, far = builders.amount(1000, 1), model.Distance.ANYWHERE
+    world.tell(model.Placed, again, "n9", resources=size, distance=far, second_of=tasks[0].id)
+    world.tell(model.Started, again, "n9", now_s=0.0)
+    world.tell(model.Progress, again, "n9", now_s=10.0, fraction=0.1, phase="map", counters={})
+    assert world.seconds() == []
+    world.tell(model.Failed, again, "n9", now_s=10.0, reason="PodLost")
+    world.tell(model.Progress, tasks[0], "n0", now_s=10.0, fraction=0.2, phase="map", counters={})
+    assert world.seconds() == [("job/map-0", "n9")]
+
+
+def test_a_cycle_is_due_once_a_task_has_reported():
+    world = Watched()
+    assert world.late.is_idle()
+    world.runs(USUAL)
+    assert not world.late.is_idle()
+    world.seconds()
+    assert world.late.is_idle()
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_any_profile_speculates_where_the_switch_says_so(name):
+    plain, switched = (profiles.build(name, switches=profiles.Switches(speculate=on)) for on in (False, True))
+    lates = [[one for one in each.controllers if isinstance(one, late.Late)] for each in (plain, switched)]
+    assert [len(found) for found in lates] == [name == "late", 1]
+    assert [type(one) for one in switched.observers].count(framework.RunningTasks) == 1
+    assert lates[1][0] in switched.observers
+    assert lates[1][0]._running is switched.running

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boathouse.resources import config
 from boathouse_policies import framework, model, profiles
 
 from . import builders as make
@@ -18,7 +19,7 @@ from .plainly import plainly
 if TYPE_CHECKING:
     import random
 
-OPERATORS = ("fair", "fifo", "fspy", "srjf", "yarn-me")
+OPERATORS = config.PROFILES
 """The profiles of the operator's configuration."""
 
 FEW = settings(max_examples=40, deadline=None)

@@ -9,12 +9,12 @@ from boathouse.resources import config
 from boathouse_policies import profiles
 
 
-def test_an_empty_file_gives_one_queue_and_fair_share(tmp_path):
+def test_an_empty_file_gives_one_queue_and_the_combined_profile(tmp_path):
     path = tmp_path / "config.json"
     path.write_text("{}")
     read = config.load(path)
     assert [queue.name for queue in read.queues] == ["default"]
-    assert read.profile == "fair"
+    assert read.profile == "boathouse"
 
 
 def test_the_core_has_every_profile_that_the_configuration_offers():

@@ -41,8 +41,9 @@ class Factory:
     """Makes the pods of a job's tasks."""
 
     resource = MRJOBS
+    control = None
 
-    def build(self, task, resources, node) -> dict[str, Any]:
+    def build(self, task, resources, node, _expected=None) -> dict[str, Any]:
         del resources
         namespace, _, name = task.partition("/")
         owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "j", "uid": "j", "controller": True}
@@ -71,17 +72,19 @@ class Desk:
     epoch: int | None = 1
     in_doubt = False
 
-    def __init__(self, storage: rules.Storage | None = None, **options: Any) -> None:
+    def __init__(self, storage: rules.Storage | None = None, *, profile: str = "fair", **options: Any) -> None:
         self.now_s = 0.0
         self._patches = 0
         self.witness = Witness()
+        self.published: list[dict[str, object]] = []
         self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
+        built = profiles.build(profile)
         self.scheduler = scheduler.Scheduler(
             self,
             self,
             self,
             metrics.Metrics(),
-            profile=dataclasses.replace(profiles.build("fair"), observers=(self.witness,)),
+            profile=dataclasses.replace(built, observers=(*built.observers, self.witness)),
             queues=[model.Queue.of(QUEUE)],
             on_fatal=lambda _: None,
             clock=lambda: self.now_s,
@@ -95,8 +98,8 @@ class Desk:
     async def confirm(self) -> str | None:
         return None
 
-    def publish(self, *_args: object, **_event: object) -> None:
-        pass
+    def publish(self, *_args: object, **event: object) -> None:
+        self.published.append(event)
 
     # The cluster
 

@@ -38,6 +38,7 @@ class App:
             job=self.job.id,
             resources=model.Resources(cpu_milli=cpu * 1000, memory_bytes=1 << 20),
             gang_min=gang_min,
+            stage=model.Stage(role),
         )
 
     def tasks(self, expected: int) -> list[model.Task]:
@@ -84,6 +85,10 @@ class DriverDesk(deciding.Desk):
         """Submit an application as its kind does: always with its driver and its minimum."""
         tasks = app.tasks(app.minimum if expected is None else expected)
         self.scheduler.submit(app.job, app.classes, tasks, deciding.Factory())
+        counts = {one.id: sum(task.task_class == one.id for task in tasks) for one in app.classes}
+        told = model.Submitted(now_s=self.now_s, job=app.job, classes=tuple(app.classes), tasks=counts)
+        for observer in self.scheduler.state.profile.observers:
+            observer.observe(told)
 
     def reserved(self, app: App) -> list[str]:
         """Return the nodes where room is reserved for an application, sorted."""

@@ -1,13 +1,17 @@
 """While a write is under way, pods and nodes come and go, and a task may be decided anew."""
 
 import dataclasses
+import json
 
 import pytest
 
 from boathouse.cluster import boundary, storage, wire
+from boathouse.resources import names
+from boathouse.scheduling import executor
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
+from tests.unit.scheduling import builders
 from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
 
 
@@ -271,8 +275,25 @@ async def test_a_pod_without_a_job_is_set_aside_when_the_answer_to_its_write_can
 
 
 @pytest.mark.parametrize("kind", [model.Resize, model.Resume])
-def test_what_the_operator_cannot_carry_out_is_refused(kind):
+def test_what_is_decided_of_a_task_that_does_not_run_is_refused(kind):
     desk, task = Desk(), model.Task(id=model.TaskId("demo/t"), task_class=model.ClassId("j/map"))
     size = model.Resources(cpu_milli=1, memory_bytes=1)
-    desk.scheduler.decider._begin(kind(task=task, node=model.NodeName("n1"), resources=size, reason="test"))
-    assert desk.refused == [("demo/t", "n1", "NotSupported")]
+    desk.scheduler.adjuster.take(kind(task=task, node=model.NodeName("n1"), resources=size, reason="test"))
+    assert desk.refused == [("demo/t", "n1", "NotRunning")]
+
+
+@pytest.mark.parametrize(
+    ("figures", "noted"),
+    [((), {}), ((("slowdown", 1.23456), ("threshold", 2.0)), {"slowdown": 1.2346, "threshold": 2.0})],
+)
+def test_the_figures_of_a_placement_are_noted_on_its_pod(figures, noted):
+    decided = builders.operation()
+    decided.placement = dataclasses.replace(decided.placement, figures=figures)
+    text = executor._figures(decided).get(names.ANNOTATION_FIGURES, "{}")
+    assert json.loads(text) == noted
+
+
+def test_figures_that_are_too_long_are_left_out():
+    decided = builders.operation()
+    decided.placement = dataclasses.replace(decided.placement, figures=((("x" * 600), 1.0),))
+    assert not executor._figures(decided)

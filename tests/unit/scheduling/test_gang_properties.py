@@ -40,6 +40,8 @@ class Running:
 
 
 class GangMachine(stateful.RuleBasedStateMachine):
+    profile = "fair"
+
     def __init__(self) -> None:
         super().__init__()
         self.numbers = itertools.count(1)
@@ -50,7 +52,7 @@ class GangMachine(stateful.RuleBasedStateMachine):
         self.has_restarted = False
 
     def _new_desk(self) -> DriverDesk:
-        desk = DriverDesk(pending_ahead=0)
+        desk = DriverDesk(profile=self.profile, pending_ahead=0)
         for node in NODES:
             desk.node(node)
         return desk
@@ -256,3 +258,13 @@ GangMachine.TestCase.settings = hypothesis.settings(
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.reuse, hypothesis.Phase.generate, hypothesis.Phase.shrink],
 )
 TestGangs = GangMachine.TestCase
+
+
+class ReservingMachine(GangMachine):
+    """Gangs with a profile that reserves nodes for them by itself."""
+
+    profile = "ikayak"
+
+
+ReservingMachine.TestCase.settings = GangMachine.TestCase.settings
+TestReservedGangs = ReservingMachine.TestCase

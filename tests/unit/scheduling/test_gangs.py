@@ -514,3 +514,49 @@ async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
     monkeypatch.setattr(draining, "PATIENCE_S", 1e9)
     async with desk(pending_ahead=0) as world:
         assert not await flood(world, App(minimum=3), rounds=12)
+
+
+async def test_the_factory_of_a_driver_is_told_what_was_chosen_for_its_executors():
+    async with desk() as world:
+        app = App(minimum=2, cpu=1)
+        world.wants(app)
+        await world.decides()
+        executor, entry = world.scheduler.executor, world.scheduler.state.jobs.entry(app.job.id)
+        assert executor._expected(entry, app.driver) == app.classes[1].resources
+        assert executor._expected(entry, model.TaskId("demo/other")) is None
+
+
+async def test_a_profile_that_reserves_nodes_for_gangs_replaces_the_reservation_of_released_room():
+    async with desk(profile="ikayak") as world:
+        world.submit("demo/t", cpu_milli=1000)
+        await world.decides()
+        app = App(minimum=3)
+        world.wants(app)
+        await world.decides()
+        world.now_s += draining.PATIENCE_S + 1
+        await world.decides()
+        assert not world.scheduler.state.jobs.entry(app.job.id).is_draining
+        assert world.scheduler.state.queue.reserved.keys() == {"n1"}
+        await world.decides()
+        assert "nodes have been reserved for it for" in world.scheduler.diagnosis(app.job.id).message
+        assert [one["reason"] for one in world.published] == ["Reserved"]
+
+
+@pytest.mark.parametrize(("profile", "waits"), [("ikayak", True), ("fair", False)])
+async def test_a_profile_that_keeps_account_of_running_tasks_waits_for_their_jobs(profile, waits):
+    async with desk(profile=profile) as world:
+        running = App("r", minimum=0)
+        world.comes(running.driver_pod("n1", phase="Running"))
+        world.submit("demo/t")
+        assert (await world.decides() == []) is waits
+        world.wants(running)
+        assert await world.decides() == [("create", "t n1")]
+
+
+async def test_tasks_whose_job_is_not_submitted_are_not_waited_for_for_long():
+    async with desk(profile="ikayak") as world:
+        world.comes(App("r", minimum=0).driver_pod("n1", phase="Running"))
+        world.submit("demo/t")
+        assert await world.decides() == []
+        world.now_s += reservations.LEARN_S
+        assert await world.decides() == [("create", "t n1")]

@@ -1,6 +1,7 @@
 """What people read when something waits."""
 
 import collections
+import dataclasses
 
 import pytest
 from hypothesis import given, settings
@@ -66,6 +67,12 @@ def test_memory_is_given_as_people_write_it():
 
 def test_a_scarce_resource_that_nobody_holds_is_said_so():
     assert "cpu; no pod holds any" in reasons.diagnose(JOB, [found(scarce="cpu")], held()).message
+
+
+def test_a_task_that_may_start_with_less_says_with_how_much():
+    less = dataclasses.replace(found(model.Code.NEVER_FITS, scarce="memory"), least=1 << 30)
+    message = reasons.diagnose(JOB, [less], held()).message
+    assert message.endswith("Each requests 2Gi memory (at least 1Gi), and the largest node has 512Mi.")
 
 
 def test_what_never_fits_is_compared_with_the_largest_node():

@@ -277,6 +277,18 @@ def test_a_reduced_node_is_translated_like_the_whole_node():
     assert small.metadata.annotations == {}
 
 
+def test_a_reduced_node_has_the_address_of_its_kubelet():
+    kinds = ("Hostname", "x"), ("InternalIP", "1" * KIB), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")
+    addresses = tuple(wire.NodeAddress(type=kind, address=address) for kind, address in kinds)
+    endpoints = wire.DaemonEndpoints(kubelet_endpoint=wire.DaemonEndpoint(port=10250))
+    whole = builders.node()
+    status = msgspec.structs.replace(whole.status, addresses=addresses, daemon_endpoints=endpoints)
+    small = transforms.node(msgspec.structs.replace(whole, status=status))
+    assert small.internal_ip == "10.0.0.1"
+    assert len(small.status.addresses) == 1
+    assert small.status.daemon_endpoints.kubelet_endpoint.port == 10250
+
+
 def test_a_claim_with_a_too_long_selector_selects_nothing():
     labels = {f"label-{i}": "x" * 60 for i in range(3000)}
     spec = storage.ClaimSpec(selector=storage.LabelSelector(match_labels=labels))

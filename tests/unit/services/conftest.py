@@ -83,9 +83,9 @@ class Build:
         return mrjob_status.PlanStatus(digest=digest, splits=splits, bytes=100, shards=1)
 
     @staticmethod
-    def diagnosis(reason: str, message: str) -> reasons.JobDiagnosis:
+    def diagnosis(reason: str, message: str, scarce: str | None = None) -> reasons.JobDiagnosis:
         """Return why one task of the job is pending."""
-        return reasons.JobDiagnosis(job=UID, reason=reason, message=message, waiting=1)
+        return reasons.JobDiagnosis(job=UID, reason=reason, message=message, waiting=1, scarce=scarce)
 
     @classmethod
     def look(cls, job: model.Job, *pods: AttemptPod, state: JobState | None = None, **more: Any) -> observation.Desired:

@@ -9,6 +9,7 @@ from boathouse.cluster import errors
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
+from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
 from tests.unit.services.conftest import Build
@@ -75,10 +76,11 @@ class Desk:
         leader = SimpleNamespace(
             settings=settings,
             cluster_id="",
-            profile=SimpleNamespace(observers=()),
+            profile=SimpleNamespace(observers=(), controllers=(), order=None),
             scheduling=SimpleNamespace(scheduler=self),
             controllers=SimpleNamespace(context=context, mark=lambda _: None),
             bundles=self,
+            signals=missing.Signals(),
             metrics=SimpleNamespace(registry=registry.CollectorRegistry()),
         )
         return MRJobKind(leader, lambda _, call: call())
@@ -119,7 +121,7 @@ class Desk:
 
     # The scheduler
 
-    def submit(self, _job, _classes, tasks, _factory):
+    def submit(self, _job, _classes, tasks, _factory, **_more):
         self.submitted.append(tuple(task.id for task in tasks))
         return [task.id for task in tasks if task.id in self.over]
 

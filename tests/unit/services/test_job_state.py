@@ -47,6 +47,7 @@ def test_progress_and_counts_are_for_people(build):
         "total": 3,
         "pending": 1,
         "running": 1,
+        "suspended": 0,
         "succeeded": 1,
         "failedAttempts": 1,
         "killedAttempts": 0,

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import random
 import tracemalloc
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from boathouse.cluster import errors
 from boathouse.services import learned
 from boathouse.services.mrjob.placement import submission
-from boathouse_policies import fspy, run_times
+from boathouse_policies import fspy, profiles, run_times
 from boathouse_task.contract import TaskType
 
 
@@ -45,6 +46,17 @@ class Part:
             raise OverflowError("half way")
 
 
+def saved_parts(api):
+    return json.loads(gzip.decompress(base64.b64decode(api.found["binaryData"][learned.KEY])))
+
+
+async def change(api, **parts):
+    """Become the leader with these parts, and save."""
+    saved = learned.SavedState(api, "ns", parts, lambda: True)
+    await saved.load()
+    await saved.save()
+
+
 async def load(plain=b"", packed=None, **parts):
     await learned.SavedState(Api(plain, packed), "ns", parts, lambda: True).load()
 
@@ -67,6 +79,63 @@ async def test_a_part_that_cannot_be_dumped_since_the_start_keeps_what_an_earlie
     await saved.save()
     packed = base64.b64decode(api.found["binaryData"][learned.KEY])
     assert json.loads(gzip.decompress(packed)) == {"a": {"value": 7}, "b": {"value": 9}}
+
+
+async def test_a_change_of_the_profile_keeps_what_the_other_one_learned():
+    api = Api(b'{"a": {"value": 7}, "b": {"value": 8}}')
+    await change(api, b=Part(), c=Part(3))
+    await change(api, c=Part())
+    again = Part()
+    await change(api, a=again)
+    assert again.value == 7
+    assert saved_parts(api) == {"b": {"value": 8}, "c": {"value": 3}, "a": {"value": 7}}
+
+
+async def test_the_sizes_of_the_saved_parts_are_known():
+    saved = learned.SavedState(
+        Api(b'{"a": {"value": 7}, "b": {"value": 8}, "c": {}}'), "ns", {"b": Part()}, lambda: True
+    )
+    await saved.load()
+    assert saved.sizes() == {("b",): len('{"value": 8}'), ("other",): len('{"value": 7}')}
+
+
+async def test_models_outlive_the_profiles_that_do_not_use_them():
+    api, learned_uber = Api(b"{}"), []
+    for name in ("fspy", "boathouse", "fair", "fspy"):
+        parts = {learned.key(each): each for each in profiles.build(name).observers}
+        saved = learned.SavedState(api, "ns", parts, lambda: True)
+        await saved.load()
+        if order := parts.get("fspy/SizeBased"):
+            learned_uber.append(order.predictor.uber_s("ns/k"))
+            order.predictor.learn_uber("ns/k", 7.0)
+        await saved.save()
+    assert learned_uber == [None, 7.0, 7.0]
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_no_two_observers_of_a_profile_are_saved_under_one_name(name):
+    observers = profiles.build(name).observers
+    assert len({learned.key(observer) for observer in observers}) == len(observers)
+
+
+async def test_the_oldest_part_of_another_profile_goes_first_if_all_are_too_large(monkeypatch):
+    monkeypatch.setattr(learned, "MAX_BYTES", 400)
+    text = random.Random(0).randbytes(100).hex()
+    api = Api(json.dumps({"old": {"x": text + "1"}, "new": {"x": text[::-1]}}).encode())
+    await change(api, a=Part(), b=Part(5))
+    assert set(saved_parts(api)) == {"old", "new", "a", "b"}
+    monkeypatch.setattr(learned, "MAX_BYTES", 200)
+    await change(api, a=Part(2), b=Part(5))
+    assert set(saved_parts(api)) == {"new", "a", "b"}
+
+
+async def test_parts_of_other_profiles_are_few_small_and_not_empty(monkeypatch):
+    monkeypatch.setattr(learned, "MAX_UNREAD_BYTES", 1000)
+    monkeypatch.setattr(learned, "MAX_UNREAD", 3)
+    parts = {"large": {"x": "x" * 2000}, "n" * 2000: {"x": 1}, "empty": {}}
+    api = Api(json.dumps({f"p{n}": {"x": n} for n in range(6)} | parts).encode())
+    await change(api, a=Part())
+    assert set(saved_parts(api)) == {"p3", "p4", "p5", "a"}
 
 
 async def test_each_part_continues_from_its_dump():

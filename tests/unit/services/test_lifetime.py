@@ -146,6 +146,19 @@ def test_a_reduce_makes_way_for_a_map_of_its_job_that_has_waited_for_room(build)
     assert later.state.stages[TaskType.REDUCE].killed == [0, 1]
 
 
+@pytest.mark.parametrize(("scarce", "later_s"), [("memory", 11), ("cpu", 61)])
+def test_a_reduce_makes_way_later_for_a_map_that_lacks_cpu_if_policies_suspend_reduces(build, scarce, later_s):
+    job = slow(build, 0)
+    pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1")]
+    why = build.diagnosis("Unschedulable", "a resource is scarce", scarce=scarce)
+    state = build.look(job, *pods, state=build.mapping(job, splits=2), diagnosis=why, lends_cpu=True).state
+    before, after = (
+        build.look(job, *pods, state=state, diagnosis=why, lends_cpu=True, now_s=build.CREATED_S + 1000 + moment_s)
+        for moment_s in (later_s - 2, later_s)
+    )
+    assert (deleted(before), deleted(after)) == ([], ["r-1-a1"])
+
+
 def test_no_second_reduce_makes_way_while_the_first_is_on_its_way_out(build):
     job = slow(build, 0)
     pods = [build.pod("m-0"), build.pod("r-0"), build.pod("r-1", deleting_since_s=build.CREATED_S + 1000)]

@@ -65,3 +65,15 @@ def test_the_failures_of_each_observer_are_counted(scrape):
         for name in ("Failing", "Other")
     ]
     assert values == [3, 0]
+
+
+def test_the_shortest_interval_that_an_observer_requests_is_that_of_all(scrape):
+    slow, fast, none = Failing(0), Other(0), Failing(0)
+    slow.report_every_s, fast.report_every_s, slow.measure_every_s = 10.0, 5.0, 15.0
+    guarded = observers.GuardedObservers((slow, fast, none), scrape)
+    assert (guarded.report_every_s, guarded.measure_every_s) == (5.0, 15.0)
+
+
+def test_no_interval_is_requested_if_no_observer_requests_one(scrape):
+    guarded = observers.GuardedObservers((Failing(0),), scrape)
+    assert (guarded.report_every_s, guarded.measure_every_s) == (0.0, 0.0)

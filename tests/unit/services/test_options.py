@@ -14,7 +14,7 @@ def parse(*arguments, **environment):
 
 def test_without_anything_the_defaults_hold():
     asked = parse("--identity", "op-1")
-    assert (asked.config.namespace, asked.config.profile, asked.state_folder) == ("boathouse-system", "fair", None)
+    assert (asked.config.namespace, asked.config.profile, asked.state_folder) == ("boathouse-system", "boathouse", None)
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):

@@ -49,7 +49,8 @@ def attempt(task_type, index=0, number=1):
 
 
 def manifest(job, task_type, node="n1", splits=(SPLIT,)):
-    builder = pod_builder.PodBuilder(job=job, settings=SETTINGS, splits=splits)
+    sample = ((0, 9),) if task_type is TaskType.PROBE else ()
+    builder = pod_builder.PodBuilder(job=job, settings=SETTINGS, splits=splits, sample=sample)
     return builder.build(attempt(task_type), job.stage(task_type).resources, node)
 
 
@@ -61,7 +62,7 @@ def env(pod):
     return {each["name"]: each for each in container(pod)["env"]}
 
 
-@pytest.mark.parametrize("task_type", list(TaskType))
+@pytest.mark.parametrize("task_type", TaskType)
 def test_the_pods_of_a_job_that_uses_every_field_are_as_reviewed(build, task_type):
     written = yaml.safe_dump(manifest(build.job(**FULL), task_type), sort_keys=False, width=120)
     assert written == (GOLDEN / f"{task_type}.yaml").read_text()

@@ -67,5 +67,11 @@ def test_node_affinity_and_priority_are_in_the_pod_and_known_to_the_scheduler(po
     assert submission.scheduler_job(job, 7).priority == 7
 
 
+def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_the_stages(build):
+    waiting = [Attempt(task_type=TaskType.REDUCE, index=0, number=2)]
+    found = submission.classes_in_use(build.job(), [*waiting, build.pod("r-1"), build.pod("m-0")])
+    assert [one.stage for one in found] == [model.Stage.MAP, model.Stage.REDUCE]
+
+
 def test_a_job_that_wants_nothing_has_no_empty_fields(pod):
     assert not [name for name, value in pod()["spec"].items() if value in (None, "", [], {})]

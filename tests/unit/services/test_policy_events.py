@@ -7,7 +7,8 @@ from boathouse.services.mrjob import policy_events
 from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import framework, model, run_times
-from boathouse_task.contract import TaskReport, Timing
+from boathouse_task import contract
+from boathouse_task.contract import TaskReport, TaskType, Timing
 
 
 class Witness(framework.Observer):
@@ -96,23 +97,51 @@ def test_pods_with_less_memory_are_new_once(build, told):
     assert told.update(job, build.mapping(job), [pod], []) == []
 
 
-def test_a_pod_whose_memory_changes_while_it_runs_is_resized(build, witness, told):
+def test_a_map_is_as_far_as_the_closest_node_with_its_split(build, witness, told):
+    splits = [contract.Split(url="u", offset_bytes=0, length_bytes=9, size_bytes=9, locations=n) for n in (0, 1, 2, -1)]
+    plan = contract.Plan(splits=splits, location_sets=[["n1"], ["n2", "gone"], ["gone"]])
+    for name in ("n1", "n2"):
+        node = model.Node(name=name, allocatable=model.Resources(), rack="r1")
+        told.node_changed(name, node)
     job = build.job()
-    pods = [build.pod("m-0", memory_bytes=mib << 20) for mib in (128, 64, 64)]
-    for pod in pods:
-        told.update(job, build.mapping(job), [pod], [])
-    sizes = [submission.placed_resources(job, pod) for pod in pods[:2]]
-    assert [one.resources for kind in (model.Placed, model.Resized) for one in witness.of(kind)] == sizes
+    told.update(job, build.mapping(job, 4), [build.pod(f"m-{index}") for index in range(4)], [], plan)
+    far = model.Distance
+    assert [event.distance for event in witness.of(model.Placed)] == [far.NODE, far.RACK, far.ANYWHERE, far.ANYWHERE]
+
+
+def test_a_report_has_the_names_that_policies_read(build, witness, told):
+    job = build.job()
+    told.update(job, build.mapping(job), [build.pod("r-0", resources=model.Resources(cpu_milli=500))], [])
+    report = TaskReport(phase="wait", progress=0.1, bytes_in=600, maps_done=2, maps_total=3)
+    told.report(job.uid, build.pod("r-0").name, report)
+    (progress,) = witness.of(model.Progress)
+    assert (progress.phase, progress.counters["cpu_milli"], progress.counters["input_bytes"]) == ("shuffle", 500, 900)
 
 
 def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less(build, told, learner):
     job = build.job(mapper={"command": ["cat"], "elasticMemory": {"min": "128Mi"}})
-    stage = submission.run_times_stage(job, policy_events.TaskType.MAP, 0)
+    stage = submission.run_times_stage(job, TaskType.MAP, 0)
     learner.learn(stage, seconds=10, input_bytes=0, less=False)
     assert not isinstance(learner.estimates(stage, 0), model.Fixed)
-    pod = build.replace(build.failed("m-0", user=False, reason="OOMKilled"), ideal_memory_bytes=512 << 20)
+    pod = build.replace(
+        build.failed("m-0", user=False, reason="OOMKilled"),
+        ideal_memory_bytes=512 << 20,
+        resources=model.Resources(memory_bytes=200 << 20),
+    )
     told.update(job, build.mapping(job), [pod], [])
     assert isinstance(learner.estimates(stage, 0), model.Fixed)
+    learner.forget(stage.job)
+    assert learner.estimates(stage, 0).least_bytes >= 264 << 20
+
+
+def test_the_learner_reads_what_a_task_did_with_its_memory(build, told, learner):
+    job = build.job(mapper={"command": ["cat"], "elasticMemory": {"min": "128Mi"}})
+    counters = {"Boathouse": {"Peak memory bytes": 100 << 20, "Spilled bytes": 64 << 20, "Spill milliseconds": 1000}}
+    pod = build.won("m-0", counters=counters, timings=[Timing("read", 0, 2000)])
+    told.update(job, build.mapping(job), [pod], [])
+    stage = submission.run_times_stage(job, TaskType.MAP, 0)
+    assert learner.estimates(stage, 0).least_bytes >= (48 + 220) << 20
+    assert learner.dump()["rate"] == 128 << 20
 
 
 def test_a_pod_that_came_and_ended_between_two_looks_is_told_of_at_the_jobs_end(build, witness, told, learner):
@@ -135,7 +164,8 @@ def test_a_jobs_end_is_told_once_and_only_of_jobs_that_were_told(build, witness,
 def test_a_report_finds_its_pod_without_a_search(build, witness, told, learner):
     job = build.job()
     look(build, told, learner, build.mapping(job, splits=2), job, build.pod("m-0"), build.pod("m-1"))
-    told._jobs[job.uid].pods = WithoutSearch(told._jobs[job.uid].pods)
+    events = told._jobs[job.uid].pods
+    events._pods = WithoutSearch(events._pods)
     told.report(job.uid, build.pod("m-1").name, TaskReport(phase="read", progress=0.5))
     assert [event.fraction for event in witness.of(model.Progress)] == [0.5]
 
@@ -146,3 +176,12 @@ def test_a_report_of_a_pod_that_vanished_is_dropped(build, witness, told, learne
     look(build, told, learner, state, job)
     told.report(job.uid, build.pod("m-0").name, TaskReport(phase="read", progress=0.5))
     assert witness.of(model.Progress) == []
+
+
+def test_a_pod_placed_beside_an_earlier_attempt_repeats_it(build, witness, told):
+    job = build.job()
+    first, second = (
+        build.replace(build.pod("m-0", number), name=f"wordcount-0a1b2c3d-s0-m-00000-a{number}") for number in (1, 2)
+    )
+    told.update(job, build.mapping(job), [first, second], [])
+    assert [event.second_of for event in witness.of(model.Placed)] == [None, f"demo/{first.name}"]

@@ -4,7 +4,9 @@ import pytest
 
 from boathouse.services.mrjob.placement import submission
 from boathouse_policies import model, run_times
+from boathouse_policies.run_times import learner
 from boathouse_policies.yarn_me import penalty
+from boathouse_task import environment, shuffle
 from boathouse_task.contract import TaskType
 
 
@@ -23,10 +25,10 @@ def maps(job):
 
 
 def learnt(job, *runs):
-    learner = run_times.Learner()
+    found = run_times.Learner()
     for seconds, less in runs:
-        learner.learn(maps(job), seconds=seconds, input_bytes=100, less=less)
-    return learner
+        found.learn(maps(job), seconds=seconds, input_bytes=100, less=less)
+    return found
 
 
 def test_of_a_program_that_never_ran_nothing_is_known(job):
@@ -46,14 +48,14 @@ def test_time_grows_with_the_input_and_the_slowdown_is_measured(job):
 
 
 def test_a_stage_whose_task_was_killed_for_want_of_memory_gets_no_less(job):
-    learner = learnt(job, (10, False))
-    learner.out_of_memory(maps(job))
-    assert not isinstance(learner.estimates(maps(job), 100), penalty.Elastic)
+    found = learnt(job, (10, False))
+    found.out_of_memory(maps(job))
+    assert not isinstance(found.estimates(maps(job), 100), penalty.Elastic)
 
 
 def test_the_estimates_are_the_same_object_while_nothing_is_learnt(job):
-    learner = learnt(job, (10, False))
-    assert learner.estimates(maps(job), 100) is learner.estimates(maps(job), 100)
+    found = learnt(job, (10, False))
+    assert found.estimates(maps(job), 100) is found.estimates(maps(job), 100)
 
 
 def test_what_is_learnt_comes_back_from_a_dump(job):
@@ -64,3 +66,10 @@ def test_what_is_learnt_comes_back_from_a_dump(job):
 
 def job_resources(job):
     return model.Resources(cpu_milli=1000, memory_bytes=job.steps[0].mapper.resources.memory_request_bytes)
+
+
+def test_the_learner_knows_how_the_task_runtime_divides_its_memory():
+    limit = 512 << 20
+    merge_bytes = environment.Environment(memory_limit_bytes=limit).sort_bytes * (1 - shuffle._MERGE_SHARE)
+    assert learner.FIXED_BYTES == environment.RUNTIME_BYTES
+    assert learner.BUFFER_SHARE * (limit - learner.FIXED_BYTES) == merge_bytes

@@ -56,7 +56,7 @@ def run(workload, predictor: Predictor | None = None):
     driver = Instant(workload, profile)
     sized_at_s: dict[str, float] = {}
     while driver.advance():
-        for one in profile.order.world.jobs.values():
+        for one in profile.order.worlds.jobs.values():
             if one.size < math.inf:
                 sized_at_s.setdefault(one.id, driver.world.clock.now_s)
     return driver.world.finished(), sized_at_s

@@ -1,90 +1,18 @@
 """The progress client against a server with a certificate of its own."""
 
 import contextlib
-import datetime as dt
 import gzip
-import http.server
-import ssl
-import threading
-from collections.abc import Iterator
 
 import msgspec
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from boathouse_task import contract, progress
 from boathouse_task.contract import Orders, Plan, Reason, Split, TaskReport
 from boathouse_task.errors import TaskError
 from boathouse_task.progress import Client, Unavailable
+from tests.unit.task.endpoints import Endpoint, credentials, serving
 
 PLAN = Plan(splits=[Split(url="s3://b/k", offset_bytes=0, length_bytes=1, size_bytes=1)], bytes_total=1)
-
-
-def write_certificate(folder) -> None:
-    """A key and a certificate of localhost, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-        .not_valid_before(now - dt.timedelta(minutes=1)).not_valid_after(now + dt.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )  # fmt: skip
-    (folder / "ca.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key").write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-
-
-class Endpoint:
-    """Answers with the given (status, body) one after another, the last for ever; remembers what was asked."""
-
-    def __init__(self, answers: list[tuple[int, bytes]]) -> None:
-        self.answers = answers
-        self.headers: dict[str, str] = {}
-        self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
-
-    def handler(endpoint) -> type[http.server.BaseHTTPRequestHandler]:  # noqa: N805
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                endpoint.asked.append((self.command, self.path, dict(self.headers), body))
-                status, answer = endpoint.answers.pop(0) if len(endpoint.answers) > 1 else endpoint.answers[0]
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(answer)))
-                for name, value in endpoint.headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            do_GET = do_POST  # noqa: N815 - the name that http.server looks for
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
-
-
-@contextlib.contextmanager
-def serving(folder, endpoint: Endpoint) -> Iterator[str]:
-    """Runs the endpoint; yields its URL."""
-    write_certificate(folder)
-    (folder / "token").write_text("token-1\n")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), endpoint.handler())
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "ca.crt", folder / "key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"https://localhost:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture
@@ -96,9 +24,7 @@ def connect(workshop):
             endpoint = Endpoint(list(answers))
             url = stack.enter_context(serving(workshop.folder, endpoint))
             slept: list[float] = []
-            environment = workshop.environment(
-                token_path=workshop.folder / "token", ca_path=workshop.folder / "ca.crt", pod_name="wc-m-00001-a1"
-            )
+            environment = workshop.environment(**credentials(workshop.folder), pod_name="wc-m-00001-a1")
             spec = workshop.spec(progress_url=url, namespace="demo", job_uid="uid-1")
             return endpoint, Client(spec, environment, sleep=slept.append, monotonic=lambda: sum(slept)), slept
 
@@ -195,7 +121,7 @@ def test_orders_are_asked_for_until_they_come(connect):
     orders = msgspec.json.encode(Orders(version=4, maps_total=2, maps_done=contract.encode_bitmap([1], 2)))
     endpoint, client, slept = connect((429, b""), (200, b"no json"), (200, orders))
     assert client.orders(3).version == 4
-    assert endpoint.asked[-1][1] == "/v1/jobs/demo/uid-1/tasks/wc-m-00001-a1/orders?since=3&wait_s=30"
+    assert endpoint.asked[-1][1] == "/v1/jobs/demo/uid-1/tasks/wc-m-00001-a1/orders?since=3&order=&wait_s=30"
     assert len(slept) == 2
 
 
@@ -216,18 +142,16 @@ def test_a_reduce_takes_the_attempts_that_its_orders_name(workshop):
     ready = Orders(version=2, maps_total=1, maps_done=contract.encode_bitmap([0], 1), winners={0: 2})
     endpoint = Endpoint([(200, msgspec.json.encode(orders)) for orders in (waiting, ready)])
     with serving(workshop.folder, endpoint) as url:
-        paths = {"token_path": workshop.folder / "token", "ca_path": workshop.folder / "ca.crt"}
-        assert workshop.run(reduce_order(workshop, url), **paths).succeeded
+        assert workshop.run(reduce_order(workshop, url), **credentials(workshop.folder)).succeeded
     assert [path.rpartition("/")[2] for _, path, _, _ in endpoint.asked[:2]] == [
-        "orders?since=0&wait_s=30", "orders?since=1&wait_s=30",
+        "orders?since=0&order=&wait_s=30", "orders?since=1&order=&wait_s=30",
     ]  # fmt: skip
 
 
 def test_a_reduce_that_is_cancelled_ends(workshop):
     endpoint = Endpoint([(200, msgspec.json.encode(Orders(version=1, maps_total=1, cancel=True)))])
     with serving(workshop.folder, endpoint) as url:
-        paths = {"token_path": workshop.folder / "token", "ca_path": workshop.folder / "ca.crt"}
-        result = workshop.run(reduce_order(workshop, url), **paths)
+        result = workshop.run(reduce_order(workshop, url), **credentials(workshop.folder))
     assert (result.reason, result.user_error) == (Reason.CANCELLED, False)
 
 

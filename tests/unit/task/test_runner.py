@@ -1,9 +1,6 @@
 import ctypes
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -13,6 +10,7 @@ from hypothesis import strategies as st
 
 from boathouse_task import __main__, contract, counters, environment, runner
 from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing
+from tests.unit.task.pods import ended, start_pod
 
 
 def test_the_order_in_a_pods_environment_comes_back_as_it_was():
@@ -24,7 +22,7 @@ def test_the_order_in_a_pods_environment_comes_back_as_it_was():
 
 
 def test_fields_of_a_newer_operator_do_not_matter():
-    order = {"version": 1, "maps_total": 2, "suspend": True}
+    order = {"version": 1, "maps_total": 2, "later": True}
     assert msgspec.json.decode(json.dumps(order), type=contract.Orders).maps_total == 2
 
 
@@ -39,6 +37,10 @@ def test_the_plans_digest_is_of_its_json():
     plan = Plan(splits=[Split(url="u", offset_bytes=0, length_bytes=1, size_bytes=1)], bytes_total=1)
     assert contract.plan_digest(plan) == contract.plan_digest(msgspec.json.decode(msgspec.json.encode(plan), type=Plan))
     assert contract.plan_digest(plan) != contract.plan_digest(Plan(splits=[], bytes_total=1))
+
+
+def test_tasks_of_all_types_can_be_run():
+    assert set(runner.RUNS) == set(TaskType)
 
 
 def test_task_names_are_those_of_the_pods():
@@ -92,31 +94,6 @@ def test_the_sort_buffer_follows_the_memory_limit():
 def test_a_pod_without_a_limit_has_a_default():
     assert environment.from_variables({contract.MEMORY_LIMIT_ENV: "0"}).memory_limit_bytes > 0
     assert environment.from_variables({contract.MEMORY_LIMIT_ENV: "1000"}).memory_limit_bytes == 1000
-
-
-def start_pod(workshop, order: bytes) -> subprocess.Popen[bytes]:
-    """Runs the console script's pod mode with paths of the workshop."""
-    script = (
-        "import dataclasses, os, pathlib, sys\n"
-        "from boathouse_task import __main__, environment\n"
-        "folder = pathlib.Path(sys.argv[1])\n"
-        "surroundings = dataclasses.replace(environment.from_variables(os.environ), work_path=folder,"
-        " termination_log_path=folder / 'log')\n"
-        "sys.exit(__main__.run_pod(os.environ['BOATHOUSE_TASK'], surroundings))\n"
-    )
-    variables = {**os.environ, contract.TASK_ENV: order.decode()}
-    return subprocess.Popen(
-        [sys.executable, "-c", script, str(workshop.folder)],
-        env=variables,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def ended(workshop, process: subprocess.Popen[bytes]) -> tuple[int, TaskResult]:
-    _, said = process.communicate(timeout=30)
-    assert b"boathouse-task: " in said
-    return process.returncode, msgspec.json.decode((workshop.folder / "log").read_bytes(), type=TaskResult)
 
 
 def test_a_pod_leaves_its_result_as_termination_message(workshop):

@@ -39,6 +39,8 @@ def bind(world: World, key: str, binding: Manifest) -> None:
 def resize(world: World, key: str, patch: Manifest) -> Manifest:
     """Change containers' cpu and memory; everything else of the patch is dropped."""
     old = world.find("pods", key)
+    if (patch.get("metadata") or {}).get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+        raise Refused(422, "Invalid", "metadata.uid: Invalid value: field is immutable")
     new = copy.deepcopy(old)
     kept = [{"name": c["name"], "resources": c.get("resources", {})} for c in patch["spec"].get("containers", [])]
     new["spec"] = merging.strategic_merge(new["spec"], {"containers": kept})

@@ -175,12 +175,14 @@ class FakeApi:
         self._pages.clear()
 
     def fence_by(self, lease_key: str) -> None:
-        """Refuse pods and bindings whose epoch is not the lease's leaseTransitions, as the chart's policy."""
+        """Refuse pods, bindings and resizes whose epoch is not the lease's leaseTransitions, as the chart's policy."""
 
         def refuse(call: Call, manifest: Manifest) -> None:
             epoch = (manifest["metadata"].get("annotations") or {}).get("boathouse.dev/epoch")
+            if call.subresource == "resize":
+                epoch = call.query["fieldManager"].partition("boathouse-")[2]
             lease = self.get("leases", lease_key)
-            if call.name in {"create pods", "create pods/binding"} and (
+            if call.name in {"create pods", "create pods/binding", "patch pods/resize"} and (
                 lease is None or epoch != str(lease["spec"].get("leaseTransitions", 0))
             ):
                 raise world.Refused(403, "Forbidden", f"fence: epoch {epoch} is not the leader's")
@@ -239,6 +241,8 @@ class FakeApi:
     def _create(self, call: Call) -> Manifest:
         if call.plural == "tokenreviews":
             return pods.review(self.tokens, call.body)
+        if call.subresource == "token":
+            return {"kind": "TokenRequest", "status": {"token": f"token-of-{call.key}"}}
         self.refuse(call, call.body)
         if call.subresource == "binding":
             pods.bind(self.world, call.key, call.body)
@@ -252,6 +256,7 @@ class FakeApi:
 
     def _patch(self, call: Call) -> Manifest:
         if call.subresource == "resize":
+            self.refuse(call, call.body)
             return pods.resize(self.world, call.key, call.body)
         merge = _MERGES.get(call.content_type)
         if merge is None:

@@ -12,7 +12,7 @@
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [patch]
-# Writes why a pod is pending, and a smaller size for a pod without a node.
+# Writes why a pod is pending, a smaller size for a pod without a node, and the CPU of tasks that are suspended.
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
   verbs: [patch]

@@ -110,6 +110,11 @@ class MRJobSpec(Life, TemplateFields, StepFields):
         description="Maximum length of a line; a longer line fails the job. A task needs a few times this memory.",
     )
     uber: Uber | None = Field(default=None, description="If present, even empty, small steps run in one pod.")
+    probing: Literal["IfUnknown", "Never"] = Field(
+        default="IfUnknown",
+        description="IfUnknown: with a profile that orders jobs by size, a probe runs the job's commands once more on "
+        "a sample of its input, if the job's size is unknown. It writes no output. Never: the job is not probed.",
+    )
     split_max_size: SplitSize = Field(default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize.")
     files: list[File] | None = Field(
         default=None,

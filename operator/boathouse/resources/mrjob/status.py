@@ -17,6 +17,7 @@ class TaskCounts(Model):
     total: int = 0
     pending: int = Field(default=0, description="Tasks that are queued or whose pod is starting.")
     running: int = 0
+    suspended: int = Field(default=0, description="Running reduces without CPU, because they lack map output.")
     succeeded: int = 0
     failed_attempts: int = 0
     killed_attempts: int = Field(
@@ -115,6 +116,38 @@ class RunningSums(Model):
     spilled_records: int = 0
 
 
+ProbePhase = Literal["Pending", "Running", "Succeeded", "Failed", "Withdrawn"]
+"""Where the probe of a job is; the first two are under way."""
+
+
+class Prediction(Model):
+    """Predicted size of the job, with profiles that order jobs by size."""
+
+    probe: ProbePhase | None = Field(
+        default=None,
+        description="Where the probe is, which runs the job's commands once more on a sample of its input. Absent: "
+        "the job has none.",
+    )
+    reason: str | None = Field(default=None, max_length=64, description="Why the probe failed.")
+    sampled_fraction: float | None = Field(default=None, description="Part of the input that the probe read.")
+    source: Literal["Stated", "Probe", "Program", "History"] | None = Field(
+        default=None,
+        description="Probe: predicted from the job's probe. Program: from a probe of an earlier job of the program. "
+        "History: from earlier run times. Stated: run times are known.",
+    )
+    map_seconds: float | None = Field(default=None, description="Predicted run time of a map.")
+    reduce_seconds: float | None = Field(default=None, description="Predicted run time of a reduce.")
+    memory_seconds: float | None = Field(
+        default=None, description="Predicted size: memory requests of maps and reduces times their run times, in GiB·s."
+    )
+    used_memory_seconds: float | None = Field(
+        default=None, description="Size so far, of the maps and reduces that succeeded, in GiB·s."
+    )
+    error: float | None = Field(
+        default=None, description="At the end: memorySeconds over usedMemorySeconds, minus 1; 0.1 is 10 % too much."
+    )
+
+
 class MRJobStatus(Model):
     """Observed state of the job."""
 
@@ -166,6 +199,7 @@ class MRJobStatus(Model):
     )
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
+    prediction: Prediction | None = None
 
 
 class MRJob(Model):

@@ -9,7 +9,7 @@ from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, r
 from boathouse.resources.pods.environment import Environment
 from boathouse.resources.pods.template import Metadata, NodeLabels, Tolerations
 from boathouse.resources.sparkapp import names
-from boathouse.resources.sparkapp.sizes import HeapSize, OverheadFactor, Size
+from boathouse.resources.sparkapp.sizes import HeapSize, OverheadFactor, Size, binary, is_size
 
 MAX_EXECUTORS = 10_000
 _OPTIONS: JsonDict = rules(
@@ -85,10 +85,30 @@ class Driver(Role):
     )
 
 
+class ElasticMemory(Model):
+    """Reduced memory that executors may start with."""
+
+    min: HeapSize = Field(description="Minimum heap. The program must run with it.")
+    slowdown_percent: int = Field(
+        default=50,
+        ge=0,
+        le=1000,
+        description="Extra run time of executors with less memory, until Boathouse has measured it for this program.",
+    )
+
+
+_LEAST_HEAP = "self.elasticMemory.min"
+_elastic_rule = rule(
+    f"!has(self.elasticMemory) || !has(self.memory) || !{is_size(_LEAST_HEAP)} || !{is_size('self.memory')} || "
+    f"{binary(_LEAST_HEAP)}.compareTo({binary('self.memory')}) <= 0",
+    "executor.elasticMemory.min is more than executor.memory: lower it",
+)
+
+
 class Executor(Role):
     """The executors: the pods that run the stages' tasks."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("executor")))
+    model_config = ConfigDict(json_schema_extra=rules(_limit_rule("executor"), _elastic_rule))
     instances: int | None = Field(
         default=None,
         ge=0,
@@ -99,6 +119,11 @@ class Executor(Role):
         default=None, description="As spark.executor.pyspark.memory: a limit for Python, beside the overhead."
     )
     off_heap_memory: Size | None = Field(default=None, description="As spark.memory.offHeap.size, enabled.")
+    elastic_memory: ElasticMemory | None = Field(
+        default=None,
+        description="Lets all executors start with a smaller heap if memory is scarce and this does not delay the "
+        "application (chart value profile: yarn-me or boathouse). It is chosen when the driver starts. Absent: never.",
+    )
 
 
 class DynamicAllocation(Model):

@@ -7,9 +7,20 @@ from pydantic import Field
 from boathouse.resources.base import rule, rules
 
 SIZE_PATTERN = r"^[1-9][0-9]{0,8}[kKmMgGtT]([bB]|iB?)?$"
-_BINARY = "quantity(self.upperAscii().replace('B', '').replace('I', '') + 'i')"
-"""In CEL, a size as a quantity: all of Spark's units are binary."""
-_VALID = f"self.matches('{SIZE_PATTERN}')"
+
+
+def binary(path: str) -> str:
+    """Return a size as a quantity, in CEL: all of Spark's units are binary."""
+    return f"quantity({path}.upperAscii().replace('B', '').replace('I', '') + 'i')"
+
+
+def is_size(path: str) -> str:
+    """Return the CEL expression for whether a text is a size."""
+    return f"{path}.matches('{SIZE_PATTERN}')"
+
+
+_BINARY = binary("self")
+_VALID = is_size("self")
 
 
 def _size(minimum: str, why: str) -> Any:

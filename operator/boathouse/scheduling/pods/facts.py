@@ -1,7 +1,9 @@
 """What the scheduler and the kinds know of a pod: one value per version, computed once when an event is decoded."""
 
 from boathouse.cluster import wire
+from boathouse.scheduling.pods.stages import CpuSize, Stage, stage_of
 from boathouse.scheduling.pods.states import Trigger
+from boathouse.scheduling.pods.suspension import SUSPENDED_LIMIT_MILLI, SuspensionRecord
 from boathouse_policies import model
 
 
@@ -26,7 +28,12 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         is_bindable: Whether the API server would take a binding of it.
         memory_limit: Memory limit of a task's container; empty for none.
         is_resizing: Whether its node has not given it the size that its spec requests, and can.
-        is_suspended: Whether it is a task with the CPU of one that is suspended.
+        is_suspended: Whether it is a task that was shrunk to the CPU of a suspended one.
+        cpu_request_milli: CPU request of a task's container, by the spec.
+        cpu_limit_milli: CPU limit of a task's container, by the spec; 0 for none.
+        can_resize: Whether a task's container runs and its status shows its resources.
+        resize_problem: Reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty.
+        suspension: The last suspension of a task; None if it never was suspended.
         problem: Why the pod cannot be represented; empty if it can. Its resources and constraints are not known then.
         is_too_complex: Whether the problem is only too much of what could be represented.
     """
@@ -48,6 +55,11 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     memory_limit: str = ""
     is_resizing: bool = False
     is_suspended: bool = False
+    cpu_request_milli: int = 0
+    cpu_limit_milli: int = 0
+    can_resize: bool = False
+    resize_problem: str = ""
+    suspension: SuspensionRecord | None = None
     problem: str = ""
     is_too_complex: bool = False
 
@@ -65,6 +77,18 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     def claims(self) -> tuple[str, ...]:
         """Return the claims that it mounts, as namespace/name, sorted."""
         return tuple(sorted({claim for _, claim in self.claims_by_field})) if self.claims_by_field else ()
+
+    @property
+    def cpu_size(self) -> CpuSize:
+        """Return the CPU of a task's container, by the spec."""
+        return CpuSize(self.cpu_request_milli, self.cpu_limit_milli)
+
+    @property
+    def stage(self) -> Stage:
+        """Return how far the last suspension of a task is."""
+        if self.suspension is None and self.cpu_limit_milli != SUSPENDED_LIMIT_MILLI:
+            return Stage.NONE  # for each pod event
+        return stage_of(self.cpu_size, self.suspension, is_resizing=self.is_resizing)
 
     @property
     def trigger(self) -> Trigger:
@@ -85,6 +109,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             self.metadata.deletion_timestamp,
             self.is_resizing,
             self.is_suspended,
+            self.cpu_limit_milli,
+            self.suspension,
             self.resources,
             self.host_ports,
             self.claims_by_field,

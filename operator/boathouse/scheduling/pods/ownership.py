@@ -9,6 +9,8 @@ from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
 _POD = ("Pod", "v1")
+PROBE = "/probe"
+"""What follows a job's UID in the name of its probe's job."""
 QueueOf = Callable[[wire.Pod], model.QueueName]
 """The queue that a pod names, or that of its namespace, or the default."""
 
@@ -68,7 +70,9 @@ def of(
 
 
 def owning_job(pod: wire.Pod) -> str | None:
-    """Return the UID of the job that a pod is a task of, or None: an MRJob, or an object of another kind of the group.
+    """Return the job that a pod is a task of, or None: UID of an MRJob, or of an object of another kind of the group.
+
+    A probe of a job is a task of a job of its own, so its usage and its attempts are not the job's.
 
     The label must agree with the controller: anybody may write a label, and only Boathouse makes pods that a resource
     of its own owns.
@@ -76,7 +80,9 @@ def owning_job(pod: wire.Pod) -> str | None:
     owner, uid = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_JOB_UID)
     if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
         return None
-    return uid if owner.uid == uid else None
+    if uid is None or owner.uid != uid:
+        return None
+    return f"{uid}{PROBE}" if pod.metadata.labels.get(names.LABEL_PROBE) == "true" else uid
 
 
 def parent_of(pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME) -> rows.PodKey | None:

@@ -11,7 +11,8 @@ Source: Kubernetes 1.36, component-helpers `resource.PodRequests`.
 from collections.abc import Mapping
 
 from boathouse.cluster import wire
-from boathouse.scheduling.pods import quantities
+from boathouse.resources import names
+from boathouse.scheduling.pods import quantities, stages
 
 Amounts = dict[str, int]
 """Resource name to nano-units."""
@@ -21,9 +22,8 @@ MOST_RESOURCES = 64
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
-SUSPENDED_CPU = ("1m", "10m")
-"""CPU request and limit of a suspended task, as the API server writes them: a request of 0 would be no request at all,
-and a limit below 10m acts as 10m. A task that requests 1m from its start has a limit of 2m, unless its job says 10m."""
+_LEAST_CPU = 2 * quantities.NANO_PER_MILLI
+"""CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
 _RESIZABLE = ("cpu", "memory")
 _HUGEPAGES = "hugepages-"
 
@@ -82,14 +82,31 @@ def _differ(
     if desired is None or actuated is None or desired.requests == actuated.requests == allocated:
         return False
     wanted = [(name, desired.requests[name]) for name in _RESIZABLE if name in desired.requests]
-    pairs = [(text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
-    return any(one != other and quantities.nano(one) != quantities.nano(other) for one, other in pairs)
+    pairs = [(name, text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
+    return any(
+        _is_other(name, quantities.nano(one), quantities.nano(other)) for name, one, other in pairs if one != other
+    )
 
 
-def is_suspended(container: wire.Container) -> bool:
-    """Say whether a task's container was shrunk to the CPU of a suspended task."""
-    resources = container.resources
-    return (resources.requests.get("cpu"), resources.limits.get("cpu")) == SUSPENDED_CPU
+def _is_other(name: str, one: int, other: int) -> bool:
+    return one != other and not (name == "cpu" and max(one, other) <= _LEAST_CPU)
+
+
+def task_container(pod: wire.PodView) -> wire.Container | None:
+    """Return the container of a task's pod."""
+    return next((one for one in pod.spec.containers if one.name == names.CONTAINER), None)
+
+
+def cpu_size(container: wire.Container | None) -> stages.CpuSize:
+    """Return the CPU of a task's container, by the spec.
+
+    Raises:
+        ValueError: An amount is not a quantity.
+    """
+    if container is None:
+        return stages.CpuSize(0, 0)
+    request, limit = (amounts.get("cpu", "0") for amounts in (container.resources.requests, container.resources.limits))
+    return stages.CpuSize(quantities.cpu_milli(request), quantities.cpu_milli(limit))
 
 
 def check_variety(amounts: Amounts) -> None:

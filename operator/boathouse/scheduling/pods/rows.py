@@ -84,6 +84,7 @@ class PodRow:
         nominated: What is counted for it on the node that another scheduler nominated it for.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
         reserved_s: Since when room is reserved there.
+        owed: What the ledger charges at least for it, because its suspension ends; None for what is shown.
         parent: The pod that controls it; None for another controller.
         successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
@@ -108,6 +109,7 @@ class PodRow:
     nominated: framework.Account | None = None
     reserved: model.Create | None = None
     reserved_s: float = 0.0
+    owed: model.Resources | None = None
     parent: PodKey | None = None
     successor: tuple[model.JobId, model.Task] | None = None
     report: pod_conditions.PendingReport | None = None

@@ -7,10 +7,11 @@ over rows: holders, mounts, promises of volumes.
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.scheduling.pods import children, facts, holders, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
+from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.pods.states import (
     ASSUMED,
     ON_NODE,
@@ -31,6 +32,8 @@ _NOMINATED = "nominated:"
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 _NONE: Mapping[model.TaskId, PodRow] = {}
+_SHRUNK = {Stage.SHRINKING, Stage.SUSPENDED, Stage.ORPHAN}
+_ADJUSTED = _SHRUNK | {Stage.CONTINUING, Stage.GROWING}
 
 
 class PodTable:
@@ -76,6 +79,7 @@ class PodTable:
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._displaced: dict[model.JobId, dict[model.TaskId, None]] = {}
+        self._adjusted: dict[model.TaskId, PodRow] = {}
         self._released: list[framework.Freed] = []
         self._newest = 0
         self._least_priority = 0
@@ -370,6 +374,26 @@ class PodTable:
             if freed is not None:
                 self._released.append(freed)
 
+    # Resizes of running tasks: what is charged for them before a watch shows it
+
+    def owe(self, row: PodRow, size: model.Resources) -> None:
+        """Charge a suspended task at least this size from now on, until its pod has it again."""
+        row.owed = size
+        self.ledger.assume_resize(row.id, size)
+
+    def assume_resize(self, row: PodRow, size: model.Resources) -> None:
+        """Charge a running task at least this size, until a watch shows it or the resize has failed."""
+        self.ledger.assume_resize(row.id, size)
+
+    def forget_resize(self, row: PodRow) -> list[framework.Freed]:
+        """Charge what was shown last of a task, after its resize has failed. Return the released room."""
+        freed = self.ledger.forget_resize(row.id)
+        return [] if freed is None else [freed]
+
+    def adjusted(self) -> Collection[PodRow]:
+        """Return the running tasks whose suspension is not over, or was begun by another writer."""
+        return self._adjusted.values()
+
     def take_released(self) -> list[framework.Freed]:
         """Return the room of reservations that were taken back since the last call."""
         released, self._released = self._released, []
@@ -433,6 +457,10 @@ class PodTable:
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
             if reserved > len(self.children.of(row.key)):
                 yield row
+
+    def running(self, state: PodState) -> Iterator[PodRow]:
+        """Yield the pods in one of the states on a node."""
+        return iter(self._in((state,)))
 
     def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
         """Return the usage per node of pods that belong to no Boathouse job."""
@@ -499,6 +527,10 @@ class PodTable:
             self._list(row, before)
         if row.nominated is not None or to is PodState.PENDING:
             freed += self._count_nomination(row)
+        if to in RUNNING and row.facts is not None and row.facts.stage in _ADJUSTED:
+            self._adjusted[row.id] = row
+        else:
+            self._adjusted.pop(row.id, None)
         return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
 
     def _list(self, row: PodRow, before: PodState | None) -> bool:
@@ -520,6 +552,7 @@ class PodTable:
         if action is LedgerAction.OBSERVE:
             assert row.facts is not None
             freed = self.ledger.observe(self._account(row.facts))
+            freed = self._settle_debt(row, row.facts) or freed
             mounted = (model.NodeName(row.facts.node_name), claims) if (claims := row.facts.claims) else None
         elif action is LedgerAction.FREE:
             freed = self.ledger.gone(row.id)
@@ -535,6 +568,18 @@ class PodTable:
             self._volumes.release(row.promise)
             row.promise = None
         return [] if freed is None else [freed]
+
+    def _settle_debt(self, row: PodRow, pod: facts.PodFacts) -> framework.Freed | None:
+        """Charge what a task that continues is owed, and no more once it has that or another writer resized it."""
+        stage, record = pod.stage, pod.suspension
+        if stage is Stage.CONTINUING and record is not None:
+            self.owe(row, pod.resources.most(model.Resources(cpu_milli=record.cpu_request_milli)))
+        elif row.owed is not None and stage in _SHRUNK:
+            self.owe(row, row.owed)  # its resume has begun, and the watch is behind
+        elif row.owed is not None:
+            row.owed = None
+            return self.ledger.forget_resize(row.id)
+        return None
 
     def _account(self, pod: facts.PodFacts) -> framework.Account:
         driver = self.children.driver(self._parent_of(pod)) if self.children else None
@@ -561,7 +606,7 @@ class PodTable:
 
     def _bury(self, row: PodRow) -> None:
         """Reduce the row to the use of a submitted task's name; drop the data of a foreign pod."""
-        row.facts, row.is_excess = None, False
+        row.facts, row.owed, row.is_excess = None, None, False
         self.children.leave(row)
         if row.job is not None:
             self._by_job.get(row.job, {}).pop(row.id, None)

@@ -65,6 +65,10 @@ class Quotas:
     def __contains__(self, namespace: str) -> bool:
         return namespace in self._quotas
 
+    def counts(self, namespace: str, line: str) -> bool:
+        """Return whether a quota of a namespace has a line of a name, such as `limits.cpu`."""
+        return any(line in quota.spec.hard for quota in self._quotas.get(namespace, {}).values())
+
     def check(
         self, namespace: str, wanted: Amounts, *, priority_class: str = "", promised: Iterable[Amounts] = ()
     ) -> pod_conditions.PendingReason | None:

@@ -11,6 +11,7 @@ from boathouse.scheduling import assembly
 from boathouse.services import learned
 from boathouse.services.frame import admission, metrics, object_store, protocols, reconciler, resync, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.instruments import missing
 from boathouse.services.progress import server, trust_bundle
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
@@ -90,6 +91,7 @@ class LeaderServices:
     Attributes:
         saved: Parts whose state is saved across restarts, by names that never change.
         limited: Functions that return how often an operation was delayed by a namespace's limit.
+        signals: Whether the policies get the measurements of nodes that they use.
     """
 
     settings: OperatorConfig
@@ -102,6 +104,7 @@ class LeaderServices:
     metrics: telemetry.Metrics
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
+    signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ class KindDefinition:
         terminal_phases: The phases of `status.phase` that an object does not leave.
         urgent_fields: Fields of the status that are written at once, in addition to the phase and the conditions.
         phase_events: Event reasons of phases for which the reason is not the name of the phase.
+        annotations: Annotations of its objects that it reads.
     """
 
     resource: catalogue.Resource[wire.Manifest]
@@ -30,6 +31,7 @@ class KindDefinition:
     terminal_phases: frozenset[str]
     urgent_fields: tuple[str, ...] = ()
     phase_events: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    annotations: frozenset[str] = frozenset()
 
     def has_ended(self, body: Body) -> bool:
         """Return whether the object is in a terminal phase or deleted, so that only its clean-up remains."""

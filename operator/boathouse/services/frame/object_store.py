@@ -1,7 +1,7 @@
 """Keep the newest version of each object of a kind, by `namespace/name`, from events and from the answers to writes."""
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 import msgspec
@@ -24,15 +24,19 @@ METADATA_FIELDS: Final = (
     "deletionTimestamp",
     "finalizers",
 )
-"""The metadata that is used. Fields that a tenant may write without bounds (labels, annotations, `managedFields`) are
-dropped."""
+"""The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
+LONGEST_ANNOTATION: Final = 128
+"""A longer value of an annotation that a kind reads is dropped."""
 
 
-def reduced(body: Body) -> Body:
-    """Return the used parts of an object."""
+def reduced(body: Body, annotations: Collection[str] = ()) -> Body:
+    """Return the used parts of an object, with these annotations."""
     metadata = body["metadata"]
     parts = {name: body[name] for name in ("spec", "status") if name in body}
-    return {"metadata": {name: metadata[name] for name in METADATA_FIELDS if name in metadata}, **parts}
+    kept = {name: metadata[name] for name in METADATA_FIELDS if name in metadata}
+    texts = metadata.get("annotations") or {} if annotations else {}
+    short = {name: texts[name] for name in annotations if len(texts.get(name) or "") in range(1, LONGEST_ANNOTATION)}
+    return {"metadata": kept | ({"annotations": short} if short else {}), **parts}
 
 
 @dataclasses.dataclass(slots=True)
@@ -103,7 +107,7 @@ class ObjectStore:
             body: The object.
             began: The tick at which the GET or LIST began. Versions that were stored before are older.
         """
-        key, uid, body = key_of(body), body["metadata"]["uid"], reduced(body)
+        key, uid, body = key_of(body), body["metadata"]["uid"], reduced(body, self.kind.annotations)
         known = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
             del self._gone[uid]

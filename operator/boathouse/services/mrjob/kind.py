@@ -11,6 +11,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import (
     controllers,
     object_events,
@@ -28,15 +29,17 @@ from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import pod_builder, submission
-from boathouse.services.mrjob.planning import cleanup, planner, retries, steps
+from boathouse.services.mrjob.placement import control, pod_builder, probes, seconds, submission
+from boathouse.services.mrjob.planning import cleanup, measurements, planner, predictions, retries, steps, suspensions
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.progress.task_messages import TaskMessages
+from boathouse.services.mrjob.progress.task_orders import TaskOrders
+from boathouse.services.mrjob.progress.task_reports import TaskReports
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse.services.mrjob.state import conditions, job_state, progress
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
+from boathouse_policies.ikayak import suspension
 from boathouse_task.contract import TaskType
 
 RETRIES_DISTANCE_S: Final = 1.0
@@ -54,6 +57,7 @@ MRJOB: Final = KindDefinition(
     phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
     terminal_phases=frozenset(job_state.TERMINAL),
     urgent_fields=("plan",),
+    annotations=frozenset({names.ANNOTATION_SUSPEND_UNTIL}),
     phase_events={
         "Setup": "SetupStarted",
         "Map": "MapsStarted",
@@ -98,11 +102,13 @@ class JobMemory(status_writer.Memory[JobState]):
     Attributes:
         granted: Pending retries that took a token of the namespace's bucket.
         failed_s: Times of recent failures, by task name.
+        probe: Data about its probe.
     """
 
     submitted: Submitted | None = None
     granted: frozenset[settle.Attempt] = frozenset()
     failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    probe: probes.ProbeMemory = dataclasses.field(default_factory=probes.ProbeMemory)
 
     def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
         """Remember when tasks failed, because the time of a pod's end is lost when the pod is deleted."""
@@ -119,8 +125,10 @@ class MRJobKind:
 
     Attributes:
         pods: The pods of all jobs.
+        seconds: Second attempts of slow tasks.
         plans: The split plans.
-        task_messages: Reports of tasks, and orders for them.
+        orders: Orders for tasks.
+        reports: Reports of tasks.
         retries: Limits the rate of a namespace's retries.
         learner: Estimates run times of tasks.
         policy_events: Informs the observers of the profile.
@@ -137,16 +145,41 @@ class MRJobKind:
         self.policy_events = policy_events.PolicyEvents(
             leader.profile.observers, self.learner, scheduler.steady_clock()
         )
-        self.pods = pod_index.PodIndex(pod_reader.task_pod, leader.controllers.mark, later)
+        mark = leader.controllers.mark
+        self.pods = pod_index.PodIndex(
+            pod_reader.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
+        )
+        self.seconds = seconds.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self.task_messages = TaskMessages(self.policy_events.report)
+        self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
         burst = limits.retries_per_second * buckets.BURST_S
         self.retries = buckets.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
+        self._signals = leader.signals
         self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
+        self._lends_cpu = any(isinstance(each, suspension.Suspension) for each in leader.profile.controllers)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
         self._events = object_events.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
+        self._probes = self._prober(leader)
+
+    def _prober(self, leader: controllers.LeaderServices) -> probes.Probes | None:
+        """Return what probes jobs, if the profile orders them by size."""
+        sizes = probes.order_by_size(leader.profile)
+        return (
+            None
+            if sizes is None
+            else probes.Probes(
+                sizes=sizes,
+                settings=leader.settings.prediction,
+                pods=self.pods,
+                plans=self.plans,
+                events=self.policy_events,
+                placing=self._scheduler,
+                related_objects=self._related_objects,
+                pod_settings=self._pod_settings,
+            )
+        )
 
     def parse(self, body: Body) -> Job | Refusal:
         """Return the job, or why it is refused."""
@@ -188,7 +221,10 @@ class MRJobKind:
     def forget(self, uid: JobUid, namespace: str) -> None:
         """Drop all data about a deleted job, and withdraw its pending tasks."""
         self._end(uid, succeeded=False)
-        self.task_messages.forget(uid)
+        if self._probes is not None:
+            self._probes.forget(uid)
+        self.orders.forget(uid)
+        self.reports.forget(uid)
         self._bundles.forget(namespace)
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation:
@@ -219,6 +255,9 @@ class MRJobKind:
             and await self._related_objects.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
+            seconds=self.seconds.pending(job.uid),
+            size=self._probes.view(job, known) if self._probes else None,
+            lends_cpu=self._lends_cpu,
         )
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
@@ -240,35 +279,56 @@ class MRJobKind:
         """Return the desired state of a job, with effects in the frame's order."""
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.failures, observation.now_s)
-        state = progress.with_progress(desired.state, job, observation.pods, self.task_messages.reports(job.uid))
+        state = progress.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
+        if observation.size is not None:
+            state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
+        state = measurements.described(state, self._signals.problem, observation.now_s)
         desired = dataclasses.replace(desired, state=state)
+        surplus = self._probes.surplus(job, state) if self._probes else ()
         is_over = state.finished or job.deleting_since_s is not None
         then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
             after_status=[partial(self._send, observation, state)],
-            delete=[(pod.name, pod.uid) for pod in desired.delete],
-            after=[partial(then, memory, desired, observation)],
+            delete=[*((pod.name, pod.uid) for pod in desired.delete), *surplus],
+            after=[partial(then, memory, desired, observation), partial(self._carry_on_probe, memory, job, state)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.cleaning,
         )
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
-        """Write a posted plan, count the settled attempts, and publish an event if the clean-up has just failed."""
+        """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.results, desired.failures)
+        self._metrics.prediction(before.prediction, desired.state.prediction)
         last, now = (state.condition(names.ConditionType.CLEANED_UP) for state in (before, desired.state))
         failed = names.Reason.CLEAN_UP_FAILED
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
+        self._publish_suspensions(job, before, desired.state)
         return 0.0 if desired.write_plan else None
+
+    def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
+        """Publish an event if reduces of a job have just been suspended or resumed."""
+        last, now = (each.condition(names.ConditionType.REDUCERS_SUSPENDED) for each in (before, state))
+        if now is None or now.status == (last.status if last is not None else "False"):
+            return
+        reason, note = ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
+        key = f"{job.namespace}/{job.name}"
+        self._events.publish(key, job.uid, reason, note, action="Scheduling", is_warning=False)
 
     async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
         live = {pod.name for pod in observation.pods if pod.state.is_live}
-        self.task_messages.update(observation.job.uid, observation.job.namespace, state, live)
+        self.orders.update(observation.job.uid, observation.job.namespace, state, live)
+        self.reports.update(observation.job.uid, live)
+        if not state.finished:
+            self.seconds.update(observation.job, state)
+
+    async def _carry_on_probe(self, memory: JobMemory, job: Job, state: JobState, writes: Writes) -> float | None:
+        return await self._probes.carry_on(job, state, memory.probe, writes) if self._probes else None
 
     async def _over(self, _memory: JobMemory, desired: Desired, observation: Observation, _writes: Writes) -> None:
         self._end(observation.job.uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
@@ -277,6 +337,7 @@ class MRJobKind:
         self.policy_events.ended(uid, succeeded=succeeded, pods=pods)
         self._scheduler.withdraw(policy.JobId(uid))
         self.plans.forget(uid)
+        self.seconds.forget(uid)
 
     async def _clean_up(self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes) -> float:
         """Submit the cleanup task. Returns when to requeue, because the clean-up has a deadline."""
@@ -310,7 +371,7 @@ class MRJobKind:
         stored = self.plans.held(job.uid, state.step) if state.plan else None
         plan = stored.plan if stored else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
-        if less := self.policy_events.update(job, state, observation.pods, classes):
+        if less := self.policy_events.update(job, state, observation.pods, classes, plan):
             self._metrics.elastic(pod.task_type for pod in less)
             key = f"{job.namespace}/{job.name}"
             self._events.publish(key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False)
@@ -326,9 +387,8 @@ class MRJobKind:
     ) -> bool:
         """Submit the pending attempts if they changed. Returns True to reconcile at once: pods ended unobserved."""
         job, waiting = observation.job, desired.waiting
-        if waiting or any(
-            pod.state.is_live for pod in observation.pods
-        ):  # running tasks must trust a new leader's certificate too
+        live = [pod for pod in observation.pods if pod.state.is_live]
+        if waiting or live:  # running tasks must trust a new leader's certificate too
             await self._bundles.ensure(job.namespace)
         submitted = Submitted(
             job=job,
@@ -347,12 +407,13 @@ class MRJobKind:
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self._pod_settings, splits=plan.splits if plan else ())
-        factory = submission.Factory.of(builder, waiting)
+        factory = submission.Factory.of(builder, waiting, control.Control(job.uid, self.orders, self.seconds))
         over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
-            submission.classes_in_use(job, waiting, classes),
+            submission.classes_in_use(job, [*waiting, *live], classes),
             factory.tasks(plan),
             factory,
+            suspend_until_s=suspensions.until_s(job, self._context.now()),
         )
         failpoints.hit("after-mrjob.submit")
         known = _attempts(self.pods.of(job.uid)) if over else ()

@@ -1,25 +1,24 @@
-"""Publish events about jobs to the profile's observers, from the changes of a job's pods between two reconciles.
-
-Events are derived from observed pods, not from actions. After a restart the first reconcile publishes events for all
-existing pods, including ended ones, so that observers have the running tasks and learn from the rest of the job.
-"""
+"""Publish events about jobs and their tasks to the profile's observers."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.resources.names import Reason
+from boathouse.services.frame.pod_events import LOST, Ended, PodEvents
+from boathouse.services.mrjob import signals
+from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob.placement import locality, pod_builder, submission
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import framework, model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-_WAITING_PHASES: Final = frozenset({"wait"})
-"""Phases in which a reduce waits for maps, which are not part of its run time."""
-_INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
+_LOOKED_BACK: Final = 16
+"""Attempts of a task among which the one is sought that another repeats."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -27,17 +26,15 @@ class _ReportedJob:
     """State of a job in its last published events.
 
     Attributes:
-        pods: Last published pod by name.
+        pods: Events about its pods.
+        classes: Its classes.
+        plan: The plan of its current step.
     """
 
     job: Job
+    pods: PodEvents[AttemptPod]
     classes: tuple[model.TaskClass, ...] = ()
-    pods: dict[str, AttemptPod] = dataclasses.field(default_factory=dict)
-
-    def find(self, pod: AttemptPod) -> AttemptPod | None:
-        """Return the last published version of a pod, or None."""
-        known = self.pods.get(pod.name)
-        return known if known is not None and known.uid == pod.uid else None
+    plan: contract.Plan | None = None
 
 
 class PolicyEvents:
@@ -56,9 +53,15 @@ class PolicyEvents:
         self._learner = learner
         self._now = now
         self._jobs: dict[JobUid, _ReportedJob] = {}
+        self._nodes: dict[model.NodeName, model.Node] = {}
 
     def update(
-        self, job: Job, state: JobState, pods: Sequence[AttemptPod], classes: Sequence[model.TaskClass]
+        self,
+        job: Job,
+        state: JobState,
+        pods: Sequence[AttemptPod],
+        classes: Sequence[model.TaskClass],
+        plan: contract.Plan | None = None,
     ) -> list[AttemptPod]:
         """Publish the changes of an unfinished job since the last call.
 
@@ -67,78 +70,82 @@ class PolicyEvents:
             state: Its state, with its pods settled.
             pods: All its pods.
             classes: All known classes of its current step, with estimates.
+            plan: The plan of its current step.
 
         Returns:
             New pods that were started with less memory than they requested.
         """
-        reported = self._jobs.setdefault(job.uid, _ReportedJob(job))
-        reported.job = job
-        placed = [pod for pod in pods if pod.node is not None]
+        reported = self._jobs.get(job.uid) or self._jobs.setdefault(job.uid, self._begin(job))
+        reported.job, reported.plan = job, plan
         if reported.classes != tuple(classes):
             reported.classes = tuple(classes)
-            left = {one.id: _left(job, state, one, reported, placed) for one in classes}
+            left = {one.id: _left(job, state, one, reported, pods) for one in classes}
             now_s, known = self._now(), submission.scheduler_job(job)
             self._publish(model.Submitted(now_s=now_s, job=known, classes=reported.classes, tasks=left))
-        less = [pod for pod in placed if pod.ideal_memory_bytes and reported.find(pod) is None]
-        here = {pod.uid for pod in placed}
-        for pod in list(reported.pods.values()):
-            if pod.uid not in here:
-                self._vanished(reported, pod)
-        for pod in placed:
-            self._pod(reported, pod)
-        return less
+        return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
+
+    def probe(self, job: Job, pods: Sequence[AttemptPod], plan: contract.Plan | None) -> None:
+        """Publish the changes of a job's probe, which is a job of its own for the policies."""
+        uid, task_class = submission.probe_uid(job.uid), submission.probe_class(job)
+        reported = self._jobs.get(uid)
+        if reported is None:
+            reported = self._jobs[uid] = self._begin(job)
+            now_s, known = self._now(), submission.probe_job(job)
+            self._publish(model.Submitted(now_s=now_s, job=known, classes=(task_class,), tasks={task_class.id: 1}))
+        reported.plan = plan
+        reported.pods.update(pods)
 
     def ended(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
         """Publish the end of a finished or deleted job, if events about it were published."""
         reported = self._jobs.pop(uid, None)
         if reported is None:
             return
-        for pod in pods:
-            if pod.node is not None:  # includes pods that started and ended since the last reconcile
-                self._pod(reported, pod)
-        for known in list(reported.pods.values()):
-            self._vanished(reported, known)
+        reported.pods.forget(pods)
         self._learner.forget(model.JobId(uid))
         self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
 
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
         """Publish the report of a running task."""
         reported = self._jobs.get(uid)
-        known = reported.pods.get(pod_name) if reported else None
+        known = reported.pods.find(pod_name) if reported else None
         if reported is None or known is None or not known.state.is_live:
             return
-        self._publish(
-            model.Progress(
-                **self._about(reported.job, known),
-                fraction=report.progress,
-                phase=report.phase,
-                counters=_flat(report.counters),
-            )
+        signal = signals.of_report(
+            known.task_type,
+            report,
+            cpu_milli=known.resources.cpu_milli,
+            split_bytes=_split_bytes(reported.plan, known),
         )
+        about = self._about(reported.job, known)
+        self._publish(model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters))
 
     def node_changed(self, name: model.NodeName, node: model.Node | None) -> None:
         """Publish a new, changed or deleted node."""
+        self._nodes.pop(name, None)
+        if node is not None:
+            self._nodes[name] = node
         self._publish(model.NodeChanged(now_s=self._now(), name=name, node=node))
 
     def tick(self) -> None:
         """Publish a tick."""
         self._publish(model.Tick(now_s=self._now()))
 
-    def _pod(self, reported: _ReportedJob, pod: AttemptPod) -> None:
-        """Publish the changes of a pod that has a node."""
-        before = reported.find(pod)
-        if before is not None and (before is pod or not before.state.is_live):
-            return
-        reported.pods[pod.name] = pod
-        about, resources = self._about(reported.job, pod), submission.placed_resources(reported.job, pod)
-        if before is None:
-            self._publish(model.Placed(**about, resources=resources, distance=model.Distance.ANYWHERE))
-        elif pod.memory_bytes != before.memory_bytes:
-            self._publish(model.Resized(**about, resources=resources))
-        if pod.state is not PodLife.STARTING and (before is None or before.state is PodLife.STARTING):
-            self._publish(model.Started(**about))
-        if not pod.state.is_live:
-            self._end(reported.job, pod)
+    def _begin(self, job: Job) -> _ReportedJob:
+        def distance(pod: AttemptPod) -> model.Distance:
+            stored_on = locality.locations(pod.task_type, pod.index, reported.plan)
+            return locality.distance(model.NodeName(pod.node or ""), stored_on, self._nodes)
+
+        reported = _ReportedJob(
+            job,
+            PodEvents(
+                self._publish,
+                about=lambda pod: self._about(reported.job, pod),
+                distance=distance,
+                ended=lambda pod: self._end(reported, pod),
+                second_of=lambda pod: _second_of(reported, pod),
+            ),
+        )
+        return reported
 
     def _about(self, job: Job, pod: AttemptPod) -> model.About:
         assert pod.node is not None
@@ -146,58 +153,77 @@ class PolicyEvents:
             "now_s": self._now(),
             "task": model.TaskId(f"{job.namespace}/{pod.name}"),
             "task_class": submission.class_id(job, pod.task_type, pod.step),
-            "job": model.JobId(job.uid),
+            "job": model.JobId(submission.probe_uid(job.uid) if pod.task_type is TaskType.PROBE else job.uid),
             "node": model.NodeName(pod.node),
         }
 
-    def _vanished(self, reported: _ReportedJob, pod: AttemptPod) -> None:
-        """Drop a deleted pod, and publish its failure if its end was not observed."""
-        del reported.pods[pod.name]
-        if pod.state.is_live:
-            self._end(reported.job, pod)
-
-    def _end(self, job: Job, pod: AttemptPod) -> None:
-        stage, about = submission.run_times_stage(job, pod.task_type, pod.step), self._about(job, pod)
+    def _end(self, reported: _ReportedJob, pod: AttemptPod) -> Ended:
+        """Learn from an attempt that ended; return how it ended."""
+        job = reported.job
+        if pod.task_type is TaskType.PROBE:
+            return _end_of_probe(reported, pod)
+        stage = submission.run_times_stage(job, pod.task_type, pod.step)
         if pod.result is None:
-            reason = pod.ending.reason if pod.ending is not None else "PodLost"
-            if reason == "OOMKilled" and pod.ideal_memory_bytes:
-                self._learner.out_of_memory(stage)
-            self._publish(model.Failed(**about, reason=reason))
-            return
-        seconds, counters = _worked_s(pod.result), _flat(pod.result.counters)
-        read = sum(counters.get(name, 0.0) for name in _INPUT_BYTES)
-        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes))
-        self._publish(model.Finished(**about, duration_s=seconds, counters=counters))
+            reason = pod.ending.reason if pod.ending is not None else LOST
+            if reason == Reason.OOM_KILLED and pod.ideal_memory_bytes:
+                self._learner.out_of_memory(stage, pod.resources.memory_bytes)
+            return Ended(reason=reason)
+        seconds, counters = results.worked_s(pod.result), signals.of_result(pod.result, has_local_input=job.s3 is None)
+        read = signals.input_bytes(counters)
+        used = run_times.MemoryUse(
+            memory_bytes=pod.resources.memory_bytes,
+            spilled_bytes=counters["spilled_bytes"],
+            spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
+            peak_bytes=counters.get("peak_memory_bytes", 0.0),
+        )
+        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes), used=used)
+        return Ended(duration_s=seconds, counters=counters)
 
     def _publish(self, event: model.Event) -> None:
         for observer in self._observers:
             observer.observe(event)
 
 
+def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
+    """Return the previous attempt of a task if that still runs."""
+    for number in range(pod.attempt - 1, max(0, pod.attempt - _LOOKED_BACK), -1):
+        attempt = Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
+        known = reported.pods.find(pod_builder.pod_name(reported.job, attempt))
+        if known is not None and known.state.is_live:
+            return submission.task_id(reported.job, attempt)
+    return None
+
+
+def _end_of_probe(reported: _ReportedJob, pod: AttemptPod) -> Ended:
+    """Return how a probe ended."""
+    if pod.result is None:
+        return Ended(reason=pod.ending.reason if pod.ending is not None else LOST)
+    whole_bytes = reported.plan.bytes_total if reported.plan is not None else 0
+    counters = signals.of_result(pod.result, has_local_input=reported.job.s3 is None, whole_bytes=whole_bytes)
+    return Ended(duration_s=results.worked_s(pod.result), counters=counters)
+
+
 def _left(
-    job: Job, state: JobState, task_class: model.TaskClass, reported: _ReportedJob, placed: Sequence[AttemptPod]
+    job: Job, state: JobState, task_class: model.TaskClass, reported: _ReportedJob, pods: Sequence[AttemptPod]
 ) -> int:
     """Return the number of tasks of a class without a published placement, including pods to be published next."""
     task_type = TaskType(task_class.stage.value)
     stage = state.stages.get(task_type)
     if stage is None:
         return 0
-    busy = {pod.index for pod in placed if pod.task_type is task_type and pod.step == state.step and pod.state.is_live}
+    placed = [pod for pod in pods if pod.node is not None and pod.task_type is task_type]
+    busy = {pod.index for pod in placed if pod.step == state.step and pod.state.is_live}
     news = [
         pod
         for pod in placed
-        if submission.class_id(job, pod.task_type, pod.step) == task_class.id and reported.find(pod) is None
+        if submission.class_id(job, pod.task_type, pod.step) == task_class.id and not reported.pods.knows(pod)
     ]
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))
     return waiting + len(news) - failing
 
 
-def _worked_s(result: contract.TaskResult) -> float:
-    """Return the run time of a task, without its waits."""
-    spans = [timing for timing in result.timings if timing.phase not in _WAITING_PHASES]
-    return sum(max(0, each.end_ms - each.start_ms) for each in spans) / 1000
-
-
-def _flat(counters: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    return {name: float(value) for values in counters.values() for name, value in values.items()}
+def _split_bytes(plan: contract.Plan | None, pod: AttemptPod) -> int:
+    """Return the size of a map's split; 0 for other tasks."""
+    is_split = plan is not None and pod.task_type is TaskType.MAP and pod.index < len(plan.splits)
+    return plan.splits[pod.index].length_bytes if plan is not None and is_split else 0

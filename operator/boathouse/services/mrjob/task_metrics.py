@@ -11,6 +11,8 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 _PHASE_S = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
+_ERRORS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10)
+_PROBE_RESULTS = ("Succeeded", "Failed", "Withdrawn")
 _SPILLED = ("Map-Reduce Framework", "Spilled Records")
 _LETTERS = {"m": TaskType.MAP, "r": TaskType.REDUCE}
 
@@ -41,6 +43,16 @@ class TaskMetrics:
             ["type"],
             registry=target,
         )
+        self._probes = prometheus.Counter("boathouse_probes", "Probes of jobs that ended", ["result"], registry=target)
+        self._size_error = prometheus.Histogram(
+            "boathouse_size_prediction_error_ratio",
+            "Difference of the predicted and the used size of successful jobs, over the used size",
+            ["source"],
+            buckets=_ERRORS,
+            registry=target,
+        )
+        for result in _PROBE_RESULTS:
+            self._probes.labels(result)
         for each in TaskType:
             self._elastic.labels(each)
             self._tasks.labels(each, "succeeded", "")
@@ -64,6 +76,16 @@ class TaskMetrics:
             letter = failure.task.partition("-")[0]
             kind = _LETTERS.get(letter) or TaskType(letter)
             self._tasks.labels(kind, "failed", _known_reason(failure.reason)).inc()
+
+    def prediction(self, before: mrjob_status.Prediction | None, now: mrjob_status.Prediction | None) -> None:
+        """Count a probe that has just ended, and the error of a prediction that has just become known."""
+        if now is None:
+            return
+        last = before or mrjob_status.Prediction()
+        if now.probe in _PROBE_RESULTS and last.probe != now.probe:
+            self._probes.labels(now.probe).inc()
+        if now.error is not None and last.error is None:
+            self._size_error.labels(now.source or _OTHER).observe(abs(now.error))
 
     def elastic(self, started: Iterable[TaskType]) -> None:
         """Count attempts that were started with less memory."""

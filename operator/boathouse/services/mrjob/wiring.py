@@ -30,7 +30,12 @@ def add(leader: LeaderServices) -> None:
         listed=lambda: compared.listed,
     )
     tasks = routes.TaskRoutes(
-        task_messages=kind.task_messages, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
+        orders=kind.orders,
+        reports=kind.reports,
+        pods=pods,
+        plans=kind.plans,
+        owners=owners,
+        on_plan=controllers.mark,
     )
     leader.endpoint.add(tasks.find, tasks.routes())
     leader.scheduling.nodes.subscribe(
@@ -45,7 +50,7 @@ def add(leader: LeaderServices) -> None:
         gauges.Gauge(
             name="boathouse_mrjob_reporting_tasks",
             documentation="Running tasks that have reported",
-            read=lambda: {(): float(kind.task_messages.reporting)},
+            read=lambda: {(): float(kind.reports.tasks)},
         )
     )
 

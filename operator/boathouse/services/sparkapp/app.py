@@ -18,11 +18,25 @@ from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services import times
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
-from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
+from boathouse.services.sparkapp.submission import executor_memory, ports, properties_file, sizing, user_properties
 from boathouse.services.sparkapp.submission import template as pod_template
+from boathouse.services.sparkapp.submission.sizes import spark_size
 
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Elastic:
+    """How much less memory the executors of an application may have.
+
+    Attributes:
+        least: What an executor requests with the least heap.
+        slowdown: How much longer they then run, until that is measured.
+    """
+
+    least: sizing.Requests
+    slowdown: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +48,8 @@ class App:
         driver: What the driver's pod requests, without extended resources of the field.
         executor: The same of an executor with the default resource profile.
         minimum: Executors that have room reserved before the driver starts.
+        elastic: How much less memory executors may have; None: none.
+        ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
         deleting_since_s: When it was deleted; it stays until its finalizers are gone.
     """
 
@@ -51,6 +67,8 @@ class App:
     executor: sizing.Requests
     minimum: int
     defaults: SparkDefaults
+    elastic: Elastic | None = None
+    ideal_executor: sizing.Requests | None = None
     deleting_since_s: float | None = None
 
     @property
@@ -116,8 +134,25 @@ def _app(metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig
         driver=sizing.driver(conf, is_python=is_python),
         executor=sizing.executor(conf, is_python=is_python),
         minimum=sizing.minimum_executors(conf),
+        elastic=_elastic(spec, conf),
         defaults=config.spark,
     )
+
+
+def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
+    """Return how much less memory executors may have.
+
+    Raises:
+        ValueError: The least heap is more than the heap.
+    """
+    asked = spec.executor.elastic_memory if spec.executor else None
+    if asked is None:
+        return None
+    is_python, least = spec.type == "Python", {**conf, executor_memory.HEAP: spark_size(asked.min)}
+    found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
+    if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
+        raise ValueError(f"executor.elasticMemory.min is more than {executor_memory.HEAP} (absent: 1g): lower it")
+    return found
 
 
 def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:

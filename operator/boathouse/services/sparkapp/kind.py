@@ -9,23 +9,26 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.scheduling import scheduler
 from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.sparkapp import app as sparkapp
-from boathouse.services.sparkapp import app_metrics, attempt_objects
+from boathouse.services.sparkapp import app_metrics, attempt_objects, policy_events
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.placement import driver_factory, gang
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
-from boathouse.services.sparkapp.pods import driver_reader, executor_pods
+from boathouse.services.sparkapp.pods import app_pod, driver_reader, executor_pods
+from boathouse.services.sparkapp.pods.app_pod import AppPod
 from boathouse.services.sparkapp.rest import answers, reports
 from boathouse.services.sparkapp.state import app_state
 from boathouse.services.sparkapp.state.app_state import AppState
-from boathouse.services.sparkapp.submission import attempt_properties, objects, ports
+from boathouse.services.sparkapp.submission import attempt_properties, executor_memory, objects, ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model as policy
+from boathouse_policies import run_times
 
 PENDING_REQUEUE_S: Final = 2.0
 """The interval at which the status of a pending application is compared with the scheduler's diagnosis."""
@@ -84,6 +87,8 @@ class SparkAppKind:
         drivers: The drivers of all applications.
         executors: The executors of all drivers.
         reports: What running drivers say of themselves.
+        learner: Estimates run times of executors.
+        policy_events: Informs the observers of the profile.
     """
 
     definition: ClassVar[KindDefinition] = SPARKAPP
@@ -95,6 +100,10 @@ class SparkAppKind:
         self.drivers = pod_index.PodIndex(driver_reader.driver, self._mark, later)
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
         self.reports = reports.Reports(self._mark, self._context.monotonic)
+        self.learner = run_times.Learner()
+        self.policy_events = policy_events.PolicyEvents(
+            leader.profile.observers, self.learner, scheduler.steady_clock(), self._context.now
+        )
         self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
@@ -130,6 +139,7 @@ class SparkAppKind:
     def forget(self, uid: ObjectUid, namespace: str) -> None:
         """Drop everything about an application that is gone, and withdraw its driver."""
         self.reports.forget(uid)
+        self.policy_events.ended(uid, succeeded=False)
         for pod in self.drivers.of(uid):
             self.executors.forget(namespace, pod.uid)
         self._scheduler.withdraw(policy.JobId(uid))
@@ -176,7 +186,7 @@ class SparkAppKind:
             for pod in self.executors.some(observation.app.namespace, driver.uid, DELETED_AT_ONCE)
         ]
         then = (
-            partial(self._withdraw, memory, observation)
+            partial(self._withdraw, memory, found, observation)
             if found.submit is None
             else partial(self._go_on, memory, found, observation)
         )
@@ -274,20 +284,37 @@ class SparkAppKind:
                 port=port,
                 application_id=attempt.application_id,
                 expected={key: value for key, value in properties.items() if key in answers.COMPARED},
+                reads_spills=app.ideal_executor is not None,
             )
         )
 
-    async def _withdraw(self, memory: AppMemory, observation: Observation, _writes: Writes) -> None:
+    def _pods(self, observation: Observation) -> list[AppPod]:
+        """Return the drivers and executors of all attempts. A driver that failed takes its executors with it."""
+        found = []
+        for driver in observation.drivers:
+            executors = self.executors.take(observation.app.namespace, driver.uid)
+            if driver.state is PodLife.FAILED:
+                executors = [app_pod.ended(pod, app_pod.DRIVER_FAILED) for pod in executors]
+            found += [app_pod.of_driver(driver), *executors]
+        return found
+
+    async def _withdraw(self, memory: AppMemory, found: Plan, observation: Observation, _writes: Writes) -> None:
+        uid, pods = observation.app.uid, self._pods(observation)
+        if found.state.is_finished or observation.app.spec.suspend:
+            self.policy_events.ended(uid, succeeded=found.state.phase == "Succeeded", pods=pods)
+        else:
+            self.policy_events.update_pods(uid, pods)
         self.reports.forget(observation.app.uid)
         memory.submitted = None
         self._scheduler.withdraw(policy.JobId(observation.app.uid))
 
     async def _go_on(self, memory: AppMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the attempt needs, and have its gang scheduled."""
-        attempt, app = plan.submit or 0, observation.app
+        attempt = plan.submit or 0
         if memory.written.get("attempt") != attempt:
             return None  # its number must be in the status before anything has it
         pod = observation.driver(attempt)
+        app = executor_memory.of_attempt(observation.app, pod)
         self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
             return OBSTACLE_REQUEUE_S if memory.obstacle == observation.obstacle else 0.0
@@ -298,11 +325,24 @@ class SparkAppKind:
             minimum=plan.reserve,
             driver_uid=pod.uid if pod is not None and pod.node is None else "",
             priority=await self._related.priority(app.template.priority_class),
+            estimates=self._estimates(app, plan, pod),
         )
+        spilled = observation.report.spilled_bytes
+        self.policy_events.update(app.uid, wanted, self._pods(observation), spilled_bytes=spilled)
         self._submit(memory, wanted, plan, observation, writes)
         if memory.vanished == attempt:
             return 0.0
         return PENDING_REQUEUE_S if pod is None or pod.state is PodLife.UNPLACED else None
+
+    def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
+        """Return the executors' run times by their memory, which can be chosen before there is a driver.
+
+        After a failure of the application, its executors have all their memory.
+        """
+        stage = gang.executor_stage(app)
+        if stage is None or driver is not None or plan.state.application_failures:
+            return policy.UNKNOWN
+        return self.learner.estimates(stage, 0.0)
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""

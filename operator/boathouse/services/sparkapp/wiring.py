@@ -26,6 +26,7 @@ def add(leader: LeaderServices) -> None:
     scheduling.pods.subscribe(kind.drivers.on_pod)
     scheduling.pods.subscribe(kind.executors.on_pod)
     scheduling.ended.subscribe(kind.drivers.on_ended)
+    leader.saved["spark-estimates"] = kind.learner
     leader.controllers.loops += [kind.reports, _ended_executors(leader, kind)]
 
 

@@ -47,7 +47,13 @@ class QueuedClass:
     _sizing: Sizing | None = None
     _closeness: Closeness | None = None
 
-    def placement(self, pick: Pick, node: model.NodeName, resources: model.Resources) -> model.Placement:
+    def placement(
+        self,
+        pick: Pick,
+        node: model.NodeName,
+        resources: model.Resources,
+        figures: tuple[tuple[str, float], ...] = (),
+    ) -> model.Placement:
         """Return the decision to start a task of it."""
         kind = model.Create if pick.task.pod_uid is None else model.Bind
         return kind(
@@ -57,6 +63,7 @@ class QueuedClass:
             node=node,
             resources=resources,
             distance=pick.distance,
+            figures=figures,
         )
 
     @property

@@ -195,3 +195,7 @@ def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
 
 def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
     return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
+
+
+NO_CLASSES = SortedClasses((), {})
+"""An empty queue's, before the first cycle."""

@@ -90,7 +90,7 @@ def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
     shell.submit("known", 0.0, shells.maps(400))
     shell.submit("known2", 0.0, shells.maps(400))
     shell.run(until_s=0.0)
-    world = shell.order.world
+    (world,) = shell.order.worlds.pending()
     share = sum(job.share[1] for job in world.queue if job.size == math.inf) / make.GIB
     assert share == pytest.approx(5)
     assert len([name for name in placed(shell, 0.0) if name.startswith("unknown")]) == 5
@@ -140,7 +140,7 @@ def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
     shell.run(until_s=1.0)
     assert (group_of(shell, "job"), shell.order.needs_probe(model.JobId("job"))) == (Group.SHORT, True)
     shell.run(until_s=2.0)
-    job = shell.order.world.jobs.get(model.JobId("job"))
+    job = shell.order.worlds.jobs.get(model.JobId("job"))
     times = shell.order.predictor.predict(features._replace(maps=6, reduces=2))
     assert job.size == pytest.approx((times.map_s + times.reduce_s) * make.GIB)
     assert (group_of(shell, "job"), shell.order.needs_probe(job.id)) == (Group.SIZED, False)
@@ -151,8 +151,8 @@ def test_what_a_job_used_up_while_it_was_probed_counts():
     trained(shell)
     shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
     shell.run(until_s=2.0)
-    job = shell.order.world.jobs.get(model.JobId("job"))
-    assert shell.order.world.size_left(job, 2.0) == pytest.approx(job.size - 4 * make.GIB * 2.0)
+    job = shell.order.worlds.jobs.get(model.JobId("job"))
+    assert shell.order.worlds.size_left(job, 2.0) == pytest.approx(job.size - 4 * make.GIB * 2.0)
 
 
 def test_the_next_job_of_the_program_needs_no_probe():
@@ -162,8 +162,43 @@ def test_the_next_job_of_the_program_needs_no_probe():
     shell.submit("second", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="sort")
     shell.submit("third", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="grep")
     shell.run(until_s=3.0)
-    sized = {str(job.id): job.size < math.inf for job in shell.order.world.jobs.values()}
+    sized = {str(job.id): job.size < math.inf for job in shell.order.worlds.jobs.values()}
     assert sized == {"first": True, "second": True, "third": False}
+
+
+def test_a_prediction_says_the_size_and_what_it_is_from():
+    shell = slots(4)
+    trained(shell)
+    shell.submit("probed", 0.0, *map_reduce(), features=drawn(2, 1)[0], kind="sort")
+    shell.submit("stated", 0.0, shells.maps(6, 5.0), shells.reduces(2, 7.0))
+    shell.run(until_s=1.0)
+    assert shell.order.prediction(model.JobId("probed")) is None
+    shell.run(until_s=2.0)
+    probed, stated = (shell.order.prediction(model.JobId(name)) for name in ("probed", "stated"))
+    assert (probed.source, sum(probed.seconds.values()) * make.GIB) == ("Probe", pytest.approx(probed.byte_seconds))
+    assert stated == fspy.Prediction(
+        seconds={model.Stage.MAP: 30, model.Stage.REDUCE: 14}, byte_seconds=44 * make.GIB, source=fspy.Source.STATED
+    )
+
+
+def test_a_restart_keeps_that_a_job_was_probed():
+    shell, again = slots(4), fspy.SizeBased(fspy.Config())
+    trained(shell)
+    shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
+    shell.run(until_s=2.0)
+    again.load(json.loads(json.dumps(shell.order.dump())))
+    record = shell.order._jobs[model.JobId("job")]
+    classes = tuple(one.task_class for one in record.classes.values())
+    again.observe(model.Submitted(now_s=3.0, job=record.job, classes=classes, tasks={}))
+    assert again.prediction(record.job.id) == shell.order.prediction(record.job.id)
+
+
+def test_without_the_switch_no_job_needs_a_probe():
+    shell = slots(4, fspy.Config(probes=False))
+    trained(shell)
+    shell.submit("job", 0.0, *map_reduce())
+    shell.run(until_s=1.0)
+    assert not shell.order.needs_probe(model.JobId("job"))
 
 
 def test_a_job_that_ended_teaches_the_models():
@@ -202,8 +237,24 @@ def test_an_uber_job_has_the_mean_of_those_before_it():
     shell.submit("first", 0.0, uber)
     shell.submit("second", 10.0, uber)
     shell.run(until_s=10.0)
-    second = shell.order.world.jobs.get(model.JobId("second"))
+    second = shell.order.worlds.jobs.get(model.JobId("second"))
     assert second.size == 8.0 * make.GIB
+
+
+def application(executors, task_s):
+    driver = shells.Stage(tasks=1, task_s=1.0, kind=model.Stage.DRIVER)
+    return driver, shells.Stage(tasks=executors, task_s=task_s, kind=model.Stage.EXECUTOR, size=make.amount(1000, 2))
+
+
+def test_an_application_has_the_memory_seconds_of_its_program():
+    shell = slots(9)
+    shell.submit("first", 0.0, *application(2, 30.0), kind="team/pagerank")
+    shell.submit("second", 50.0, *application(4, 15.0), kind="team/pagerank")
+    shell.submit("other", 50.0, *application(4, 15.0), kind="team/other")
+    shell.run(until_s=51.0)
+    second, other = (shell.order.worlds.jobs[model.JobId(name)] for name in ("second", "other"))
+    assert (second.size, other.size) == (2 * 2 * 30 * make.GIB, math.inf)
+    assert shell.order.prediction(second.id).source is fspy.Source.HISTORY
 
 
 def test_a_driver_is_a_master_and_counts_for_no_size():
@@ -211,7 +262,7 @@ def test_a_driver_is_a_master_and_counts_for_no_size():
     driver = shells.Stage(tasks=1, task_s=5.0, kind=model.Stage.DRIVER)
     shell.submit("job", 0.0, driver, shells.maps(4, 5.0))
     shell.run(until_s=0.0)
-    job = shell.order.world.jobs.get(model.JobId("job"))
+    job = shell.order.worlds.jobs.get(model.JobId("job"))
     assert (job.size, job.share[1], job.rate) == (20 * make.GIB, 5 * make.GIB, 4 * make.GIB)
 
 
@@ -220,7 +271,7 @@ def test_setup_and_commit_count_for_no_size():
     aside = [shells.Stage(tasks=1, task_s=5.0, kind=kind) for kind in (model.Stage.SETUP, model.Stage.COMMIT)]
     shell.submit("job", 0.0, aside[0], shells.maps(4, 5.0), aside[1])
     shell.run(until_s=0.0)
-    assert shell.order.world.jobs.get(model.JobId("job")).size == 20 * make.GIB
+    assert shell.order.worlds.jobs.get(model.JobId("job")).size == 20 * make.GIB
 
 
 # Real ends
@@ -231,7 +282,7 @@ def test_a_job_of_unknown_size_leaves_the_fair_world_when_it_ends():
     shell.submit("unknown", 0.0, shells.maps(2, stated=False))
     shell.submit("known", 0.0, shells.maps(20))
     shell.run(until_s=1.0)
-    assert [str(job.id) for job in shell.order.world.queue] == ["known"]
+    assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["known"]
 
 
 def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
@@ -240,9 +291,9 @@ def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
     shell.submit("large", 0.0, shells.maps(9))
     shell.run(until_s=3.0)
     assert shell.ends == {"small": 2}
-    assert [str(job.id) for job in shell.order.world.queue] == ["large", "small"]
+    assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["large", "small"]
     shell.run(until_s=5.0)
-    assert [str(job.id) for job in shell.order.world.queue] == ["large"]
+    assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["large"]
 
 
 # Backfill and ageing
@@ -340,8 +391,8 @@ def test_every_job_ends(mix):
         size = make.amount(1000, gib)
         shell.submit(f"j{i:02}", float(at_s), shells.maps(tasks, task_s, size=size, stated=stated))
     assert len(shell.run()) == len(mix)
-    shell.order.world.advance(1e9)
-    assert not shell.order.world.queue  # nor does anything stay behind in the fair world
+    shell.order.worlds.advance(1e9)
+    assert not list(shell.order.worlds.pending())  # nor does anything stay behind in the fair world
 
 
 def test_equal_courses_give_equal_decisions():
@@ -386,12 +437,11 @@ def test_a_restart_keeps_sizes_features_and_what_was_used_up():
 
     after = slots(4)
     after.order.load(state)
-    after.order.world.resize(shell.order.world.cluster, 4.0)
     for name in ("job", "other"):
         job, _, classes = shell._jobs[name]
         left = {one.id: 1 for one in classes}  # the rest was placed before the restart
         after.order.observe(model.Submitted(now_s=4.0, job=job, classes=tuple(classes), tasks=left))
-        before, now = shell.order.world.jobs.get(job.id), after.order.world.jobs.get(job.id)
+        before, now = shell.order.worlds.jobs.get(job.id), after.order.worlds.jobs.get(job.id)
         assert (now.size, now.used) == (pytest.approx(before.size), before.used)
 
 

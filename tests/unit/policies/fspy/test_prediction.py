@@ -177,6 +177,7 @@ def test_a_dump_predicts_as_before_and_is_small():
     before, one = trained(), drawn(2, 1)[0]
     before.remember("sort", one)
     before.learn_uber("sort", 4.0)
+    before.apps.add("team/pagerank", 8e9)
     text = json.dumps(before.dump())
     after = Predictor(Config())
     after.load(json.loads(text))
@@ -185,6 +186,7 @@ def test_a_dump_predicts_as_before_and_is_small():
         "sort", input_bytes=5.0, maps=1, reduces=1
     )
     assert after.uber_s("sort") == 4.0
+    assert after.apps.mean("team/pagerank") == 8e9
     assert len(text) < 4000
 
 

@@ -186,7 +186,7 @@ def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     assert set(shell.room.reserved.values()) == {"old/executor"}
 
 
-def test_the_reason_names_the_nodes_and_their_age():
+def test_the_reason_names_the_node():
     shell = Shell(1)
     shell.run("mr", "n0", maps=8)
     shell.job("spark", executor=(1, MOST))
@@ -194,7 +194,7 @@ def test_the_reason_names_the_nodes_and_their_age():
     shell.room.nodes_changed()
     plan = shell.at(30.0)
     hold = next(one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait))
-    assert hold.verdict.message == "n0 is reserved for it until there is room; nodes have been reserved for 30 s"
+    assert hold.verdict.message == "n0 is reserved for it until there is room"
     assert hold.until_s == 30.0 + shell.config.review_s
 
 

@@ -121,3 +121,53 @@ def test_after_all_have_ended_nothing_is_used(tasks):
         watch.gone(model.TaskId(str(i)), now_s + i)
     assert watch.use() == pytest.approx(0.0, abs=1e-9)
     assert watch.running.tolist() == [0, 0]
+
+
+def test_the_time_that_tasks_waited_for_the_disk_is_the_least_that_it_was_busy():
+    watch = monitor()
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.5}, 1.0)
+    assert watch.use()[1:, 0].tolist() == [0.25, 0.25]
+    watch.placed(model.TaskId("a"), reading("h0v0", 0.2))
+    watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.1}, 2.0)
+    assert watch.use()[1:, 0].tolist() == [0.2, 0.0]
+
+
+def test_bytes_count_where_both_are_measured():
+    watch = monitor()
+    watch.measured(model.NodeName("h0v0"), {"disk_bytes_per_s": 10e6, "io_pressure": 0.9}, 1.0)
+    assert watch.use()[1:, 0].tolist() == [0.05, 0.05]
+
+
+def reading(node, share):
+    demand = metrics.Demand(0.0, share, 0.0)
+    return Running(model.ClassId("r"), model.NodeName(node), 1000, demand, False, False, False, 0.0)
+
+
+def test_instruments_that_fell_silent_leave_what_tasks_request():
+    watch, name = monitor(), model.NodeName("h0v0")
+    watch.placed(model.TaskId("a"), running(cpu=0.5, guessed=True, idles=True))
+    watch.measured(name, {"cpu_cores": 1.75, "system_cpu_cores": 0.25, "disk_bytes_per_s": 50e6}, 1.0)
+    assert (watch.use()[0, 0], watch.instrumented[0], watch.beyond[0]) == (1.75, True, 0.25)
+    watch.measured(name, {}, 60.0)
+    assert (watch.use()[:, 0].tolist(), watch.instrumented[0], watch.beyond[0]) == ([1.0, 0.0, 0.0], False, 0.0)
+    watch.measured(name, {"cpu_cores": 0.25}, 75.0)
+    assert watch.use()[0, 0] == 0.25
+    watch.gone(model.TaskId("a"), 80.0)
+    watch.measured(name, {}, 90.0)
+    assert watch.use()[0, 0] == 0.0
+
+
+def test_disk_figures_alone_do_not_say_what_the_cpus_do():
+    watch, name = monitor(), model.NodeName("h0v0")
+    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.measured(name, {"cpu_cores": 1.5, "system_cpu_cores": 0.5}, 1.0)
+    watch.measured(name, {"io_pressure": 0.0}, 2.0)
+    assert (watch.use()[0, 0], watch.instrumented[0], watch.beyond[0]) == (1.5, True, 0.5)
+
+
+def test_a_reducer_whose_class_became_known_is_not_left_behind():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), running(guessed=True, idles=True))
+    watch.rate(model.ClassId("c"), metrics.Demand(0.5, 0.0, 0.0), 1.0)
+    watch.gone(model.TaskId("a"), 2.0)
+    assert not watch._left_to_instruments

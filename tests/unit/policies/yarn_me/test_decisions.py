@@ -111,7 +111,7 @@ def most_elastic_at_once(workload, **config):
     driver = Instant(workload, yarn_me.build(config=yarn_me.Config(**config)))
     most = 0
     while driver.advance():
-        running, outlook = driver.world.profile.observers
+        running, outlook, _ = driver.world.profile.observers
         sizes = [(outlook.classes[task.task_class].resources, task.resources) for task in running.tasks.values()]
         most = max(most, sum(size.memory_bytes < ideal.memory_bytes for ideal, size in sizes))
     return most

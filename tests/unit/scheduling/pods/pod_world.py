@@ -4,7 +4,7 @@ from typing import Any
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, ownership, rows, table
+from boathouse.scheduling.pods import facts, ownership, rows, suspension, table
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState, after
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model
@@ -24,11 +24,31 @@ def task_id(number: int) -> model.TaskId:
     return model.TaskId(f"demo/p{number}")
 
 
+def record_of(request_milli: int, limit_milli: int) -> suspension.SuspensionRecord:
+    """Return the record of a suspended task that had this CPU."""
+    return suspension.SuspensionRecord(
+        cpu_request_milli=request_milli,
+        cpu_limit_milli=limit_milli,
+        since_s=1000.0,
+        until_s=1030.0,
+        reason="WaitingForMaps",
+        by="policy",
+        order="1-1",
+    )
+
+
 def shown(
-    number: int = 0, node: str = "", *, uid: str = "uid-0", revision: int = 10, is_task: bool = True, **spec: Any
+    number: int = 0,
+    node: str = "",
+    *,
+    uid: str = "uid-0",
+    revision: int = 10,
+    is_task: bool = True,
+    annotations: dict[str, str] | None = None,
+    **spec: Any,
 ) -> facts.PodFacts:
     """Return a version of a pod, of a task of the job unless it is said to be somebody else's."""
-    meta: dict[str, Any] = {"uid": uid, "resource_version": str(revision)}
+    meta: dict[str, Any] = {"uid": uid, "resource_version": str(revision), "annotations": annotations or {}}
     if is_task:
         meta |= {"labels": {names.LABEL_JOB_UID: "job"}, "owner_references": (OWNER,)}
     return builders.facts_of(f"p{number}", meta=meta, node_name=node, **spec)

@@ -7,14 +7,15 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse_policies import framework
+from boathouse_policies import framework, model
 from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import NODES, PodWorld
+from tests.unit.scheduling.pods.pod_world import NODES, PodWorld, record_of
 
 SMALL = {"cpu": "1m", "memory": "1Gi"}
 ONE = {"cpu": "1", "memory": "1Gi"}
 TWO = {"cpu": "2", "memory": "1Gi"}
 LIMITS = {"1m": "10m", "1": "1500m", "2": "2500m"}
+RECORD = record_of(1000, 1500)
 IN_PROGRESS = {"type": "PodResizeInProgress", "status": "True"}
 DEFERRED = {"type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "Node lacks cpu"}
 INFEASIBLE = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "Node never had it"}
@@ -45,7 +46,8 @@ class Watched:
         return self.world.state(), NODES[0].allocatable.cpu_milli - self.world.ledger.free(NODES[0].name)[0]
 
     def _decoded(self, desired, actuated, allocated, conditions, node, more):
-        limits = {"cpu": LIMITS[desired["cpu"]], "memory": "1Gi"}
+        record, limit = more.pop("record", None), more.pop("limit", LIMITS[desired["cpu"]])
+        limits = {"cpu": limit, "memory": "1Gi"}
         owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "wc", "uid": "job", "controller": True}
         metadata = {
             "name": "p0",
@@ -54,6 +56,7 @@ class Watched:
             "resourceVersion": str(self.revision),
             "labels": {names.LABEL_JOB_UID: "job"},
             "ownerReferences": [owner],
+            "annotations": {names.ANNOTATION_SUSPENSION: record.text()} if record else {},
         }
         container = {"name": names.CONTAINER, "resources": {"requests": desired, "limits": limits}}
         status = {
@@ -115,20 +118,44 @@ def test_a_resize_of_the_whole_pod_is_a_resize():
 
 
 def test_a_task_is_suspended_while_it_has_the_cpu_of_one(watched):
-    watched.shows()
-    assert watched.shows(SMALL, ONE) == ("resizing", 1000)
-    assert watched.shows(SMALL) == ("suspended", 1)
-    assert watched.shows(ONE, SMALL, conditions=[DEFERRED]) == ("resizing", 1000)
-    assert watched.shows() == ("confirmed", 1000)
+    watched.shows(record=RECORD)
+    assert watched.shows(SMALL, ONE, record=RECORD) == ("resizing", 1000)
+    assert watched.shows(SMALL, record=RECORD) == ("suspended", 1)
+    assert watched.shows(SMALL, {"cpu": "2m", "memory": "1Gi"}, record=RECORD) == ("suspended", 2)
+    assert watched.shows(ONE, SMALL, conditions=[DEFERRED], record=RECORD) == ("resizing", 1000)
+    assert watched.shows(record=RECORD) == ("confirmed", 1000)
+
+
+def test_a_task_that_continues_is_charged_what_it_is_owed(watched):
+    watched.shows(SMALL, record=RECORD)
+    assert watched.shows(SMALL, limit="1500m", record=RECORD) == ("confirmed", 1000)
+    assert watched.shows(ONE, SMALL, record=RECORD) == ("resizing", 1000)
+    assert watched.shows(SMALL, limit="1500m", record=RECORD) == ("confirmed", 1000)
+    assert watched.shows(SMALL, limit="20m", record=RECORD) == ("confirmed", 1)  # another writer resized it
+
+
+def test_a_task_whose_resume_has_begun_is_charged_what_it_is_owed(watched):
+    watched.shows(SMALL, record=RECORD)
+    watched.world.table.owe(watched.world.row(), model.Resources(cpu_milli=1000, memory_bytes=1 << 30))
+    assert watched.shows(SMALL, record=RECORD, deletionTimestamp="2026-01-01T12:00:30Z") == ("ending", 1000)
 
 
 def test_a_suspended_task_may_end(watched):
-    watched.shows(SMALL)
+    watched.shows(SMALL, record=RECORD)
+    assert [row.id for row in watched.world.table.adjusted()] == ["demo/p0"]
     assert watched.leaves() == (None, 0)
+    assert not watched.world.table.adjusted()
+
+
+def test_a_task_that_asks_for_the_cpu_of_a_suspended_one_is_not_suspended(watched):
+    assert watched.shows(SMALL, record=msgspec.structs.replace(RECORD, cpu_request_milli=1, cpu_limit_milli=10)) == (
+        "confirmed",
+        1,
+    )
 
 
 def test_another_controllers_pod_of_that_size_is_not_suspended(watched):
-    assert watched.shows(SMALL, ownerReferences=[]) == ("confirmed", 1)
+    assert watched.shows(SMALL, ownerReferences=[], record=RECORD) == ("confirmed", 1)
 
 
 def test_a_pod_counts_until_its_deletion_is_over(watched):
@@ -150,7 +177,7 @@ def test_a_pod_without_a_node_that_is_deleted_stays_pending_and_takes_no_node(wa
     [
         ("confirmed", {}),
         ("resizing", {"desired": TWO, "actuated": ONE}),
-        ("suspended", {"desired": SMALL}),
+        ("suspended", {"desired": SMALL, "record": RECORD}),
         ("ending", {"deletionTimestamp": "2026-01-01T12:00:30Z"}),
     ],
 )

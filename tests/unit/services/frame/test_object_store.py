@@ -1,5 +1,7 @@
 """The newest versions of the objects of a kind."""
 
+import dataclasses
+
 import pytest
 
 from boathouse.cluster import boundary
@@ -23,6 +25,14 @@ def test_a_newer_version_is_kept_and_marks_the_job(jobs, marked):
     jobs.on_object(body(10))
     assert jobs.get("demo/wc") == body(10)
     assert marked == ["demo/wc"] * 2
+
+
+def test_only_short_annotations_that_the_kind_reads_are_kept(marked):
+    kind = dataclasses.replace(KIND, annotations=frozenset({"a", "b", "c"}))
+    jobs, seen = ObjectStore(kind, marked.append), body(9)
+    seen["metadata"]["annotations"] = {"a": "1", "b": "x" * 128, "d": "2"}
+    jobs.on_object(seen)
+    assert jobs.get("demo/wc")["metadata"]["annotations"] == {"a": "1"}
 
 
 def test_an_older_version_changes_nothing(jobs, marked):

@@ -17,7 +17,7 @@ TRANSFORM_POD = transforms.pods(
 )
 
 
-def look(phase="Running", state=None, node="n1", labels=None, deleted=None, **status):
+def look(phase="Running", state=None, node="n1", labels=None, deleted=None, annotations=None, **status):
     containers = [{"name": "spark-kubernetes-driver", "state": state}] if state else []
     metadata = {
         "name": "pi-a3-driver",
@@ -25,6 +25,7 @@ def look(phase="Running", state=None, node="n1", labels=None, deleted=None, **st
         "uid": "u",
         "ownerReferences": [OWNER],
         "labels": LABELS if labels is None else labels,
+        "annotations": annotations or {},
         "creationTimestamp": "2026-01-01T00:00:00Z",
     } | ({"deletionTimestamp": deleted} if deleted else {})
     manifest = {
@@ -56,6 +57,13 @@ def test_a_driver_without_a_node_is_unplaced():
 )
 def test_a_pod_with_other_labels_is_no_driver(labels):
     assert look(labels=labels) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("1073741824", 1073741824), ("", 0), ("-1", 0), ("1" * 19, 0), ("1Gi", 0)]
+)
+def test_a_driver_says_how_much_memory_was_chosen_for_its_executors(written, read):
+    assert look(annotations={names.ANNOTATION_EXECUTOR_MEMORY: written}).executor_bytes == read
 
 
 def test_a_driver_that_cannot_start_says_why():

@@ -7,12 +7,12 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.sparkapp.pods.executor_pods import ExecutorPods
 
 
-def pod(name="e1", phase="Running", driver="d1", namespace="demo", role="executor", kind="Pod"):
+def pod(name="e1", phase="Running", driver="d1", namespace="demo", role="executor", kind="Pod", node=""):
     owner = wire.OwnerReference(api_version="v1", kind=kind, name="d", uid=driver, controller=True)
     metadata = wire.ObjectMeta(
         name=name, namespace=namespace, uid=f"u-{name}", labels={"spark-role": role}, owner_references=(owner,)
     )
-    return facts.PodFacts(metadata=metadata, status=wire.PodStatus(phase=phase))
+    return facts.PodFacts(metadata=metadata, status=wire.PodStatus(phase=phase), node_name=node)
 
 
 class Index:
@@ -47,6 +47,7 @@ def test_executors_are_counted_by_state(index):
     assert index.pods.count("demo", "d1") == (1, 2)
     index.remove(pod("e1"), pod("e2"), pod("e3"))
     assert index.pods.count("demo", "d1") == (0, 0)
+    index.pods.take("demo", "d1")
     assert not index.pods._by_driver
 
 
@@ -64,6 +65,38 @@ def test_many_changes_of_one_driver_are_told_once(index):
     index.add(pod("e1"))  # as it was
     index.a_moment_later()
     assert index.changes == ["d1"]
+
+
+def ended(index, *pods):
+    for each in pods:
+        index.pods.on_ended(store.Added(key=each.metadata.key, new=each))
+
+
+def states(index):
+    return sorted((each.name, each.state.value) for each in index.pods.take("demo", "d1"))
+
+
+def test_executors_that_are_gone_are_taken_once(index):
+    index.add(pod("e1", node="n"), pod("e2", node="n"))
+    index.remove(pod("e1", node="n"))
+    assert states(index) == [("e1", "succeeded"), ("e2", "running")]
+    assert states(index) == [("e2", "running")]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_executor_that_failed_is_not_taken_as_deleted(index, is_first):
+    index.add(pod("e1", node="n"))
+    steps = [lambda: ended(index, pod("e1", "Failed", node="n")), lambda: index.remove(pod("e1", node="n"))]
+    for step in steps if is_first else reversed(steps):
+        step()
+    assert states(index) == [("e1", "failed")]
+
+
+def test_executors_of_a_forgotten_driver_are_not_kept(index):
+    index.add(pod("e1", node="n"))
+    index.remove(pod("e1", node="n"))
+    index.pods.forget("demo", "d1")
+    assert not index.pods._by_driver
 
 
 def test_a_bounded_number_of_executors_is_returned(index):

@@ -2,13 +2,14 @@
 
 import pytest
 
+from boathouse.resources import config
 from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.submission import objects
-from boathouse_policies import model, profiles
+from boathouse_policies import model, profiles, run_times
 from tests.unit.policies import builders as make
 from tests.unit.services.sparkapp.builders import app
 
-PROFILES = ["fair", "fifo", "fspy", "srjf", "yarn-me"]
+PROFILES = config.PROFILES
 
 
 def queued(nodes, *applications, profile="fair"):
@@ -67,3 +68,42 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
     assert dict(found.constraints.node_selector) == manifest["nodeSelector"] == {"disk": "ssd", "role": "driver"}
     assert found.constraints.claims == ("team/a", "team/b")
     assert [each.key for each in found.constraints.tolerations] == ["spark"]
+
+
+def elastic_world(*nodes, least="1g"):
+    """Nodes on which an application waits whose program ran for 100 s with all its memory."""
+    found = app(executor={"memory": "4g", "instances": 2, "elasticMemory": {"min": least}})
+    learner, stage = run_times.Learner(), gang.executor_stage(found)
+    learner.learn(stage, seconds=100.0, input_bytes=0.0, less=False)
+    wanted = gang.of(found, 1, minimum=2, estimates=learner.estimates(stage, 0.0))
+    world = make.World(
+        [make.node(f"n{number}", make.amount(4000, gib, disk_gib=100)) for number, gib in enumerate(nodes)],
+        profile=profiles.build("yarn-me"),
+    )
+    world.room.submit(wanted.job, [wanted.driver, wanted.executor], wanted.tasks)
+    tasks = {wanted.driver.id: 1, wanted.executor.id: 2}
+    submitted = model.Submitted(now_s=0.0, job=wanted.job, classes=(wanted.driver, wanted.executor), tasks=tasks)
+    for observer in world.profile.observers:
+        observer.observe(submitted)
+    return world
+
+
+def executor_sizes(plan):
+    return [each.resources.memory_bytes >> 20 for each in plan.decisions if isinstance(each, model.Reservation)]
+
+
+def test_all_executors_get_the_memory_that_fits_the_fullest_node():
+    plan = elastic_world(8, 4).plan()
+    assert created(plan) == ["team/pi-0a1b2c3d-a1-driver"]
+    sizes = executor_sizes(plan)
+    assert len(sizes) == 2
+    assert sizes[0] == sizes[1] <= 4096
+
+
+def test_executors_have_all_their_memory_where_it_fits():
+    assert executor_sizes(elastic_world(8, 8).plan()) == [5734, 5734]
+
+
+def test_executors_never_get_less_than_their_least():
+    plan = elastic_world(8, 4, least="3g").plan()
+    assert created(plan) == executor_sizes(plan) == []

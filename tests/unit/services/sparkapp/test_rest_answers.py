@@ -41,6 +41,17 @@ def test_whatever_numbers_a_driver_sends_the_status_takes_them(jobs):
     assert found.percent is None or 0 <= found.percent <= 100
 
 
+def test_the_spills_of_the_completed_stages_are_summed_up():
+    stage = {"stageId": 1, "diskBytesSpilled": 100, "memoryBytesSpilled": 400}
+    assert answers.spilled_bytes(json.dumps([stage, stage, {"diskBytesSpilled": -5}, {}]).encode()) == 200
+    assert answers.spilled_bytes(json.dumps([{"diskBytesSpilled": 2**62}] * 4).encode()) == 2**60
+
+
+@pytest.mark.parametrize("answer", [b"", b"{}", b'[{"diskBytesSpilled": "many"}]', b"[" * 100_000])
+def test_spills_that_are_not_understood_are_no_report(answer):
+    assert answers.spilled_bytes(answer) is None
+
+
 def test_a_program_that_keeps_its_properties_overrides_nothing():
     assert answers.overridden(environment(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
 

@@ -11,6 +11,8 @@ from tests.wire import waiting
 
 JOBS = json.dumps([{"numTasks": 4, "numCompletedTasks": 1}]).encode()
 ENVIRONMENT = json.dumps({"sparkProperties": [["spark.executor.memory", "9g"]]}).encode()
+STAGES = json.dumps([{"diskBytesSpilled": 70}, {"diskBytesSpilled": 30}]).encode()
+ANSWERS = {"jobs": JOBS, "environment": ENVIRONMENT, "stages": STAGES}
 
 
 class Drivers:
@@ -30,7 +32,7 @@ class Drivers:
         if address in self.silent:
             await self.released.wait()
             return None
-        return JOBS if "jobs" in path else ENVIRONMENT
+        return next(answer for part, answer in ANSWERS.items() if part in path)
 
 
 class Reading:
@@ -40,7 +42,7 @@ class Reading:
         self.drivers, self.changed, self.now_s = Drivers(), [], 0.0
         self.reports = reports.Reports(self.changed.append, lambda: self.now_s, self.drivers)
 
-    def follow(self, uid, namespace="demo", pod="p1"):
+    def follow(self, uid, namespace="demo", pod="p1", *, reads_spills=False):
         self.reports.follow(
             reports.Target(
                 uid=uid,
@@ -50,6 +52,7 @@ class Reading:
                 port=4040,
                 application_id="spark-1",
                 expected={"spark.executor.memory": "1g"},
+                reads_spills=reads_spills,
             )
         )
 
@@ -75,6 +78,12 @@ async def test_a_driver_is_read_every_ten_seconds_and_its_environment_once(readi
         "environment",
         "jobs?status=running",
     ]
+
+
+async def test_spills_are_read_of_drivers_whose_executors_have_less_memory(reading):
+    reading.follow("a", reads_spills=True)
+    await waiting.eventually(lambda: reading.changed == ["a"])
+    assert reading.reports.of("a", "p1").spilled_bytes == 100
 
 
 async def test_a_report_of_an_earlier_driver_does_not_count(reading):

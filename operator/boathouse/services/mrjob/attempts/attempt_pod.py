@@ -2,7 +2,10 @@
 
 import dataclasses
 
+from boathouse.scheduling.pods.suspension import SuspensionRecord
+from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -32,6 +35,9 @@ class AttemptPod:
         memory_bytes: its memory limit.
         ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
         started_s: start time of its container.
+        resources: what it takes of its node now.
+        suspension: record of its last suspension.
+        is_suspended: whether it has the CPU of a suspended task.
     """
 
     name: str
@@ -50,11 +56,21 @@ class AttemptPod:
     memory_bytes: int = 0
     ideal_memory_bytes: int = 0
     started_s: float | None = None
+    resources: policy.Resources = policy.Resources()  # noqa: RUF009 - frozen
+    suspension: SuspensionRecord | None = None
+    is_suspended: bool = False
 
     @property
     def is_active(self) -> bool:
         """Whether the pod has neither ended nor been deleted."""
         return self.state.is_live and self.deleting_since_s is None
+
+    @property
+    def is_owed_cpu(self) -> bool:
+        """Whether its suspension is over, but its CPU request is still that of a suspended task."""
+        record = self.suspension
+        is_lent = 0 < self.resources.cpu_milli <= LENT_MILLI
+        return record is not None and not self.is_suspended and is_lent and record.cpu_request_milli > LENT_MILLI
 
     @property
     def task_name(self) -> str:

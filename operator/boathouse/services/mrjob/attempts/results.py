@@ -26,8 +26,11 @@ MAX_COUNTERS: Final = 120
 """Of a job, as mapreduce.job.counters.max."""
 GROUP: Final = "Boathouse"
 DROPPED: Final = "Counters dropped"
+_WAITING_PHASES: Final = frozenset({"wait"})
+"""Phases in which a reduce waits for maps, which are not part of its run time."""
 _MAX_EXIT_CODE: Final = 2**31 - 1
 _MAX_MS: Final = 2**53
+_MAX_S: Final = 1e9
 _OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
 _REASONS: Final = frozenset(contract.Reason)
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
@@ -71,6 +74,12 @@ def report(untrusted: contract.TaskReport) -> contract.TaskReport:
         bytes_out=amount(untrusted.bytes_out),
         spilled_bytes=amount(untrusted.spilled_bytes),
         spilled_records=amount(untrusted.spilled_records),
+        cpu_s=_seconds(untrusted.cpu_s),
+        maps_done=amount(untrusted.maps_done),
+        maps_total=amount(untrusted.maps_total),
+        suspended_s=_seconds(untrusted.suspended_s),
+        peak_memory_bytes=amount(untrusted.peak_memory_bytes),
+        spill_s=_seconds(untrusted.spill_s),
         counters=_counters(untrusted.counters),
         status=printable(untrusted.status, MAX_MESSAGE),
     )
@@ -79,6 +88,17 @@ def report(untrusted: contract.TaskReport) -> contract.TaskReport:
 def amount(number: int) -> int:
     """Return the number if it is a 64-bit number from 0, else 0."""
     return number if 0 <= number <= contract.MAX_AMOUNT else 0
+
+
+def _seconds(duration_s: float) -> float:
+    """Return the duration if it is between 0 and 30 years, else 0."""
+    return duration_s if 0 <= duration_s <= _MAX_S else 0.0
+
+
+def worked_s(result: contract.TaskResult) -> float:
+    """Return the run time of a task, without its waits. A reduce is suspended only while it waits."""
+    spans = [timing for timing in result.timings if timing.phase not in _WAITING_PHASES]
+    return sum(max(0, each.end_ms - each.start_ms) for each in spans) / 1000
 
 
 def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
@@ -91,8 +111,7 @@ def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
                 known += 1
                 if known > MAX_COUNTERS:
                     place, amount_ = (GROUP, DROPPED), 1
-            here = sums.setdefault(place[0], {})
-            here[place[1]] = contract.clamp(here.get(place[1], 0) + amount_)
+            contract.accumulate(sums, *place, amount_)
 
 
 def _reason(result: contract.TaskResult) -> str:

@@ -1,8 +1,9 @@
 """Settle the attempts of one stage: count each result once and determine the tasks that need another attempt.
 
 An attempt succeeds, fails with a user or an infrastructure error, or is ended by the operator (`StageControl`). Of
-each task, attempts 1..settled have ended without success and are counted, and at most one later attempt is live.
-`last` is the highest number observed. The next attempt has a higher one, because a lost pod may still run.
+each task, attempts 1..settled have ended without success and are counted. Of later attempts one is live, or two if the
+task is slow: the second one is settled once the first has ended. `last` is the highest number observed. The next
+attempt has a higher one, because a lost pod may still run.
 """
 
 import dataclasses
@@ -96,12 +97,18 @@ class Verdict:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling a stage's attempts."""
+    """Result of settling a stage's attempts.
+
+    Attributes:
+        seconds: pending second attempts of running tasks.
+        used_byte_s: run times of the attempts that won, each times its memory request.
+    """
 
     stage: StageState
     counters: contract.Counters
     failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
+    seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[contract.TaskResult] = dataclasses.field(default_factory=list)
@@ -109,15 +116,18 @@ class Settlement:
     recheck_at_s: float | None = None
     starting: int = 0
     running: int = 0
+    used_byte_s: float = 0.0
 
     def absorb(self, other: "Settlement") -> None:
         """Add the settlement of a stage that runs concurrently, except its state."""
         self.failures += other.failures
         self.waiting += other.waiting
+        self.seconds += other.seconds
         self.obsolete += other.obsolete
         self.problems += other.problems
         self.starting += other.starting
         self.running += other.running
+        self.used_byte_s += other.used_byte_s
         self.verdict = self.verdict or other.verdict
         moments = [each for each in (self.recheck_at_s, other.recheck_at_s) if each is not None]
         self.recheck_at_s = min(moments, default=None)
@@ -132,10 +142,13 @@ def settle(
     now_s: float,
     stop: StageControl = RUN,
     failed_s: Mapping[str, float] = NO_TIMES,
+    *,
+    seconds: Iterable[Attempt] = (),
 ) -> Settlement:
     """Settle the attempts of a stage's pods; `stage` and `sums` are not modified.
 
-    `failed_s` has the time of the last failure by task name, for tasks whose pods were deleted.
+    `failed_s` has the time of the last failure by task name, for tasks whose pods were deleted. `seconds` are requested
+    second attempts without pods.
     """
     outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
     by_index: dict[int, list[AttemptPod]] = {}
@@ -143,7 +156,8 @@ def settle(
         over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
         if not over:  # most pods of a large job belong to tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
-    settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s)
+    requested = {each.index: each for each in seconds if each.task_type is task_type}
+    settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s, requested)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
     for index, (winner, last) in enumerate(zip(outcome.stage.winner, outcome.stage.last, strict=True)):
@@ -173,7 +187,9 @@ class _Settler:
         now_s: float,
         stop: StageControl,
         failed_s: Mapping[str, float],
+        seconds: Mapping[int, Attempt],
     ) -> None:
+        self._seconds = seconds
         self._failed_s = dict(failed_s)
         self._stop = stop
         self._type = task_type
@@ -192,7 +208,7 @@ class _Settler:
         live = None
         for pod in pods:
             self._stage.last[index] = max(self._stage.last[index], pod.attempt)
-            live = self._settle_pod(index, pod) or live
+            live = live or self._settle_pod(index, pod)
         if live is None:
             self._settle_vanished(index, self._stage.last[index])
             self._next(index, pods)
@@ -200,6 +216,16 @@ class _Settler:
             self._outcome.waiting.append(
                 Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
             )
+        elif self._stop.restart:
+            self._second(index, pods[-1], live)
+
+    def _second(self, index: int, last: AttemptPod, live: AttemptPod) -> None:
+        """Add the task's second attempt to the pending ones, if one was requested and has no node."""
+        if last is live and index in self._seconds:
+            self._outcome.seconds.append(self._seconds[index])
+        elif last is not live and last.state is PodLife.UNPLACED:
+            second = Attempt(task_type=self._type, index=index, number=last.attempt, pod_uid=last.uid)
+            self._outcome.seconds.append(second)
 
     def _won(self, index: int, pod: AttemptPod, highest: int) -> None:
         result = pod.result
@@ -209,6 +235,7 @@ class _Settler:
         self._stage.last[index] = max(self._stage.last[index], pod.attempt)
         self._count(result)
         self._outcome.results.append(result)
+        self._outcome.used_byte_s += results.worked_s(result) * pod.resources.memory_bytes
 
     def _count(self, result: contract.TaskResult) -> None:
         if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may run again if its plan is lost

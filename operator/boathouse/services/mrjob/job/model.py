@@ -94,6 +94,7 @@ class Job:
     Attributes:
         deleting_since_s: time of its deletion; it exists until its finalizers are removed.
         uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
+        suspend_reducers_until: value of the annotation `boathouse.dev/suspend-reducers-until`.
     """
 
     uid: JobUid
@@ -111,6 +112,7 @@ class Job:
     steps: tuple[Step, ...]
     housekeeping: Stage
     deleting_since_s: float | None = None
+    suspend_reducers_until: str | None = None
 
     @property
     def s3(self) -> pod_storage.S3 | None:
@@ -134,7 +136,7 @@ class Job:
                 return self.steps[step].mapper
             case contract.TaskType.REDUCE:
                 return self.steps[step].reducer or self.housekeeping
-            case contract.TaskType.UBER:
+            case contract.TaskType.UBER | contract.TaskType.PROBE:
                 return _uber_stage(self.steps[step])
             case contract.TaskType.SETUP | contract.TaskType.COMMIT | contract.TaskType.CLEANUP:
                 return self.housekeeping
@@ -208,6 +210,7 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
         generation=metadata.get("generation", 1),
         created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
         deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        suspend_reducers_until=(metadata.get("annotations") or {}).get(names.ANNOTATION_SUSPEND_UNTIL),
         spec=spec,
         queue=queue,
         image=image,

@@ -57,11 +57,15 @@ class PodBuilder:
 
     Attributes:
         splits: splits of the current step's accepted plan, by map index; empty before its acceptance.
+        sample: of a probe, the indices of the splits that it reads, and how many bytes of each.
+        probe_s: of a probe, the time after which it reads no further split.
     """
 
     job: Job
     settings: PodSettings
     splits: Sequence[contract.Split] = ()
+    sample: Sequence[tuple[int, int]] = ()
+    probe_s: float = contract.PROBE_S
     _specs: dict[tuple[TaskType, int, Resources], dict[str, Any]] = dataclasses.field(default_factory=dict, init=False)
 
     def build(self, attempt: Attempt, resources: Resources, node: str | None) -> dict[str, Any]:
@@ -129,6 +133,8 @@ class PodBuilder:
             "annotations": {**(asked.annotations or {}), mrjob_names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [owner(job)],
         }
+        if attempt.task_type is TaskType.PROBE:
+            metadata["labels"][names.LABEL_PROBE] = "true"
         split = self._split(attempt)
         if split is not None:
             start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
@@ -137,6 +143,16 @@ class PodBuilder:
 
     def _split(self, attempt: Attempt) -> contract.Split | None:
         return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
+
+    def _splits(self, attempt: Attempt) -> list[contract.Split]:
+        """Return the splits that a task for several maps reads."""
+        match attempt.task_type:
+            case TaskType.UBER:
+                return list(self.splits)
+            case TaskType.PROBE:
+                return [self.splits[index] for index, _ in self.sample]
+            case _:
+                return []
 
     def _files(self, attempt: Attempt) -> Sequence[mrjob_spec.File]:
         """Return the job's files; none for cleanup, which runs no command and must not depend on ConfigMaps."""
@@ -208,7 +224,9 @@ class PodBuilder:
             previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
             combine_files=is_setup and job.spec.input_format == "CombineTextInputFormat",
             split=self._split(attempt),
-            splits=list(self.splits) if attempt.task_type is TaskType.UBER else [],
+            splits=self._splits(attempt),
+            sample_bytes=[count for _, count in self.sample],
+            probe_s=self.probe_s,
             maps=0 if is_setup else len(self.splits),
             reduces=step.reduces,
             mapper=list(step.mapper.command) or None,
@@ -221,7 +239,7 @@ class PodBuilder:
             files=[_file(each) for each in self._files(attempt)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             cluster=self.settings.cluster,
-            progress_url=self.settings.progress_url,
+            progress_url=None if attempt.task_type is TaskType.PROBE else self.settings.progress_url,
             task_timeout_s=job.spec.task_timeout_seconds,
             secret_variables=[
                 each.name for each in job.spec.env or () if each.value_from and each.value_from.secret_key_ref

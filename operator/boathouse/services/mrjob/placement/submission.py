@@ -3,19 +3,23 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
+from boathouse.scheduling import jobs
+from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import pod_constraints
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, Resources
-from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, JobUid, Resources
+from boathouse.services.mrjob.placement import locality, pod_builder
 from boathouse_policies import model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+
+_ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 
 
 def scheduler_job(job: Job, priority: int = 0) -> model.Job:
@@ -30,6 +34,23 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         priority_class=job.template.priority_class_name or "",
         kind=program(job),
     )
+
+
+def probe_uid(uid: JobUid) -> JobUid:
+    """Return the UID under which the scheduler and the pods know the probe of a job."""
+    return JobUid(f"{uid}{ownership.PROBE}")
+
+
+def probe_job(job: Job, priority: int = 0) -> model.Job:
+    """Return a job's probe in the scheduler's model: a job of its own, with its own usage."""
+    job_id = model.JobId(probe_uid(job.uid))
+    return dataclasses.replace(scheduler_job(job, priority), id=job_id, probe_of=model.JobId(job.uid))
+
+
+def probe_class(job: Job) -> model.TaskClass:
+    """Return the class of a probe's task."""
+    job_id = model.JobId(probe_uid(job.uid))
+    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=job_id)
 
 
 def program(job: Job) -> str:
@@ -55,10 +76,13 @@ def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage
 
 
 def classes_in_use(
-    job: Job, attempts: Sequence[Attempt], current_classes: Iterable[model.TaskClass] = ()
+    job: Job, attempts: Iterable[Attempt | AttemptPod], current_classes: Iterable[model.TaskClass] = ()
 ) -> list[model.TaskClass]:
-    """Return a class for each stage with pending attempts: the `current_classes` one, or one without estimates."""
-    stages = dict.fromkeys((each.step, each.task_type) for each in attempts)
+    """Return a class for each stage with pending or running attempts, in order.
+
+    Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
+    """
+    stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
     by_id = {one.id: one for one in current_classes}
     return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
 
@@ -92,22 +116,32 @@ class Factory:
 
     Attributes:
         attempts: Attempts by task.
+        control: Controls the job's running tasks.
     """
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     builder: pod_builder.PodBuilder
     attempts: Mapping[model.TaskId, Attempt]
+    control: jobs.TaskControl | None = None
 
     @classmethod
-    def of(cls, builder: pod_builder.PodBuilder, attempts: Iterable[Attempt]) -> "Factory":
+    def of(
+        cls, builder: pod_builder.PodBuilder, attempts: Iterable[Attempt], control: jobs.TaskControl | None = None
+    ) -> "Factory":
         """Return a factory for these attempts."""
-        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts})
+        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control)
 
     def tasks(self, plan: contract.Plan | None) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
         return [_task(self.builder.job, task, attempt, plan) for task, attempt in self.attempts.items()]
 
-    def build(self, task: model.TaskId, resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
+    def build(
+        self,
+        task: model.TaskId,
+        resources: model.Resources,
+        node: model.NodeName | None,
+        _expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
         """Return the pod's manifest, without the leader's epoch."""
         attempt = self.attempts[task]
         decided = pod_builder.resized(
@@ -141,13 +175,6 @@ def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
     return model.ClassId(f"{job.uid}/{step}/{task_type}")
 
 
-def placed_resources(job: Job, pod: AttemptPod) -> model.Resources:
-    """Return the resources that a pod uses of its node."""
-    asked = job.stage(pod.task_type, pod.step).resources
-    limit = pod.memory_bytes if 0 < pod.memory_bytes < asked.memory_bytes else asked.memory_bytes
-    return _resources(dataclasses.replace(asked, memory_bytes=limit))
-
-
 def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates) -> model.TaskClass:
     return model.TaskClass(
         id=class_id(job, task_type, step),
@@ -166,15 +193,11 @@ def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates)
 
 
 def _task(job: Job, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
-    locations: Sequence[str] = ()
-    if attempt.task_type is TaskType.MAP and plan is not None:
-        which = plan.splits[attempt.index].locations
-        locations = plan.location_sets[which] if which >= 0 else ()
     return model.Task(
         id=task,
         task_class=class_id(job, attempt.task_type, attempt.step),
         index=attempt.index,
-        locations=tuple(model.NodeName(each) for each in locations),
+        locations=tuple(locality.locations(attempt.task_type, attempt.index, plan)),
         pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
     )
 

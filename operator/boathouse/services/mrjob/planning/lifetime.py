@@ -1,7 +1,8 @@
 """Plan suspension, the deadline, and reduces that start before the last map. Pure.
 
 Reduces that start early use resources while they wait for maps. When maps of the same job are pending for some time, as
-many of these reduces are preempted (Hadoop: mapreduce.job.reducer.preempt.delay.sec).
+many of these reduces are preempted (Hadoop: mapreduce.job.reducer.preempt.delay.sec). That takes longer for maps that
+lack CPU if policies suspend reduces, which frees their CPU.
 """
 
 import dataclasses
@@ -22,6 +23,8 @@ HALT: Final = StageControl()
 """All attempts end, and no attempt starts."""
 GIVE_WAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
+GIVE_WAY_WITH_LOANS_S: Final = 60.0
+"""The same for a map that lacks CPU, if policies suspend reduces."""
 _FIRST_CHECK_S: Final = 2.0
 
 
@@ -48,15 +51,16 @@ def early_reduces(observation: Observation, state: JobState, waiting: Sequence[A
 
 
 def _needs_preemption(observation: Observation, state: JobState) -> bool:
-    """Return whether tasks have been pending for `GIVE_WAY_S` although they fit on some node."""
+    """Return whether tasks have been pending for long although they fit on some node."""
     scheduled = state.condition(ConditionType.SCHEDULED)
     if observation.diagnosis is None or scheduled is None or scheduled.status != "False":
         return False
     since_s = times.epoch(scheduled.last_transition_time)
+    may_borrow = observation.lends_cpu and observation.diagnosis.scarce == "cpu"
     return (
         observation.diagnosis.reason != policy.Code.NEVER_FITS
         and since_s is not None
-        and observation.now_s >= since_s + GIVE_WAY_S
+        and observation.now_s >= since_s + (GIVE_WAY_WITH_LOANS_S if may_borrow else GIVE_WAY_S)
     )
 
 

@@ -9,8 +9,26 @@ from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt, Limits
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.state.job_state import JobState
+from boathouse_policies import fspy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SizeView:
+    """What is known of a job's size with a profile that orders jobs by size.
+
+    Attributes:
+        prediction: The predicted size; None if it is unknown.
+        wants_probe: Whether the job should be probed.
+        probe: The probe's pod.
+        patience_s: How long a probe may be pending, and how long it may run.
+    """
+
+    prediction: fspy.Prediction | None
+    wants_probe: bool = False
+    probe: AttemptPod | None = None
+    patience_s: float = 600.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +42,10 @@ class Observation:
         missing: messages about missing ConfigMaps of the job's files.
         diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
         failed_s: times of recent failures by task name, if this process still has them.
+        seconds: requested second attempts of running tasks, without pods.
         namespace_terminating: whether the namespace of a deleted job is being deleted too.
+        size: what is known of its size; None with a profile that does not predict sizes.
+        lends_cpu: whether policies suspend reduces that lack map output.
     """
 
     job: Job
@@ -37,7 +58,10 @@ class Observation:
     missing: Sequence[str] = ()
     diagnosis: reasons.JobDiagnosis | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    seconds: Sequence[Attempt] = ()
     namespace_terminating: bool = False
+    size: SizeView | None = None
+    lends_cpu: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +73,7 @@ class Desired:
         delete: pods whose work is not needed.
         waiting: all pending attempts; replaces those submitted before.
         recheck_at_s: time of the next reconcile without an event.
+        used_byte_s: run times of newly settled maps and reduces, each times its memory request.
         cleaning: whether a clean-up is in progress, so that the job must not be deleted.
     """
 
@@ -60,3 +85,4 @@ class Desired:
     cleaning: bool = False
     results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
+    used_byte_s: float = 0.0

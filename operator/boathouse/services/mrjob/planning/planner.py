@@ -13,6 +13,7 @@ delete pods, submit the pending attempts to the scheduler. A pod is deleted only
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
@@ -23,11 +24,14 @@ from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
 from boathouse.services.mrjob.job.model import Resources
-from boathouse.services.mrjob.planning import cleanup, lifetime, steps
+from boathouse.services.mrjob.planning import cleanup, lifetime, steps, suspensions
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse_task.contract import TaskType
+
+_SIZED: Final = (TaskType.MAP, TaskType.REDUCE)
+"""The stages whose run times are a job's size."""
 
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
@@ -66,8 +70,10 @@ def plan(observation: Observation) -> Desired:
         done = _advance(observation, done, TaskType.REDUCE, early)
         results += [(TaskType.REDUCE, each) for each in early.results]
         settlement.absorb(early)
+    used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
     state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
     if state.finished:
+        state = suspensions.described(state, observation.job, (), observation.now_s)
         state = cleanup.begin(observation.job, state, observation.now_s)
         return Desired(
             state=state,
@@ -76,7 +82,9 @@ def plan(observation: Observation) -> Desired:
             cleaning=cleanup.is_in_progress(state),
             results=results,
             failures=settlement.failures,
+            used_byte_s=used_byte_s,
         )
+    state = suspensions.described(state, observation.job, everything.pods, observation.now_s)
     moved = steps.current(state, observation.job) is not stage_type
     return Desired(
         state=state,
@@ -86,12 +94,13 @@ def plan(observation: Observation) -> Desired:
             *_strays(observation, stage_type),
             *steps.leftovers(everything, observation.state),
         ],
-        waiting=_of_step(settlement.waiting, observation.state.step),
+        waiting=_of_step([*settlement.waiting, *settlement.seconds], observation.state.step),
         recheck_at_s=observation.now_s
         if moved
         else lifetime.next_reconcile_s(observation, state, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
+        used_byte_s=used_byte_s,
     )
 
 
@@ -254,7 +263,7 @@ def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
         case TaskType.SETUP:
             placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
             return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
-        case TaskType.MAP | TaskType.UBER:
+        case TaskType.MAP | TaskType.UBER | TaskType.PROBE:
             return "Map"
         case TaskType.REDUCE:
             return "Reduce"

@@ -51,7 +51,15 @@ def settled(
     ]
     stage = state.stages[task_type]
     return settle.settle(
-        task_type, stage, pods, state.counters, limits, observation.now_s, control, observation.failed_s
+        task_type,
+        stage,
+        pods,
+        state.counters,
+        limits,
+        observation.now_s,
+        control,
+        observation.failed_s,
+        seconds=[each for each in observation.seconds if each.step == state.step],
     )
 
 

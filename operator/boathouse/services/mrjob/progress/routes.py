@@ -1,4 +1,4 @@
-"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, and the owner of an output.
+"""Routes of MRJob on the progress endpoint: reports, orders, acknowledgements, the split plan, an output's owner.
 
 Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
 """
@@ -15,7 +15,8 @@ from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.output_owners import Owners
-from boathouse.services.mrjob.progress.task_messages import TaskMessages
+from boathouse.services.mrjob.progress.task_orders import Poll, TaskOrders
+from boathouse.services.mrjob.progress.task_reports import TaskReports
 from boathouse.services.mrjob.splits.intake import PlanIntake
 from boathouse.services.mrjob.splits.split_plans import Plans
 from boathouse.services.progress.claims import Caller
@@ -27,13 +28,15 @@ from boathouse_task.contract import TaskType
 
 MAX_WAIT_S: Final = 55.0
 _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
+_ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
 
 
 class TaskRoutes:
     """Handles requests of MRJobs' tasks.
 
     Args:
-        task_messages: Orders and reports.
+        orders: Orders for tasks.
+        reports: Reports of tasks.
         pods: The pods that may send requests.
         plans: Stores posted plans.
         owners: Returns the state of an output's owner, for setup tasks.
@@ -44,14 +47,15 @@ class TaskRoutes:
     def __init__(
         self,
         *,
-        task_messages: TaskMessages,
+        orders: TaskOrders,
+        reports: TaskReports,
         pods: PodIndex[AttemptPod],
         plans: Plans,
         owners: Owners,
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._task_messages = task_messages
+        self._orders, self._reports = orders, reports
         self._pods = pods
         self._plans = plans
         self._owners = owners
@@ -62,7 +66,7 @@ class TaskRoutes:
     def find(self, object_uid: str, caller: Caller) -> AttemptPod | None:
         """Return a live pod of an unfinished job."""
         uid = JobUid(object_uid)
-        pod = self._pods.find(uid, caller.pod_name) if self._task_messages.knows(uid, caller.namespace) else None
+        pod = self._pods.find(uid, caller.pod_name) if self._orders.knows(uid, caller.namespace) else None
         return pod if pod is not None and pod.state.is_live else None
 
     def routes(self) -> Sequence[Route[AttemptPod]]:
@@ -75,7 +79,14 @@ class TaskRoutes:
                 check=lambda sender: self._limits.check_report(sender.pod.uid),
                 most_bytes=contract.REPORT_MAX_BYTES,
             ),
-            Route(method="GET", path="tasks/{pod}/orders", handle=self._orders),
+            Route(method="GET", path="tasks/{pod}/orders", handle=self._poll),
+            Route(
+                method="POST",
+                path="tasks/{pod}/acknowledge",
+                handle=self._acknowledge,
+                check=lambda sender: self._limits.check_acknowledgement(sender.pod.uid),
+                most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES,
+            ),
             Route(
                 method="POST",
                 path="plan",
@@ -90,17 +101,30 @@ class TaskRoutes:
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
         )
-        self._task_messages.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
+        self._reports.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
-    async def _orders(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
-        uid, since = JobUid(sender.object_uid), int(request.query.get("since", "0"))
-        wait_s = min(MAX_WAIT_S, max(0.0, float(request.query.get("wait_s", "0"))))
-        news = self._task_messages.orders_since(uid, since)
+    async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
+        query = request.query
+        poll = Poll(
+            uid=JobUid(sender.object_uid),
+            pod=sender.pod.name,
+            since=int(query.get("since", "0")),
+            carried_out=query.get("order"),
+        )
+        wait_s = min(MAX_WAIT_S, max(0.0, float(query.get("wait_s", "0"))))
+        news = self._orders.orders_since(poll)
         if news is not None:
             return news
         with self._limits.poll(sender.claimed.namespace, sender.pod.uid):
-            return await self._task_messages.orders(uid, since, wait_s)
+            return await self._orders.orders(poll, wait_s)
+
+    async def _acknowledge(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
+        body = await self._limits.receive_acknowledgement(
+            request.content, sender.pod.uid, most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES
+        )
+        self._orders.acknowledge(JobUid(sender.object_uid), sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
+        return {}
 
     async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
         uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
@@ -121,7 +145,7 @@ class TaskRoutes:
         self._intake.check(sender.claimed.namespace)
 
     def _check_wanted(self, uid: JobUid) -> None:
-        if not self._task_messages.wants_plan(uid):
+        if not self._orders.wants_plan(uid):
             raise Rejected(Reason.NO_PLAN_WANTED)
 
     async def _owner(self, request: web.Request, _: Sender[AttemptPod]) -> contract.Owner:

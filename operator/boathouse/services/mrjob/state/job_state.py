@@ -99,6 +99,7 @@ class JobState:
         step: the current step, from 0; plan and stages belong to it, except the commit and cleanup stages.
         stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
         past_failures: user and infrastructure failures of previous steps.
+        suspended_reduces: running reduces without CPU, because they lack map output.
     """
 
     phase: mrjob_status.Phase = "Pending"
@@ -121,6 +122,8 @@ class JobState:
     resources: mrjob_status.DecidedResources | None = None
     percent: int | None = None
     running: mrjob_status.RunningSums | None = None
+    suspended_reduces: int = 0
+    prediction: mrjob_status.Prediction | None = None
 
     @property
     def finished(self) -> bool:
@@ -168,12 +171,15 @@ def to_status(state: JobState) -> dict[str, Any]:
         resources=state.resources,
     )
     wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(state)}
+    if state.prediction is not None:  # with all its fields, so that a merge patch clears a removed reason
+        wire["prediction"] = state.prediction.model_dump(mode="json", by_alias=True)
     return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
 
 
 def _attempts(state: JobState) -> dict[str, dict[str, str | None] | None]:
     """Return all arrays of all stages, so that a merge patch clears those of the previous step."""
-    arrays = {stage.value: _arrays(state.stages.get(stage)) for stage in TaskType}
+    stages = (each for each in TaskType if each is not TaskType.PROBE)
+    arrays = {stage.value: _arrays(state.stages.get(stage)) for stage in stages}
     return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
 
 
@@ -218,6 +224,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
         last_failures=tuple(read.last_failures or ()),
         resources=read.resources,
         percent=read.progress_percent,
+        prediction=read.prediction,
         running=read.running,
     )
     if read.failures is None:
@@ -249,6 +256,7 @@ def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | N
         pending=0 if state.finished else stage.total - stage.succeeded - running,
         failed_attempts=stage.failed_attempts,
         killed_attempts=sum(stage.killed),
+        suspended=state.suspended_reduces if task_type is TaskType.REDUCE else 0,
     )
 
 

@@ -7,7 +7,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.submission import driver_pod
+from boathouse.services.sparkapp.submission import driver_pod, executor_memory
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model
 
@@ -21,12 +21,24 @@ class DriverFactory:
     """Builds the pod of a driver: the only task of an application that Boathouse creates a pod for."""
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = SPARKAPPS
+    control: ClassVar[None] = None
     app: App
     attempt: AttemptNames
 
-    def build(self, _task: model.TaskId, _resources: model.Resources, node: model.NodeName | None) -> dict[str, Any]:
-        """Return the manifest of the driver's pod, without the fence's epoch."""
-        manifest = driver_pod.build(self.app, self.attempt)
+    def build(
+        self,
+        _task: model.TaskId,
+        _resources: model.Resources,
+        node: model.NodeName | None,
+        expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return the manifest of the driver's pod, without the fence's epoch.
+
+        Raises:
+            ValueError: The executors cannot have as little memory as was chosen.
+        """
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        manifest = driver_pod.build(app, self.attempt)
         if node is not None:
             manifest["spec"]["nodeName"] = node
         return manifest

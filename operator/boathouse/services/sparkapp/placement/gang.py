@@ -5,7 +5,8 @@ the place of an expected one. What is reserved follows from the objects that exi
 """
 
 import dataclasses
-from typing import Final
+import hashlib
+import json
 
 from boathouse.resources import quantity
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
@@ -14,9 +15,7 @@ from boathouse.services.frame import pod_constraints
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse.services.sparkapp.submission.sizing import Requests
-from boathouse_policies import model
-
-_KIND: Final = "sparkapp"
+from boathouse_policies import model, run_times
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +24,25 @@ class Gang:
 
     Attributes:
         tasks: The driver, also while it runs, and the executors that are expected.
+        stage: The executors, for learning their run times; None if they have all their memory always.
     """
 
     job: model.Job
     driver: model.TaskClass
     executor: model.TaskClass
     tasks: tuple[model.Task, ...]
+    stage: run_times.Stage | None = None
 
 
-def of(app: App, attempt: int, *, minimum: int, driver_uid: str = "", priority: int = 0) -> Gang:
+def of(
+    app: App,
+    attempt: int,
+    *,
+    minimum: int,
+    driver_uid: str = "",
+    priority: int = 0,
+    estimates: model.Estimates = model.UNKNOWN,
+) -> Gang:
     """Return the gang of an attempt.
 
     The scheduler needs the driver for as long as it runs: executors are those of a driver that was submitted last. It
@@ -45,9 +54,12 @@ def of(app: App, attempt: int, *, minimum: int, driver_uid: str = "", priority: 
         minimum: The minimum of executors; 0 once their reservation expired.
         driver_uid: The UID of a driver's pod that has no node yet.
         priority: The value of the application's PriorityClass.
+        estimates: Of the executors' run times. The driver runs as long as they do.
     """
     names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
-    driver, executor = _class(app, TASK_TYPE_DRIVER), _class(app, TASK_TYPE_EXECUTOR)
+    executor = dataclasses.replace(_class(app, TASK_TYPE_EXECUTOR), estimates=estimates)
+    seconds = estimates.duration_s(executor.resources)
+    driver = dataclasses.replace(_class(app, TASK_TYPE_DRIVER), estimates=model.Fixed(seconds=seconds))
     pending = model.Task(
         id=model.TaskId(f"{app.namespace}/{names.driver_pod}"),
         task_class=driver.id,
@@ -62,7 +74,23 @@ def of(app: App, attempt: int, *, minimum: int, driver_uid: str = "", priority: 
         )
         for number in range(minimum)
     )
-    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=(pending, *executors))
+    tasks = (pending, *executors)
+    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=tasks, stage=executor_stage(app))
+
+
+def executor_stage(app: App) -> run_times.Stage | None:
+    """Return the executors as the learner of run times knows them; None if they have all their memory always."""
+    if app.elastic is None:
+        return None
+    return run_times.Stage(
+        job=model.JobId(app.uid),
+        program=program(app),
+        step=0,
+        stage=model.Stage.EXECUTOR,
+        ideal_bytes=(app.ideal_executor or app.executor).memory_bytes,
+        least_bytes=app.elastic.least.memory_bytes,
+        slowdown=app.elastic.slowdown,
+    )
 
 
 def _job(app: App, priority: int) -> model.Job:
@@ -74,8 +102,14 @@ def _job(app: App, priority: int) -> model.Job:
         namespace=model.NamespaceName(app.namespace),
         priority=priority,
         priority_class=app.template.priority_class,
-        kind=f"{_KIND}/{app.namespace}/{app.spec.main_application_file}",
+        kind=program(app),
     )
+
+
+def program(app: App) -> str:
+    """Return the identity of an application's program, `NAMESPACE/HASH` with a hash of its file and main class."""
+    text = json.dumps([app.spec.type, app.spec.main_application_file, app.spec.main_class])
+    return f"{app.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
 def _class(app: App, task_type: str) -> model.TaskClass:

@@ -8,6 +8,7 @@ from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.rest.reports import Report
 from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse_policies import model
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class DriverPod:
         problem: Why its container does not start.
         deleting_since_s: When it was asked to go; it may linger on a node that does not answer.
         node_gone: Whether its node's object does not exist any more.
+        resources: What it takes of its node.
+        executor_bytes: The memory that was chosen for its executors; 0: that of the spec.
     """
 
     attempt: int
@@ -54,6 +57,8 @@ class DriverPod:
     problem: Problem | None = None
     deleting_since_s: float | None = None
     node_gone: bool = False
+    resources: model.Resources = dataclasses.field(default_factory=model.Resources)
+    executor_bytes: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,11 @@ from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.planning import conditions, endings
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
-from boathouse.services.sparkapp.submission import ports
+from boathouse.services.sparkapp.submission import executor_memory, ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 IN_FLIGHT_REQUEUE_S: Final = 0.5
@@ -131,7 +132,7 @@ def _next_attempt(observation: Observation, state: AppState) -> Plan:
         retry_s=None,
         driver=_next_driver(state, attempt),
         executors=wire.ExecutorCounts(minimum=observation.app.minimum),
-        requests=_requests(observation),
+        requests=_requests(observation.app),
         stages=None,
         tasks=None,
         progress_percent=None,
@@ -167,6 +168,7 @@ def _going_on(observation: Observation, state: AppState) -> Plan:
             running=observation.executors.running,
             failed=observation.executors.failed,
         ),
+        requests=_requests(executor_memory.of_attempt(observation.app, pod)),
     )
     state = conditions.in_progress(observation, _reported(observation, state), pod, has_requested=has_requested)
     return Plan(
@@ -218,10 +220,10 @@ def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
     return former.model_copy(update={"pod_name": attempt.driver_pod, "node": None})
 
 
-def _requests(observation: Observation) -> wire.Requests:
+def _requests(app: App) -> wire.Requests:
     driver, executor = (
         wire.RoleRequests(cpu=each.cpu, memory=quantity.format_bytes(each.memory_bytes))
-        for each in (observation.app.driver, observation.app.executor)
+        for each in (app.driver, app.executor)
     )
     return wire.Requests(driver=driver, executor=executor)
 

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from boathouse.cluster import wire
+from boathouse.resources import names
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_DRIVER, Reason
 from boathouse.resources.sparkapp.status import MAX_LOG
 from boathouse.scheduling.pods import facts
@@ -14,6 +15,7 @@ from boathouse.services.sparkapp.planning.observation import DriverPod, Ending
 from boathouse.services.sparkapp.submission.driver_pod import CONTAINER
 
 _NUMBER: Final = re.compile("[1-9][0-9]{0,8}")
+_BYTES: Final = re.compile("[1-9][0-9]{0,17}")
 _MORE_STORAGE: Final = "raise driver.ephemeralStorage"
 
 
@@ -39,7 +41,13 @@ def driver(pod: facts.PodFacts) -> DriverPod | None:
         ending=_ending(pod, status) if life is PodLife.FAILED else None,
         problem=pod_life.problem(status) if life is PodLife.STARTING else None,
         deleting_since_s=pod_life.deleting_since_s(pod),
+        resources=pod.resources,
+        executor_bytes=_executor_bytes(pod.metadata.annotations.get(names.ANNOTATION_EXECUTOR_MEMORY, "")),
     )
+
+
+def _executor_bytes(text: str) -> int:
+    return int(text) if _BYTES.fullmatch(text) else 0
 
 
 def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:

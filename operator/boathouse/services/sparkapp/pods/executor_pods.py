@@ -14,6 +14,8 @@ from boathouse.cluster import store
 from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_index import Later
+from boathouse.services.sparkapp.pods import app_pod
+from boathouse.services.sparkapp.pods.app_pod import AppPod
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
@@ -24,16 +26,23 @@ _Owner = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Executor:
-    uid: str
+    pod: AppPod
     is_running: bool
     is_deleted: bool
 
 
 @dataclasses.dataclass(slots=True)
 class _Children:
-    """The executors of a driver by name, and how many of them run."""
+    """The executors of a driver.
+
+    Attributes:
+        pods: Those that exist, by name.
+        gone: Those that ended or were deleted since they were taken last, by UID.
+        counts: How many run, and how many do not.
+    """
 
     pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
+    gone: dict[str, AppPod] = dataclasses.field(default_factory=dict)
     counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
 
     def put(self, name: str, pod: _Executor | None) -> None:
@@ -67,12 +76,16 @@ class ExecutorPods:
                 owner = _owner(pod)
                 if owner is not None:
                     known = _Executor(
-                        pod.metadata.uid, pod.status.phase == "Running", pod.metadata.deletion_timestamp is not None
+                        app_pod.of_executor(pod),
+                        pod.status.phase == "Running",
+                        pod.metadata.deletion_timestamp is not None,
                     )
                     self._put(owner, pod.metadata.name, known)
             case store.Deleted(old=pod):
                 owner = _owner(pod)
                 if owner is not None:
+                    gone = self._by_driver.setdefault(owner, _Children()).gone
+                    gone.setdefault(pod.metadata.uid, app_pod.ended(app_pod.of_executor(pod)))
                     self._put(owner, pod.metadata.name, None)
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
@@ -81,6 +94,8 @@ class ExecutorPods:
             owner = _owner(change.new)
             if owner is not None and change.new.metadata.deletion_timestamp is None:
                 self._failed[owner] += 1
+                gone = self._by_driver.setdefault(owner, _Children()).gone
+                gone[change.new.metadata.uid] = app_pod.of_executor(change.new)
                 self._tell(owner)
 
     def follow(self, namespace: str, driver_uid: str, *, failed: int) -> None:
@@ -95,8 +110,9 @@ class ExecutorPods:
         return self._failed[namespace, driver_uid]
 
     def forget(self, namespace: str, driver_uid: str) -> None:
-        """Drop the failures of a driver that is gone."""
+        """Drop what only matters while a driver is there."""
         self._failed.pop((namespace, driver_uid), None)
+        self.take(namespace, driver_uid)
         self._followed.discard((namespace, driver_uid))
 
     def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
@@ -104,10 +120,20 @@ class ExecutorPods:
         found = self._by_driver.get((namespace, driver_uid))
         return (found.counts[False], found.counts[True]) if found else (0, 0)
 
+    def take(self, namespace: str, driver_uid: str) -> Sequence[AppPod]:
+        """Return the executors of a driver that exist, and once each that is gone."""
+        found = self._by_driver.get((namespace, driver_uid))
+        if found is None:
+            return ()
+        gone, found.gone = found.gone, {}
+        if not found.pods:
+            del self._by_driver[namespace, driver_uid]
+        return [*(each.pod for each in found.pods.values()), *gone.values()]
+
     def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
         """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
         found = self._by_driver.get((namespace, driver_uid))
-        live = ((name, pod.uid) for name, pod in found.pods.items() if not pod.is_deleted) if found else iter(())
+        live = ((name, each.pod.uid) for name, each in found.pods.items() if not each.is_deleted) if found else ()
         return tuple(itertools.islice(live, most))
 
     def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:
@@ -115,8 +141,6 @@ class ExecutorPods:
         if children.pods.get(name) == pod:
             return
         children.put(name, pod)
-        if not children.pods:
-            del self._by_driver[owner]
         self._tell(owner)
 
     def _tell(self, owner: _Owner) -> None:

@@ -13,7 +13,9 @@ from boathouse.resources.sparkapp import status as wire
 
 JOBS_PATH: Final = "jobs?status=running"
 ENVIRONMENT_PATH: Final = "environment"
+STAGES_PATH: Final = "stages?status=complete"
 _MAX_COUNT: Final = 2**31 - 1
+_MAX_BYTES: Final = 2**60
 _MASTER: Final = "spark.master"
 _REDACTED: Final = "redacted)"
 _SIZES: Final = (
@@ -57,11 +59,16 @@ class _Job(msgspec.Struct, rename="camel"):
     num_failed_stages: int = 0
 
 
+class _Stage(msgspec.Struct, rename="camel"):
+    disk_bytes_spilled: int = 0
+
+
 class _Environment(msgspec.Struct, rename="camel"):
     spark_properties: list[tuple[str, str]] = []
 
 
 _jobs = msgspec.json.Decoder(list[_Job])
+_stages = msgspec.json.Decoder(list[_Stage])
 _environment = msgspec.json.Decoder(_Environment)
 
 
@@ -89,6 +96,15 @@ def progress(answer: bytes) -> Progress | None:
             failed=total("num_failed_tasks"),
         ),
     )
+
+
+def spilled_bytes(answer: bytes) -> int | None:
+    """Return what the completed stages wrote to disk for want of memory; None if the answer is not understood."""
+    try:
+        stages = _stages.decode(answer)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MAX_BYTES)
 
 
 def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:

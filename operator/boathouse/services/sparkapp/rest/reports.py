@@ -34,6 +34,7 @@ class Target:
         pod_uid: The UID of its pod.
         address: The IP address of its pod.
         expected: The properties that it was given, of those that are compared.
+        reads_spills: Whether to read what its executors spilled.
     """
 
     uid: ObjectUid
@@ -43,6 +44,7 @@ class Target:
     port: int
     application_id: str
     expected: Mapping[str, str]
+    reads_spills: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +54,12 @@ class Report:
     Attributes:
         progress: Stages and tasks; None if the driver has not reported them.
         overridden: Properties that its program changed; None if the driver has not reported them.
+        spilled_bytes: What its executors wrote to disk for want of memory, as far as it was read.
     """
 
     progress: answers.Progress | None = None
     overridden: tuple[str, ...] | None = None
+    spilled_bytes: int = 0
 
 
 @dataclasses.dataclass(slots=True)
@@ -149,6 +153,10 @@ async def _report(client: Client, followed: _Followed) -> Report:
     if answer is None:
         return report
     report = dataclasses.replace(report, progress=answers.progress(answer) or report.progress)
+    if target.reads_spills:
+        answer = await client.get(target.address, target.port, f"{base}/{answers.STAGES_PATH}")
+        spilled = (answer is not None and answers.spilled_bytes(answer)) or 0
+        report = dataclasses.replace(report, spilled_bytes=max(spilled, report.spilled_bytes))
     if report.overridden is not None:
         return report
     answer = await client.get(target.address, target.port, f"{base}/{answers.ENVIRONMENT_PATH}")

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
-from boathouse.services.sparkapp.submission import pod_parts, ports
+from boathouse.services.sparkapp.submission import executor_memory, pod_parts, ports
 from boathouse.services.sparkapp.submission import template as pod_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse.services.sparkapp.app import App
+    from boathouse.services.sparkapp.submission import sizing
     from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 CONTAINER: Final = "spark-kubernetes-driver"
@@ -40,6 +41,8 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     metadata["labels"] |= _labels(app, attempt)
     if app.spec.monitoring and app.spec.monitoring.prometheus:
         metadata["annotations"] |= _scraping(app.conf)
+    if app.ideal_executor is not None:
+        metadata["annotations"] |= _chosen(app.executor, app.ideal_executor)
     return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=app.account))
 
 
@@ -83,13 +86,27 @@ def _scraping(conf: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def _chosen(executor: sizing.Requests, ideal: sizing.Requests) -> dict[str, str]:
+    """Return the annotations that say how much memory was chosen for executors, and why."""
+    less, all_ = (quantity.format_bytes(each.memory_bytes) for each in (executor, ideal))
+    return {
+        names.ANNOTATION_EXECUTOR_MEMORY: str(executor.memory_bytes),
+        names.ANNOTATION_DECISION: f"executors have {less} of memory instead of {all_}: no nodes had more free memory "
+        "for all of them, and this does not delay the application",
+    }
+
+
 def _arguments(app: App) -> list[str]:
-    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` in what the user wrote."""
+    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` in what the user wrote.
+
+    Properties in arguments win over those in the file, which is written before the executors' memory is chosen.
+    """
     written = (app.spec.main_application_file, *(app.spec.arguments or ()))
     return [
         "driver",
         "--properties-file",
         f"{attempts.CONF_PATH}/{attempts.PROPERTIES_FILE}",
+        *(("--conf", f"{executor_memory.HEAP}={app.conf[executor_memory.HEAP]}") if app.ideal_executor else ()),
         "--class",
         app.spec.main_class or _PYTHON_RUNNER,
         *(each.replace("$(", "$$(") for each in written),

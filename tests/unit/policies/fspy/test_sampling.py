@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_sim import sampling
+from boathouse_policies.fspy import sampling
 
 
 def sample(split_bytes, reducers=1, most_splits=10, seed=1):

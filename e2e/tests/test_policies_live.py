@@ -1,0 +1,224 @@
+"""What the policies of the profile `boathouse` do to pods, on a real cluster."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.services import learned as learned_state
+from boathouse_cli import model
+from boathouse_e2e import install, invariants, objects
+from boathouse_policies import fspy
+from boathouse_policies.fspy.prediction import Features, TotalTimes
+from e2e.tests import command_line, conftest, harness, spark_harness, spark_programs
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+BOATHOUSE = {"profile": "boathouse", "prediction": {"leastMaps": 2}}
+IMAGE = "localhost/boathouse-task:dev"
+NO_REDUCE = {"reducer": None, "numReduceTasks": None}
+FULL = "1536Mi"
+
+
+def installed_with(cluster, values, learned=None):
+    """Install Boathouse with more values, and with nothing learned but what is given."""
+    operator = ("-n", names.OPERATOR_NAMESPACE, "--ignore-not-found")
+    cluster.run("delete", install.DEPLOYMENT, *operator)  # or its leader would save what it learned
+    cluster.run("delete", "configmap", learned_state.NAME, *operator)
+    if learned is not None:
+        metadata = {"name": learned_state.NAME, "namespace": names.OPERATOR_NAMESPACE}
+        packed = base64.b64encode(gzip.compress(json.dumps(learned).encode())).decode()
+        data = {learned_state.KEY: packed}
+        cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "binaryData": data})
+    install.install(cluster, conftest.VALUES | values)
+
+
+@pytest.fixture(scope="module")
+def as_before(installed):
+    """Leave the operator behind as the other files expect it."""
+    yield installed
+    install.install(installed, conftest.VALUES)
+
+
+@pytest.fixture(scope="module")
+def boathouse(as_before):
+    """The profile `boathouse`, whose models of run times have learned from enough jobs to predict."""
+    installed_with(as_before, BOATHOUSE, learned={"fspy/SizeBased": earlier_jobs().dump()})
+
+
+def earlier_jobs():
+    """Return an order by size that has learned from jobs whose maps took 5 s and whose reduces took 3 s."""
+    order, chance = fspy.SizeBased(fspy.Config()), np.random.default_rng(0)
+    for maps in range(1, order.config.least_jobs + 1):
+        reduces = 1 + maps % 3
+        features = Features(maps, reduces, *chance.uniform(0, [1e6, 1, 1e6, 1e5, 1, 1e5, 1e5]))
+        order.predictor.learn(features, TotalTimes(map_s=5.0 * maps, reduce_s=3.0 * reduces))
+    return order
+
+
+def raw(place, name):
+    return place.gateway.job("mrjobs", name)
+
+
+def prediction(place, name):
+    return raw(place, name)["status"].get("prediction") or {}
+
+
+def task_pods(place, name, task_type):
+    """Return the pods of a job's tasks of a type that have a node."""
+    pods = [pod for pod in place.raw_pods(name) if pod["spec"].get("nodeName")]
+    return [pod for pod in pods if pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] == task_type]
+
+
+def node_names(cluster):
+    return [node["metadata"]["name"] for node in cluster.get("nodes")["items"]]
+
+
+def free(cluster, node, resource):
+    """Return how much of a resource no pod of a node holds, in thousandths."""
+    pods = [pod for pod in cluster.get("pods", "-A")["items"] if pod["spec"].get("nodeName") == node]
+    held = sum(invariants.requests(pod).get(resource, 0) for pod in pods if not invariants.has_ended(pod))
+    return quantity.milli(cluster.get("node", node)["status"]["allocatable"][resource]) - held
+
+
+def plain_pod(place, name, node, command, **requests):
+    """Return a pod that Boathouse does not schedule."""
+    one = {"name": "c", "image": IMAGE, "imagePullPolicy": "IfNotPresent", "command": command}
+    one["resources"] = {"requests": requests}
+    one["securityContext"] = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    profile = {"runAsNonRoot": True, "runAsUser": 4242, "seccompProfile": {"type": "RuntimeDefault"}}
+    spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "securityContext": profile}
+    spec["containers"] = [one]
+    spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+    metadata = {"name": name, "namespace": place.namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def run_pods(place, *pods):
+    """Start pods, and wait until they run."""
+    place.cluster.apply(*pods)
+    for pod in pods:
+        what = f"pod/{pod['metadata']['name']}"
+        place.cluster.run(
+            "wait", what, "-n", place.namespace, "--for=jsonpath={.status.phase}=Running", "--timeout=120s"
+        )
+
+
+# FSPY
+
+
+SLEEP = "import sys, time\nfor line in sys.stdin: time.sleep(0.0005); print(line, end='')"
+BY_INPUT = {"command": ["sh", "-c", f'python3 -c "{SLEEP}" | python3 mapper.py'], "resources": harness.SMALL}
+"""Takes about as long as its input has half milliseconds of lines."""
+
+
+@pytest.mark.usefixtures("boathouse")
+def test_a_probe_predicts_the_size_of_a_job(place):
+    data = harness.text(200_000)
+    for index in range(4):
+        place.put(f"in/{index}.txt", data)
+    for name in ("probed", "again"):
+        place.start(name, mapper=BY_INPUT)
+        place.succeed(name)
+        print(f"{name}: {prediction(place, name)}")
+        assert harness.pairs(place.parts(name)) == harness.counted(data * 4)
+    found, later = prediction(place, "probed"), prediction(place, "again")
+    assert (found["probe"], found["source"]) == ("Succeeded", "Probe")
+    assert -0.5 <= found["error"] <= 1.0
+    assert later["memorySeconds"] > 0
+    assert "probe" not in later
+    folders = {key.split("/")[1] for key in objects.sizes(place.store, place.namespace)}
+    assert folders == {"in", "out-probed", "out-again"}
+
+
+# YARN-ME
+
+
+def elastic(*command):
+    resources = {"requests": {"cpu": "50m", "memory": FULL}, "limits": {"cpu": "2"}}
+    return {"command": list(command), "resources": resources, "elasticMemory": {"min": "96Mi", "slowdownPercent": 20}}
+
+
+def sort_job(place, name):
+    """Run a job that sorts lines with one map and one reduce; return what it spilled."""
+    place.start(name, mapper=elastic("cat"), reducer=elastic("cat"), numReduceTasks=1, splitMaxSize="256Mi")
+    place.succeed(name)
+    counters = raw(place, name)["status"]["counters"]["Boathouse"]
+    limits = {
+        task_type: quantity.units(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]) >> 20
+        for task_type in ("map", "reduce")
+        for pod in task_pods(place, name, task_type)
+    }
+    print(f"{name}: memory in MiB {limits}, {counters}")
+    return counters.get("Spilled bytes", 0), limits
+
+
+def fill_memory(place, left_bytes):
+    """Leave so much memory on each node."""
+    pods = []
+    for node in node_names(place.cluster):
+        taken = free(place.cluster, node, "memory") // 1000 - left_bytes
+        pods.append(plain_pod(place, f"filler-{node}", node, ["sleep", "3600"], cpu="1m", memory=str(taken)))
+    run_pods(place, *pods)
+
+
+@pytest.mark.usefixtures("boathouse")
+def test_a_map_and_a_reduce_with_less_memory_spill_more_and_write_the_same(place):
+    place.put("in/a.txt", harness.text(10_000_000) * 4)
+    spilled, limits = sort_job(place, "full")
+    assert set(limits.values()) == {quantity.units(FULL) >> 20}
+    fill_memory(place, 400 << 20)
+    spilled_more, limits = sort_job(place, "shrunk")
+    assert max(limits.values()) < 400
+    assert spilled_more > spilled
+    assert place.parts("shrunk") == place.parts("full")
+    events = place.gateway.events(reason="MemoryShrunk")
+    assert any(f"instead of {FULL}" in event["message"] for event in events)
+
+
+# iKayak
+
+
+@pytest.mark.usefixtures("boathouse")
+def test_executors_that_start_together_have_nodes_reserved_for_them(apps):
+    place = apps.place
+    busy = {"command": ["sleep", "17"], "resources": {"requests": {"cpu": "800m", "memory": "64Mi"}}}
+    for index in range(4):
+        place.put(f"in/{index}.txt", b"a\n")
+    place.start("known", mapper=busy, input=[place.url("in/0.txt")], **NO_REDUCE)
+    place.succeed("known")
+    place.start("busy", mapper=busy, **NO_REDUCE)
+    harness.until(lambda: len(task_pods(place, "busy", "map")) == 4, "maps fill the nodes")
+    executor = {"instances": 2, "coreRequest": "1200m", "memory": "512m"}
+    spark_programs.squares(apps, "gang", seconds=0, executor=executor)
+    harness.until(lambda: "reserved for it" in scheduled(apps), "the application says that nodes are reserved")
+    reserved = [event["message"] for event in place.gateway.events(reason="Reserved")]
+    told = harness.until(lambda: aged(apps), "the condition shows the age of the reservation")
+    print(f"{reserved}\n{told}\n{command_line.output(place, 'explain', 'sparkapp/gang')}")
+    assert any(re.fullmatch(r"\S+ is reserved for its pods; predicted wait \d+ s", message) for message in reserved)
+    executors = harness.until(lambda: both(apps), "both executors run", timeout_s=spark_harness.TIMEOUT_S)
+    assert len({pod["spec"]["nodeName"] for pod in executors}) == 2
+    apps.succeed("gang")
+    assert spark_programs.total(apps, "gang") == spark_programs.EXPECTED
+
+
+def scheduled(apps):
+    """Return what the application's condition says of its scheduling."""
+    conditions = apps.raw("gang").get("status", {}).get("conditions", ())
+    return " ".join(one["message"] for one in conditions if one["type"] == names.ConditionType.SCHEDULED)
+
+
+def aged(apps):
+    told = scheduled(apps)
+    found = re.search(r"reserved for it for (\d+) s", told)
+    return told if found and int(found[1]) else None
+
+
+def both(apps):
+    pods = apps.running("gang", model.EXECUTOR)
+    return pods if len(pods) == 2 else None

@@ -1,0 +1,282 @@
+"""Act on running tasks: suspend, resume and resize them, or start a second attempt, as policies decide.
+
+Decisions are repeated in each cycle until the policy learns what came of them, so each is idempotent: one that is in
+flight, or done, is taken silently.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.adjusting import by_hand, capability, keeper, places, resizing, suspending
+from boathouse.scheduling.pods import requests, rows, stages, suspension
+from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.telemetry import logs
+from boathouse_policies import model
+from boathouse_task import contract
+
+log = logs.get(__name__)
+
+MOST_SUSPENDING = 64
+"""Suspensions in flight: further ones are refused, and decided again."""
+MOST_OF_NAMESPACE = 16
+"""Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+UNKNOWN_SIZE = stages.CpuSize(100, 1000)
+"""CPU of a task that is resumed although its record was removed, and its job does not list its class any more."""
+_WRITES = 16
+_SUSPENDED = {Stage.SHRINKING, Stage.SUSPENDED}
+Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
+
+
+class Adjuster(Part):
+    """Carries out what is decided of running tasks.
+
+    Args:
+        state: The state of the scheduler.
+        pod_writer: Writes pods.
+        finished: Called with a task and what came of a write of its pod.
+    """
+
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, *, finished: Finished) -> None:
+        super().__init__(state)
+        self._writer = pod_writer
+        self._finished = finished
+        self._places = places.Places(_WRITES)
+        self._capability = capability.Capability(state)
+        self._keeper = keeper.Keeper(state)
+        self._by_hand = by_hand.ByHand(state)
+        self._suspending = suspending.Suspending(state, pod_writer, self._places)
+        self._resizing = resizing.Resizing(state, pod_writer, self._places)
+        self._suspensions: dict[model.TaskId, suspending.Suspension] = {}
+        self._in_flight: set[model.TaskId] = set()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as self._group:
+            await asyncio.Event().wait()
+
+    def next_s(self) -> float:
+        """Return when `keep` is due without an event; infinity for never."""
+        return min(self._keeper.next_s(), self._by_hand.next_s())
+
+    def take(self, decision: model.Decision) -> None:
+        """Begin what was decided; a refusal is reported to the policies."""
+        match decision:
+            case model.Suspend():
+                refusal = self._suspend(decision)
+            case model.Resume():
+                refusal = self._resume(decision)
+            case model.Resize():
+                refusal = self._resize(decision)
+            case model.Speculate():
+                refusal = self._speculate(decision)
+            case model.Scale():
+                refusal = "NoCluster"
+            case _:
+                refusal = "NotSupported"
+        if refusal:
+            self._state.report_refused(decision, refusal)
+
+    def keep(self) -> None:
+        """Begin the writes that suspensions need now."""
+        for row, action in self._keeper.due(self._in_flight) if self._group is not None else ():
+            is_lost = action is keeper.Action.RECORD
+            self._begin(row, self._keep_record(row) if is_lost else self._keep(row, action))
+        for row, until_s in self._by_hand.wanted() if self._group is not None else ():
+            if (refusal := self.suspend(row, until_s, "ByHand", by_hand.USER)) not in {"", "InFlight"}:
+                self._by_hand.refused(row, until_s, refusal)
+
+    # Suspension
+
+    def _suspend(self, decision: model.Suspend) -> str:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return "NotRunning"
+        if row.id in self._suspensions or row.facts.stage in _SUSPENDED:
+            return ""  # the policy learns of it when its pod is shown
+        until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
+        return self.suspend(row, until_s, "WaitingForMaps", self._state.profile.name, decision)
+
+    def suspend(
+        self, row: rows.PodRow, until_s: float, reason: str, by: str, decision: model.Suspend | None = None
+    ) -> str:
+        """Begin to suspend a task; return why it cannot be, or an empty text."""
+        refusal = self._suspension_problem(row)
+        if refusal:
+            self._counters.suspension("refused", refusal)
+            return refusal
+        entry = self._jobs.owner_of(row)
+        assert entry is not None
+        assert entry.factory is not None
+        assert entry.factory.control is not None
+        one = suspending.Suspension(
+            row=row, control=entry.factory.control, until_s=until_s, reason=reason, by=by, decision=decision
+        )
+        self._suspensions[row.id] = one
+        self._begin(row, self._run_suspension(one))
+        return ""
+
+    def _suspension_problem(self, row: rows.PodRow) -> str:
+        """Return why a task cannot be suspended now; empty if it can be."""
+        entry = self._jobs.owner_of(row)
+        control = None if entry is None or entry.factory is None else entry.factory.control
+        if not self._options.switches.suspend:
+            return "SwitchedOff"
+        if control is None:
+            return "NotSupported"
+        if row.id in self._in_flight:
+            return "InFlight"
+        if self._group is None or not self._has_place(row.namespace):
+            return "TooMany"
+        return suspending.problem(row.facts, row.state) or self._capability.problem(row)
+
+    def _has_place(self, namespace: str) -> bool:
+        """Return whether another suspension of a namespace may begin."""
+        own = sum(one.row.namespace == namespace for one in self._suspensions.values())
+        return len(self._suspensions) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
+
+    async def _run_suspension(self, one: suspending.Suspension) -> None:
+        try:
+            outcome = await self._suspending.run(one)
+        finally:
+            del self._suspensions[one.row.id]
+        self._finished(one.row, outcome)
+        if one.cancelled:
+            self.resume(one.row, one.cancelled)
+        refusal = _refusal(outcome)
+        if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
+            refusal = "LimitRange"
+            self._capability.refused(one.row.namespace)
+        self._counters.suspension("refused" if refusal else "suspended", refusal or one.reason)
+        if refusal and one.decision is not None:
+            self._state.report_refused(one.decision, refusal)
+        elif refusal:
+            self._by_hand.refused(one.row, one.until_s, refusal)
+
+    def _resume(self, decision: model.Resume) -> str:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return "NotRunning"
+        if not self._is_by_hand(row):
+            self.resume(row, "Advised")
+        return ""
+
+    def _is_by_hand(self, row: rows.PodRow) -> bool:
+        """Return whether the job's author suspended a task: then no policy resumes it."""
+        if (one := self._suspensions.get(row.id)) is not None:
+            return one.by == by_hand.USER
+        record = None if row.facts is None else row.facts.suspension
+        return record is not None and record.by == by_hand.USER
+
+    def resume(self, row: rows.PodRow, reason: str) -> None:
+        """Resume a task that is suspended, or about to be."""
+        if (one := self._suspensions.get(row.id)) is not None:
+            one.cancelled = reason
+        elif row.facts is not None and row.facts.stage in _SUSPENDED:
+            self._keeper.resume(row, reason)
+            self.keep()
+
+    async def _keep(self, row: rows.PodRow, action: keeper.Action) -> None:
+        """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
+        pod = row.facts
+        if pod is None or pod.suspension is None:
+            return
+        original = stages.CpuSize(pod.suspension.cpu_request_milli, pod.suspension.cpu_limit_milli)
+        if pod.resize_problem == requests.INFEASIBLE:
+            self._capability.never(model.NodeName(pod.node_name))
+        self._pods.owe(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
+        request_milli = original.request_milli if action is keeper.Action.GROW else stages.SUSPENDED_SIZE.request_milli
+        step, reason = "continue" if action is keeper.Action.CONTINUE else "grow", self._keeper.reason(row)
+        async with self._places.take(row.namespace):
+            size = stages.CpuSize(request_milli, original.limit_milli)
+            with self._counters.suspension_time(step):
+                outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
+        if isinstance(outcome, outcomes.NotDone):
+            log.warning("a suspended task could not be given its CPU", pod=row.id, error=outcome.message)
+            if self._keeper.refused(row) == 1:
+                self._conditions.warn(row, "ResumeRefused", outcome.message)
+        elif reason:
+            self._counters.suspension("resumed", reason)
+        self._finished(row, outcome)
+
+    async def _keep_record(self, row: rows.PodRow) -> None:
+        """Write the record of a task whose record was removed, with the CPU of its class; the task is resumed then."""
+        entry, pod, now_s = self._jobs.owner_of(row), row.facts, round(self._clock(), 3)
+        size = UNKNOWN_SIZE if entry is None else resizing.size_of(row, entry) or UNKNOWN_SIZE
+        if pod is None or size == stages.SUSPENDED_SIZE:
+            self._keeper.leave(row)
+            return
+        lost = suspension.SuspensionRecord(
+            cpu_request_milli=size.request_milli,
+            cpu_limit_milli=size.limit_milli,
+            since_s=now_s,
+            until_s=now_s,
+            reason="RecordLost",
+            by="operator",
+            order="",
+        )
+        async with self._places.take(row.namespace):
+            outcome = await self._writer.record(row, pod.metadata.resource_version, lost)
+        if not isinstance(outcome, outcomes.Done):
+            self._keeper.refused(row)
+        self._finished(row, outcome)
+
+    # Other decisions
+
+    def _resize(self, decision: model.Resize) -> str:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return "NotRunning"
+        if not self._options.switches.resize:
+            return "SwitchedOff"
+        if row.id in self._in_flight or self._group is None:
+            return ""
+        if row.facts.resources == decision.resources:
+            return ""
+        refusal = self._capability.node_problem(row) or self._resizing.problem(row, decision.resources)
+        if not refusal:
+            self._begin(row, self._run_resize(row, decision))
+        return refusal
+
+    async def _run_resize(self, row: rows.PodRow, decision: model.Resize) -> None:
+        outcome = await self._resizing.run(row, decision.resources)
+        self._finished(row, outcome)
+        if refusal := _refusal(outcome):
+            self._state.report_refused(decision, refusal)
+
+    def _speculate(self, decision: model.Speculate) -> str:
+        row = self._pods.get(decision.task.id)
+        entry = None if row is None else self._jobs.owner_of(row)
+        if not self._options.switches.speculate:
+            return "SwitchedOff"
+        if entry is None or entry.factory is None or entry.factory.control is None:
+            return "NotSupported"
+        refusal = "" if entry.factory.control.speculate(decision.task.id) is not None else "NoSecond"
+        self._counters.speculation("refused" if refusal else "started")
+        return refusal
+
+    # Tasks of the event loop
+
+    def _begin(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
+        assert self._group is not None
+        self._in_flight.add(row.id)
+        self._group.create_task(self._guarded(row, work))
+
+    async def _guarded(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception:  # one task must not keep the others from being adjusted
+            log.exception("a running task could not be adjusted", pod=row.id)
+            self._keeper.refused(row)
+        finally:
+            self._in_flight.discard(row.id)
+
+
+def _refusal(outcome: outcomes.Outcome) -> str:
+    """Return why a decision was not carried out; empty if it was."""
+    if isinstance(outcome, outcomes.Done | outcomes.Fenced):
+        return ""
+    return outcome.reason if isinstance(outcome, outcomes.NotDone) else "Outdated"

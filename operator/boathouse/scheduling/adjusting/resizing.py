@@ -1,0 +1,81 @@
+"""Resize one running task: CPU in both directions, memory upwards only, since a container may use what it has."""
+
+from boathouse.cluster import wire
+from boathouse.resources import names, quantity
+from boathouse.scheduling import jobs, outcomes, writer
+from boathouse.scheduling.adjusting import places
+from boathouse.scheduling.pods import facts, quantities, rows, stages
+from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse_policies import model
+
+
+def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
+    """Return the CPU of a task's container by its class; None if its owner does not submit it any more."""
+    task_class = next((one for one in entry.classes if row.task is not None and one.id == row.task.task_class), None)
+    if entry.factory is None or task_class is None or not row.is_submitted:
+        return None
+    containers = entry.factory.build(row.id, task_class.resources, None)["spec"]["containers"]
+    wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
+    request, limit = (quantities.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
+    return stages.CpuSize(request, limit)
+
+
+def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.Quantities]:
+    """Return what the container of a task gets of a size of its pod. Limits are only raised."""
+    cpu_milli = pod.cpu_request_milli + size.cpu_milli - pod.resources.cpu_milli
+    requests = {"cpu": quantity.format_milli(cpu_milli)}
+    limits = {"cpu": quantity.format_milli(max(pod.cpu_limit_milli, cpu_milli + 1))} if pod.cpu_limit_milli else {}
+    if size.memory_bytes > pod.resources.memory_bytes:
+        memory = quantity.format_bytes(size.memory_bytes)
+        requests["memory"] = memory
+        if pod.memory_limit and quantities.size_bytes(pod.memory_limit) < size.memory_bytes:
+            limits["memory"] = memory
+    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
+
+
+class Resizing(Part):
+    """Carries resizes of running tasks out.
+
+    Args:
+        state: The state of the scheduler.
+        pod_writer: Writes pods.
+        shared: Places of the API writes.
+    """
+
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: places.Places) -> None:
+        super().__init__(state)
+        self._writer = pod_writer
+        self._places = shared
+
+    def problem(self, row: rows.PodRow, size: model.Resources) -> str:
+        """Return why a running task cannot have a size; empty if it can."""
+        pod = row.facts
+        if pod is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
+            return "NotRunning"
+        if pod.task_of is None:
+            return "NotSupported"
+        if size.memory_bytes < pod.resources.memory_bytes:
+            return "MemoryOfRunningTask"
+        free = self._ledger.free(model.NodeName(pod.node_name))
+        if free is None:
+            return "NoRoom"
+        axis = self._state.axis
+        more = [wanted - held for wanted, held in zip(axis.amounts(size), axis.amounts(pod.resources), strict=False)]
+        has_room = all(left >= amount for left, amount in zip(free, more, strict=False) if amount > 0)
+        return "" if has_room else "NoRoom"
+
+    async def run(self, row: rows.PodRow, size: model.Resources) -> outcomes.Outcome:
+        """Resize a task; the ledger counts the larger size until a watch shows the new one."""
+        pod = row.facts
+        if pod is None:
+            return outcomes.Vanished()
+        wanted = _requirements(pod, size)
+        self._pods.assume_resize(row, size)
+        async with self._places.take(row.namespace):
+            outcome = await self._writer.resize_running(row, wanted, "scheduler.resize")
+        if not isinstance(outcome, outcomes.Done):
+            for freed in self._pods.forget_resize(row):
+                self._room_freed(freed)
+        return outcome

@@ -1,0 +1,172 @@
+"""Publish events about the pods of one object to the profile's observers, from the changes between two reconciles.
+
+Events are derived from observed pods, not from actions. After a restart the first reconcile publishes events for all
+existing pods, including ended ones, so that observers have the running tasks.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Generic, Protocol, TypeVar
+
+from boathouse.scheduling.pods import suspension
+from boathouse.services.frame.pod_life import PodLife
+from boathouse_policies import model
+
+LOST: Final = "PodLost"
+"""The reason of a failure whose pod was deleted before its end was observed."""
+LENT_MILLI: Final = 2
+"""The CPU request of a suspended task is at most this, as kubelets report it."""
+
+
+class PolicyPod(Protocol):
+    """A pod as policies know it. It is a value that compares by its parts."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
+
+    @property
+    def node(self) -> str | None:
+        """Its node."""
+
+    @property
+    def state(self) -> PodLife:
+        """Where it is in its life."""
+
+    @property
+    def resources(self) -> model.Resources:
+        """What it takes of its node now."""
+
+    @property
+    def suspension(self) -> suspension.SuspensionRecord | None:
+        """The record of its last suspension."""
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it has the CPU of a suspended task."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a task ended.
+
+    Attributes:
+        duration_s: Its run time, if it succeeded.
+        counters: Its counters, if it succeeded.
+        reason: Why it failed; empty if it succeeded.
+    """
+
+    duration_s: float = 0.0
+    counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    reason: str = ""
+
+
+P = TypeVar("P", bound=PolicyPod)
+
+
+class PodEvents(Generic[P]):
+    """Publishes events about the pods of one object.
+
+    Args:
+        publish: Passes an event to the observers.
+        about: Returns the time and the names of a pod that has a node.
+        distance: Returns how far the input of a pod's task is.
+        ended: Returns how the task of a pod that ended did so. Called once for each pod.
+        second_of: Returns the task that a new pod repeats while that runs, or None.
+    """
+
+    def __init__(
+        self,
+        publish: Callable[[model.Event], None],
+        *,
+        about: Callable[[P], model.About],
+        distance: Callable[[P], model.Distance],
+        ended: Callable[[P], Ended],
+        second_of: Callable[[P], model.TaskId | None] = lambda _: None,
+    ) -> None:
+        self._publish, self._about, self._distance, self._ended = publish, about, distance, ended
+        self._second_of = second_of
+        self._pods: dict[str, P] = {}
+
+    def find(self, name: str) -> P | None:
+        """Return the last published version of a pod."""
+        return self._pods.get(name)
+
+    def knows(self, pod: P) -> bool:
+        """Return whether events about a pod were published."""
+        known = self._pods.get(pod.name)
+        return known is not None and known.uid == pod.uid
+
+    def update(self, pods: Iterable[P]) -> list[P]:
+        """Publish what changed since the last call.
+
+        Args:
+            pods: All pods of the object; those without a node are ignored.
+
+        Returns:
+            The pods about which nothing was published before.
+        """
+        placed = [pod for pod in pods if pod.node is not None]
+        here = {pod.uid for pod in placed}
+        for pod in list(self._pods.values()):
+            if pod.uid not in here:
+                self._vanished(pod)
+        return [pod for pod in placed if self._changed(pod)]
+
+    def forget(self, pods: Iterable[P] = ()) -> None:
+        """Publish the last changes of the pods of an object that ended, and the failure of those that have not."""
+        for pod in pods:
+            if pod.node is not None:  # includes pods that started and ended since the last reconcile
+                self._changed(pod)
+        for known in list(self._pods.values()):
+            self._vanished(known)
+
+    def _changed(self, pod: P) -> bool:
+        """Publish the changes of a pod that has a node; return whether it is new."""
+        known = self._pods.get(pod.name)
+        before = known if known is not None and known.uid == pod.uid else None
+        if before is not None and (before is pod or not before.state.is_live):
+            return False
+        self._pods[pod.name] = pod
+        about, size = self._about(pod), _size(pod)
+        if before is None:
+            repeated = self._second_of(pod)
+            self._publish(model.Placed(**about, resources=size, distance=self._distance(pod), second_of=repeated))
+        elif pod.state.is_live and size != _size(before):
+            self._publish(model.Resized(**about, resources=size))
+        if pod.state is not PodLife.STARTING and (before is None or before.state is PodLife.STARTING):
+            self._publish(model.Started(**about))
+        if not pod.state.is_live:
+            self._end(pod)
+        elif pod.is_suspended and (before is None or not before.is_suspended):
+            kept = dataclasses.replace(size, cpu_milli=suspension.SUSPENDED_REQUEST_MILLI)
+            until_s = pod.suspension.until_s if pod.suspension is not None else None
+            self._publish(model.Suspended(**about, resources=kept, until_s=until_s))
+        elif before is not None and before.is_suspended and not pod.is_suspended:
+            self._publish(model.Resumed(**about, resources=size))
+        return before is None
+
+    def _vanished(self, pod: P) -> None:
+        """Drop a deleted pod, and publish its failure if its end was not observed."""
+        del self._pods[pod.name]
+        if pod.state.is_live:
+            self._publish(model.Failed(**self._about(pod), reason=LOST))
+
+    def _end(self, pod: P) -> None:
+        ended, about = self._ended(pod), self._about(pod)
+        if ended.reason:
+            self._publish(model.Failed(**about, reason=ended.reason))
+        else:
+            self._publish(model.Finished(**about, duration_s=ended.duration_s, counters=ended.counters))
+
+
+def _size(pod: PolicyPod) -> model.Resources:
+    """Return what a pod takes of its node, or will take again when its suspension is over."""
+    record = pod.suspension
+    if record is None or pod.resources.cpu_milli > LENT_MILLI:
+        return pod.resources
+    return dataclasses.replace(pod.resources, cpu_milli=record.cpu_request_milli)

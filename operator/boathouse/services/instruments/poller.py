@@ -1,0 +1,245 @@
+"""Read each ready node's kubelet at an interval, and publish what the node uses.
+
+At most 50 nodes are read in a second, one request in flight for each, in the order in which they are due. Reads of a
+large cluster are spread over the interval. A node that fails is read less often.
+"""
+
+import asyncio
+import collections
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from boathouse.cluster import errors, retries, store, wire
+from boathouse.services.instruments import exposition
+from boathouse.services.instruments.kubelet_client import ReadError, Result, is_readable
+from boathouse.services.instruments.missing import STATES, SignalStatus
+from boathouse.services.instruments.rates import Rates
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+RESOURCE_PATH: Final = "/metrics/resource"
+CADVISOR_PATH: Final = "/metrics/cadvisor"
+RESOURCE_BYTES: Final = 2 * 1024 * 1024
+CADVISOR_BYTES: Final = 8 * 1024 * 1024
+READS_A_S: Final = 50
+MOST_IN_A_ROUND: Final = 3 * READS_A_S
+AT_ONCE: Final = 32
+STALE_AFTER: Final = 4
+"""Intervals without a measurement after which a node's last one is stale."""
+LOG_EVERY_S: Final = 10.0
+_JITTER: Final = 0.05
+_BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)
+
+Publish = Callable[[str, Mapping[str, float]], None]
+
+
+class Kubelets(Protocol):
+    """Reads kubelets: `KubeletClient` implements it."""
+
+    def refresh(self, nodes: int) -> None:
+        """Use the current authorities for so many nodes."""
+        ...
+
+    async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
+        """Return an answer."""
+        ...
+
+
+class Token(Protocol):
+    """A token for kubelets: `MetricsToken` implements it."""
+
+    async def current(self) -> str:
+        """Return the token."""
+        ...
+
+    def reject(self) -> None:
+        """Renew it."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How nodes are read.
+
+    Attributes:
+        interval_s: Seconds between two reads of a node; more in a cluster with more nodes than can be read in it.
+        port: The kubelets' port; 0 for the port that the node reports.
+        cadvisor: Whether disks and pressure are read.
+    """
+
+    interval_s: float
+    port: int
+    cadvisor: bool
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Node:
+    """A node whose kubelet is read.
+
+    Attributes:
+        due_s: When it is read next.
+        failures: Reads in a row that failed.
+        result: How the last read ended; None before the first one.
+        measured_s: When it was measured last; None if its last measurement is not in use.
+    """
+
+    view: wire.NodeView
+    due_s: float
+    failures: int = 0
+    result: Result | None = None
+    measured_s: float | None = None
+
+
+class Poller:
+    """Measures nodes.
+
+    Args:
+        kubelets: Reads kubelets.
+        token: The token for them.
+        rates: Computes usage from samples.
+        publish: Receives a node's name and usage; an empty usage if its last measurement is stale.
+        options: How nodes are read.
+        count: Counts reads with their durations.
+        monotonic: The clock.
+        jitter: Spreads the reads.
+    """
+
+    def __init__(
+        self,
+        kubelets: Kubelets,
+        token: Token,
+        rates: Rates,
+        publish: Publish,
+        options: Options,
+        *,
+        count: Callable[[Result, float], None],
+        monotonic: Callable[[], float] = time.monotonic,
+        jitter: retries.Jitter = retries.JITTER,
+    ) -> None:
+        self._kubelets, self._token, self._rates, self._publish = kubelets, token, rates, publish
+        self._options = options
+        self._count = count
+        self._monotonic, self._jitter = monotonic, jitter
+        self._nodes: dict[str, _Node] = {}
+        self._round_s = monotonic()
+        self._error = ""
+        self._logged_s = -math.inf
+
+    @property
+    def interval_s(self) -> float:
+        """Seconds between two reads of a node."""
+        return max(self._options.interval_s, len(self._nodes) / READS_A_S)
+
+    def on_node(self, change: store.Change[wire.NodeView]) -> None:
+        """Follow the nodes."""
+        if isinstance(change, store.Deleted):
+            self._nodes.pop(change.key, None)
+            self._rates.forget(change.key)
+        elif (node := self._nodes.get(change.key)) is not None:
+            node.view = change.new
+        else:
+            due_s = self._monotonic() + self._jitter.uniform(0, self._options.interval_s)
+            self._nodes[change.key] = _Node(view=change.new, due_s=due_s)
+
+    async def run_once(self) -> None:
+        """Read the nodes that are due.
+
+        Raises:
+            errors.ClusterError: There is no token.
+        """
+        self._drop_stale()
+        due = self._due()
+        if not due:
+            return
+        try:
+            token = await self._token.current()
+        except errors.ClusterError as error:
+            self._error = str(error)
+            raise
+        self._error = ""
+        self._kubelets.refresh(len(self._nodes))
+        places = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            for name, node in due:
+                group.create_task(self._read(name, node, token, places))
+
+    def status(self) -> SignalStatus:
+        """Return how many nodes are measured."""
+        states = dict(STATES)
+        failures: collections.Counter[str] = collections.Counter()
+        for node in self._nodes.values():
+            failed = node.result not in {None, Result.SUCCESS}
+            states["fresh" if node.measured_s is not None else "failed" if failed else "stale"] += 1
+            if failed and node.result is not None:
+                failures[node.result.value] += 1
+        return SignalStatus(nodes=states, failures=failures, error=self._error)
+
+    def _due(self) -> list[tuple[str, _Node]]:
+        """Return the ready nodes that are due, longest due first, as many as may be read since the last round."""
+        now_s = self._monotonic()
+        most = min(MOST_IN_A_ROUND, max(1, int(READS_A_S * (now_s - self._round_s))))
+        self._round_s = now_s
+        due = [(name, node) for name, node in self._nodes.items() if node.due_s <= now_s and node.view.is_ready]
+        return sorted(due, key=lambda item: item[1].due_s)[:most]
+
+    async def _read(self, name: str, node: _Node, token: str, places: asyncio.Semaphore) -> None:
+        async with places:
+            began_s = self._monotonic()
+            try:
+                usage = await self._measure(name, node.view, token)
+            except ReadError as error:
+                self._failed(name, node, error)
+            else:
+                node.result, node.failures = Result.SUCCESS, 0
+                if usage and name in self._nodes:
+                    node.measured_s = self._monotonic()
+                    self._publish(name, usage)
+            now_s = self._monotonic()
+            self._count(node.result or Result.CONNECTION, now_s - began_s)
+            backoff_s = _BACKOFF.delay_s(node.failures, self._jitter) if node.failures else 0.0
+            node.due_s = now_s + max(backoff_s, self.interval_s * self._jitter.uniform(1 - _JITTER, 1 + _JITTER))
+
+    async def _measure(self, name: str, view: wire.NodeView, token: str) -> Mapping[str, float] | None:
+        """Return what a node uses; None if its kubelet has not measured it again.
+
+        Raises:
+            ReadError: The kubelet could not be read.
+        """
+        body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
+        sample = exposition.node_usage(body)
+        if sample is None:
+            raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
+        usage = self._rates.cpu(name, sample)
+        if not self._options.cadvisor:
+            return usage
+        disks = exposition.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
+        more = self._rates.disks(name, disks) if disks is not None else {}
+        return None if usage is None else {**usage, **more}
+
+    async def _get(self, view: wire.NodeView, path: str, token: str, limit_bytes: int) -> bytes:
+        address, port = view.internal_ip, self._options.port or view.status.daemon_endpoints.kubelet_endpoint.port
+        if not is_readable(address) or not 0 < port < 2**16:
+            raise ReadError(Result.NO_ADDRESS, f"the node reports the address {address!r} and the kubelet port {port}")
+        return await self._kubelets.get(address, port, path, token=token, limit_bytes=limit_bytes)
+
+    def _failed(self, name: str, node: _Node, error: ReadError) -> None:
+        """Note a failed read, and log it if it is another failure than before: one node of many that fail at once."""
+        now_s = self._monotonic()
+        if node.result is not error.result and now_s >= self._logged_s + LOG_EVERY_S:
+            self._logged_s = now_s
+            _log.warning("cannot read a kubelet", node=name, result=error.result.value, error=str(error))
+        node.result, node.failures = error.result, node.failures + 1
+        if error.result is Result.UNAUTHORIZED:
+            self._token.reject()
+
+    def _drop_stale(self) -> None:
+        """Publish an empty usage of nodes that were measured too long ago."""
+        oldest_s = self._monotonic() - STALE_AFTER * self.interval_s
+        for name, node in self._nodes.items():
+            if node.measured_s is not None and node.measured_s < oldest_s:
+                node.measured_s = None
+                self._publish(name, {})

@@ -1,0 +1,146 @@
+"""Plan what a job's status says of its predicted size, and where its probe is. Pure.
+
+A probe runs once. Its phase is in the status before its pod is created, so a new leader knows of it.
+
+    (none) -> Pending -> Running -> Succeeded
+    Pending, Running -> Failed, Withdrawn
+"""
+
+import dataclasses
+from typing import Any, Final
+
+from boathouse.resources import names
+from boathouse.resources.mrjob.status import Prediction, ProbePhase
+from boathouse.services import times
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.planning.observation import SizeView
+from boathouse.services.mrjob.state import conditions
+from boathouse.services.mrjob.state.job_state import JobState
+from boathouse_policies import fspy
+from boathouse_policies import model as policy
+from boathouse_task.contract import TaskType
+
+UNDER_WAY: Final = frozenset({"Pending", "Running"})
+_GIB: Final = 1 << 30
+_WORK: Final = (TaskType.MAP, TaskType.REDUCE, TaskType.UBER)
+_ORIGINS: Final = {
+    "Stated": "by the run times of earlier jobs of the program",
+    "Probe": "by a probe, which ran the job's commands once more on a sample of the input",
+    "Program": "by a probe of an earlier job of the program",
+    "History": "by earlier run times",
+}
+
+
+def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
+    """Return the state with its predicted and used size, its probe's phase, and the condition `SizePredicted`.
+
+    Args:
+        state: The state.
+        job: The job.
+        view: The size by the profile, and the probe.
+        used_byte_s: What the attempts used that were settled in this reconcile.
+        now_s: The time.
+    """
+    known = state.prediction or Prediction()
+    changes = _size(known, view.prediction, state) if view.prediction is not None else {}
+    if used_byte_s:
+        changes["used_memory_seconds"] = round((known.used_memory_seconds or 0.0) + used_byte_s / _GIB, 6)
+    changes["probe"], changes["reason"] = _probe(known, state, job, view, now_s)
+    if changes["probe"] == "Succeeded" and view.probe is not None and state.plan is not None:
+        changes["sampled_fraction"] = _sampled(view.probe, state.plan.bytes)
+    found = known.model_copy(update=changes)
+    if state.phase == "Succeeded" and found.memory_seconds and found.used_memory_seconds:
+        found = found.model_copy(update={"error": round(found.memory_seconds / found.used_memory_seconds - 1, 3)})
+    if found == Prediction():
+        return state
+    return _with_condition(dataclasses.replace(state, prediction=found), found, now_s)
+
+
+def _size(known: Prediction, found: fspy.Prediction, state: JobState) -> dict[str, Any]:
+    """Return the size as it was first predicted. Run times of tasks of the job itself predict nothing."""
+    ended = any(state.stages[stage].succeeded for stage in _WORK if stage in state.stages)
+    if known.source is not None or (ended and found.source is fspy.Source.STATED):
+        return {}
+    each = {
+        stage: round(found.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.stages[stage].total), 3)
+        for stage in (TaskType.MAP, TaskType.REDUCE)
+        if stage in state.stages
+    }
+    return {
+        "source": found.source.value,
+        "map_seconds": each.get(TaskType.MAP),
+        "reduce_seconds": each.get(TaskType.REDUCE) or None,
+        "memory_seconds": round(found.byte_seconds / _GIB, 3),
+    }
+
+
+def _probe(
+    known: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
+) -> tuple[ProbePhase | None, str | None]:
+    """Return the phase of the probe, and why it failed."""
+    is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend
+    if known.probe is None:
+        return ("Pending" if view.wants_probe and not is_over else None), None
+    if known.probe not in UNDER_WAY:
+        return known.probe, known.reason
+    pod = view.probe
+    if pod is not None and pod.state is PodLife.SUCCEEDED:
+        return "Succeeded", None
+    if is_over:
+        return "Withdrawn", None
+    if failure := _failure(known, state, view, now_s):
+        return "Failed", str(failure)
+    return ("Running" if _is_running(pod) else known.probe), None
+
+
+def _failure(known: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
+    """Return why a probe that is under way failed, or an empty text."""
+    pod = view.probe
+    if pod is not None and pod.ending is not None:
+        return pod.ending.reason
+    if known.probe == "Running" and pod is None:
+        return names.Reason.POD_LOST
+    condition = state.condition(names.ConditionType.SIZE_PREDICTED)
+    since_s = times.epoch(condition.last_transition_time) if condition is not None else None
+    most_s = view.patience_s * (2 if _is_running(pod) else 1)
+    return names.Reason.PROBE_TIMEOUT if since_s is not None and now_s > since_s + most_s else ""
+
+
+def _is_running(pod: AttemptPod | None) -> bool:
+    return pod is not None and pod.state is PodLife.RUNNING
+
+
+def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
+    """Return the part of the input that a probe read."""
+    counters = probe.result.counters.get("Boathouse", {}) if probe.result is not None else {}
+    return round(min(1.0, max(0, counters.get("Sampled bytes", 0)) / input_bytes), 6) if input_bytes else None
+
+
+def _with_condition(state: JobState, found: Prediction, now_s: float) -> JobState:
+    told = _told(found)
+    if told is None:
+        return state
+    table = conditions.table(state, now_s)
+    table.set(names.ConditionType.SIZE_PREDICTED, *told)
+    return dataclasses.replace(state, conditions=table.conditions)
+
+
+def _told(found: Prediction) -> tuple[bool, str, str] | None:
+    """Return status, reason and message of the condition `SizePredicted`; None for no condition."""
+    if found.source is not None:
+        return True, found.source, f"{found.memory_seconds:.1f} GiB·s of memory {_ORIGINS[found.source]}"
+    match found.probe:
+        case None:
+            return None
+        case "Pending" | "Running":
+            message = "a probe runs the job's commands once more on a sample of the input, and writes no output"
+            return False, names.Reason.PROBING, message
+        case "Succeeded":
+            return False, names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"
+        case "Failed":
+            why = f"the probe failed ({found.reason}): the job is scheduled as one of unknown size"
+            return False, names.Reason.PROBE_FAILED, why
+        case "Withdrawn":
+            return False, names.Reason.PROBE_WITHDRAWN, "the job ended or was suspended before its probe"

@@ -1,0 +1,141 @@
+"""Publish events about applications, their drivers and executors to the profile's observers."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.pod_events import Ended, PodEvents
+from boathouse.services.sparkapp.placement.gang import Gang
+from boathouse.services.sparkapp.pods import app_pod
+from boathouse.services.sparkapp.pods.app_pod import AppPod
+from boathouse_policies import framework, model, run_times
+
+
+@dataclasses.dataclass(slots=True)
+class _ReportedApp:
+    """State of an application in its last published events.
+
+    Attributes:
+        pods: Events about its pods.
+        gang: Its driver and executors.
+        executors: The most executors of which the observers know.
+        spilled_bytes: What the executors of the current attempt spilled, as far as its driver reported.
+    """
+
+    gang: Gang
+    pods: PodEvents[AppPod]
+    executors: int = -1
+    spilled_bytes: int = 0
+
+
+class PolicyEvents:
+    """Publishes events about all applications of this process.
+
+    Args:
+        observers: Observers of the profile.
+        learner: Learns run times of executors.
+        now: Returns the scheduler's time in seconds.
+        epoch_s: Returns the time in epoch seconds, for run times.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[framework.Observer],
+        learner: run_times.Learner,
+        now: Callable[[], float],
+        epoch_s: Callable[[], float],
+    ) -> None:
+        self._observers, self._learner, self._now, self._epoch_s = observers, learner, now, epoch_s
+        self._apps: dict[ObjectUid, _ReportedApp] = {}
+
+    def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
+        """Publish the changes of an application that is submitted since the last call.
+
+        Args:
+            uid: The application.
+            gang: What is submitted of it.
+            pods: All its pods.
+            spilled_bytes: What its executors spilled, as far as its driver reported.
+        """
+        reported = self._apps.get(uid) or self._apps.setdefault(uid, self._begin(gang))
+        before, reported.gang, reported.spilled_bytes = reported.gang, gang, spilled_bytes
+        placed = sum(pod.stage is model.Stage.EXECUTOR and pod.node is not None and pod.state.is_live for pod in pods)
+        most = max(gang.executor.gang_min, placed)
+        if most > reported.executors or (before.driver, before.executor) != (gang.driver, gang.executor):
+            reported.executors = most
+            self._submit(reported, pods)
+        reported.pods.update(pods)
+
+    def update_pods(self, uid: ObjectUid, pods: Sequence[AppPod]) -> None:
+        """Publish the changes of the pods of an application that is between two attempts."""
+        if uid in self._apps:
+            self._apps[uid].pods.update(pods)
+
+    def ended(self, uid: ObjectUid, *, succeeded: bool, pods: Sequence[AppPod] = ()) -> None:
+        """Publish the end of an application that finished, was suspended or deleted, if it was published before.
+
+        Executors of an application that succeeded have done their work, though they may exist for some seconds.
+        """
+        reported = self._apps.pop(uid, None)
+        if reported is None:
+            return
+        reported.pods.forget(map(app_pod.ended, pods) if succeeded else pods)
+        self._learner.forget(model.JobId(uid))
+        self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
+
+    def _begin(self, gang: Gang) -> _ReportedApp:
+        pods = PodEvents[AppPod](
+            self._publish,
+            about=lambda pod: self._about(reported.gang, pod),
+            distance=lambda _: model.Distance.ANYWHERE,
+            ended=lambda pod: self._end(reported, pod),
+        )
+        reported = _ReportedApp(gang, pods)
+        return reported
+
+    def _submit(self, reported: _ReportedApp, pods: Sequence[AppPod]) -> None:
+        """Publish the application with the tasks that have no published placement, those of `pods` included."""
+        gang, events = reported.gang, reported.pods
+        known = [pod for pod in pods if events.knows(pod) and pod.state.is_live]
+        executors = sum(pod.stage is model.Stage.EXECUTOR for pod in known)
+        tasks = {
+            gang.driver.id: int(len(known) == executors),
+            gang.executor.id: max(0, reported.executors - executors),
+        }
+        classes = gang.driver, gang.executor
+        self._publish(model.Submitted(now_s=self._now(), job=gang.job, classes=classes, tasks=tasks))
+
+    def _about(self, gang: Gang, pod: AppPod) -> model.About:
+        assert pod.node is not None
+        task_class = gang.driver if pod.stage is model.Stage.DRIVER else gang.executor
+        return {
+            "now_s": self._now(),
+            "task": model.TaskId(f"{gang.job.namespace}/{pod.name}"),
+            "task_class": task_class.id,
+            "job": gang.job.id,
+            "node": model.NodeName(pod.node),
+        }
+
+    def _end(self, reported: _ReportedApp, pod: AppPod) -> Ended:
+        ended_s = self._epoch_s() if pod.ended_s is None else pod.ended_s
+        found = Ended(duration_s=max(0.0, ended_s - pod.placed_s), reason=pod.reason)
+        if pod.stage is model.Stage.EXECUTOR and reported.gang.stage is not None:
+            self._learn(reported, reported.gang.stage, pod, found)
+        return found
+
+    def _learn(self, reported: _ReportedApp, stage: run_times.Stage, pod: AppPod, ended: Ended) -> None:
+        """Learn from an executor of the default resource profile."""
+        memory_bytes = pod.resources.memory_bytes
+        if memory_bytes != reported.gang.executor.resources.memory_bytes:
+            return
+        is_less = memory_bytes < stage.ideal_bytes
+        if not ended.reason:
+            spilled = reported.spilled_bytes / max(1, reported.executors) if is_less else 0.0
+            used = run_times.MemoryUse(memory_bytes=memory_bytes, spilled_bytes=spilled)
+            self._learner.learn(stage, seconds=ended.duration_s, input_bytes=0.0, less=is_less, used=used)
+        elif is_less and ended.reason == app_pod.EXECUTOR_FAILED:
+            self._learner.out_of_memory(stage, memory_bytes)  # it may have had another reason, which nothing tells
+
+    def _publish(self, event: model.Event) -> None:
+        for observer in self._observers:
+            observer.observe(event)

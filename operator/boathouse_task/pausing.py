@@ -1,0 +1,213 @@
+"""Pause a reduce that lacks map output, while its pod's CPU is lent to others.
+
+A gate stops the task's threads. The pause ends when the container's own CPU limit rises after it was lowered, or at the
+order's deadline. Neither needs a connection, because a container with 10m has 10 ms of CPU time in a second.
+"""
+
+import contextlib
+import enum
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from boathouse_task.contract import MOST_SUSPENDED_S, Acknowledgement, SuspendOrder, SuspendRefusal
+
+SUSPENDED_LIMIT_MILLI = 10
+"""CPU limit of a suspended container: the smallest that kubelets set."""
+SHRINK_WITHIN_S = 10.0
+"""How long a pause lasts if the CPU limit is not lowered: longer than the operator takes to write it."""
+STOP_WITHIN_S = 2.0
+"""How long the threads may take to stop."""
+_LOOK_S = 0.1
+_LEAST_QUOTA_US = 1000
+"""The smallest quota that the kernel accepts."""
+
+
+class CpuLimit:
+    """The container's own CPU limit. Its files stay open, because opening them costs most of a look.
+
+    Args:
+        descriptors: of the quota's file and, in cgroup v1, of the period's.
+    """
+
+    def __init__(self, descriptors: list[int]) -> None:
+        self._descriptors = descriptors
+
+    def is_suspended(self) -> bool:
+        """Return whether the limit is a suspended task's. A limit that cannot be read any more is not."""
+        quota_us, period_us = self._read()
+        return 0 <= quota_us * 1000 <= SUSPENDED_LIMIT_MILLI * period_us
+
+    def can_suspend(self) -> bool:
+        """Return whether the kernel accepts a suspended task's limit: not with a period below 100 ms."""
+        return self._read()[1] * SUSPENDED_LIMIT_MILLI >= _LEAST_QUOTA_US * 1000
+
+    def _read(self) -> tuple[int, int]:
+        """Return quota and period in microseconds; a quota of -1 is no limit, a period of 0 is unknown."""
+        try:
+            quota, period = b" ".join(os.pread(descriptor, 64, 0) for descriptor in self._descriptors).split()
+            return -1 if quota == b"max" else int(quota), int(period)
+        except (OSError, ValueError):
+            return -1, 0
+
+
+@contextlib.contextmanager
+def cpu_limit(cgroup: Path) -> Iterator[CpuLimit | None]:
+    """Open the container's CPU limit below /sys/fs/cgroup; None if it cannot show that the task is suspended."""
+    paths = next((paths for paths in _cpu_files(cgroup) if all(path.exists() for path in paths)), ())
+    with contextlib.ExitStack() as stack:
+        limit = CpuLimit([])
+        with contextlib.suppress(OSError):
+            limit = CpuLimit([stack.enter_context(path.open("rb", buffering=0)).fileno() for path in paths])
+        yield limit if limit.can_suspend() else None
+
+
+def _cpu_files(cgroup: Path) -> Iterator[list[Path]]:
+    """Yield the files with quota and period: of cgroup v2, of v1."""
+    yield [cgroup / "cpu.max"]
+    yield [cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
+
+
+class Ended(enum.StrEnum):
+    """Reason why a pause ended."""
+
+    NOT_SHRUNK = "NotShrunk"
+    """The CPU limit was not lowered within `SHRINK_WITHIN_S`."""
+    LIMIT_RAISED = "LimitRaised"
+    DEADLINE = "Deadline"
+
+
+class Course:
+    """Decides when a pause ends. Pure.
+
+    Args:
+        now_s: when the acknowledgement was sent.
+        until_s: the deadline, by the same clock.
+    """
+
+    def __init__(self, *, now_s: float, until_s: float) -> None:
+        self._shrink_until_s = now_s + SHRINK_WITHIN_S
+        self._until_s = until_s
+        self._was_suspended = False
+
+    def look(self, now_s: float, *, is_suspended: bool) -> Ended | None:
+        """Return why the pause ends now, or None.
+
+        Args:
+            now_s: the time.
+            is_suspended: whether the CPU limit is a suspended task's.
+        """
+        if now_s >= self._until_s:
+            return Ended.DEADLINE
+        if self._was_suspended and not is_suspended:
+            return Ended.LIMIT_RAISED
+        self._was_suspended = is_suspended
+        return None if is_suspended or now_s < self._shrink_until_s else Ended.NOT_SHRUNK
+
+
+class Pause:
+    """Gate of a task's threads, and the orders that close it.
+
+    Attributes:
+        order: the last order that the task carried out or refused; an order is carried out once.
+        suspended_s: how long the task has paused in all.
+    """
+
+    def __init__(
+        self, *, sleep: Callable[[float], None] = time.sleep, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._sleep = sleep
+        self._monotonic = monotonic
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._working = 0
+        self.order = ""
+        self.suspended_s = 0.0
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Do a short piece of work, such as one request; wait first while the task pauses."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._is_closed)
+            self._working += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    def gated(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the chunks; wait before each while the task pauses."""
+        source = iter(chunks)
+        while True:
+            with self.working():
+                chunk = next(source, None)
+            if chunk is None:
+                return
+            yield chunk
+
+    def obey(
+        self,
+        order: SuspendOrder,
+        *,
+        cgroup: Path,
+        lacks_maps: bool,
+        acknowledge: Callable[[Acknowledgement], None],
+    ) -> Ended | SuspendRefusal:
+        """Pause, acknowledge and wait for the end of the pause, or refuse.
+
+        A lost acknowledgement does not end the pause: the operator may have got it and lower the limit.
+
+        Args:
+            order: the order, which is not repeated.
+            cgroup: folder of the container's cgroup.
+            lacks_maps: whether the task still waits for map output.
+            acknowledge: sends the acknowledgement, or gives up.
+        """
+        self.order = order.id
+        start_s = self._monotonic()
+        with cpu_limit(cgroup) as limit:
+            refusal = self._refusal(lacks_maps=lacks_maps, can_see_limit=limit is not None)
+            if refusal is not None:
+                acknowledge(Acknowledgement(id=order.id, refused=refusal.value))
+                return refusal
+            assert limit is not None
+            try:
+                acknowledge(Acknowledgement(id=order.id))
+                return self._wait(limit, start_s + min(order.for_s, MOST_SUSPENDED_S))
+            finally:
+                self._open()
+                self.suspended_s += self._monotonic() - start_s
+
+    def _refusal(self, *, lacks_maps: bool, can_see_limit: bool) -> SuspendRefusal | None:
+        """Close the gate and return None, or return why the task does not pause."""
+        if not lacks_maps:
+            return SuspendRefusal.PHASE_PASSED
+        if not can_see_limit:
+            return SuspendRefusal.NO_CGROUP
+        if self._close():
+            return None
+        self._open()
+        return SuspendRefusal.BUSY
+
+    def _close(self) -> bool:
+        """Close the gate; return whether no thread works any more."""
+        with self._changed:
+            self._is_closed = True
+            return self._changed.wait_for(lambda: not self._working, STOP_WITHIN_S)
+
+    def _open(self) -> None:
+        with self._changed:
+            self._is_closed = False
+            self._changed.notify_all()
+
+    def _wait(self, limit: CpuLimit, until_s: float) -> Ended:
+        course = Course(now_s=self._monotonic(), until_s=until_s)
+        while True:
+            end = course.look(self._monotonic(), is_suspended=limit.is_suspended())
+            if end is not None:
+                return end
+            self._sleep(_LOOK_S)

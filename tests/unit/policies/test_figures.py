@@ -1,0 +1,156 @@
+"""Figures that explain placements and pending classes."""
+
+import json
+import math
+
+import pytest
+
+from boathouse_policies import framework, fspy, ila, model, profiles
+from boathouse_policies.ikayak.placement import Executors
+from tests.unit.policies import builders as make
+from tests.unit.policies.ila.shell import always
+from tests.unit.policies.test_boathouse import Shell
+
+
+def figures(decision) -> dict[str, float]:
+    return dict(decision.figures)
+
+
+def only(plan) -> dict[str, float]:
+    (decision,) = make.placements(plan)
+    return figures(decision)
+
+
+def predicting(shell, slowdown):
+    """ILA predicts this slowdown everywhere."""
+    interference = next(one for one in shell.profile.observers if isinstance(one, ila.Interference))
+    interference.learner.model = always(slowdown)
+    return shell
+
+
+def test_a_placement_has_the_rank_of_its_job_and_the_predicted_slowdown():
+    shell = predicting(Shell(), 1.5)
+    shell.job()
+    found = only(shell.cycle())
+    assert found == {"group": fspy.Group.SIZED, "virtualMemorySeconds": 100 * 2 * make.GIB, "slowdown": 1.5}
+
+
+def test_beside_others_a_placement_has_the_threshold_that_it_met():
+    shell = predicting(Shell(), 1.5)
+    shell.job("first")
+    shell.cycle()
+    shell.job("second")
+    found = only(shell.cycle())
+    assert found["slowdown"] == 1.5
+    assert found["threshold"] >= 2.0
+
+
+def test_a_job_of_unknown_size_has_a_group_and_no_size():
+    shell = predicting(Shell(), 1.0)
+    shell.job(seconds=None)
+    found = only(shell.cycle())
+    assert "virtualMemorySeconds" not in found
+    assert found["group"] in {fspy.Group.SHORT, fspy.Group.FAIR}
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
+def test_less_memory_says_what_it_costs(profile):
+    shell = Shell(profile=profile)
+    if profile == "boathouse":
+        predicting(shell, 1.0)
+    shell.leave("n0", cpu=4000, gib=1)
+    shell.job(count=4)
+    found = figures(make.placements(shell.cycle())[0])
+    assert (found["idealBytes"], found["idealSeconds"], found["seconds"]) == (2 * make.GIB, 100, 120)
+    assert "diskShare" not in found  # nothing is known of the disk
+
+
+def test_less_memory_says_which_part_of_the_disk_budget_it_takes():
+    shell = Shell(profile="yarn-me")
+    next(one for one in shell.profile.observers if type(one).__name__ == "Disks").load({"bytesPerSecond": 1e9})
+    shell.leave("n0", cpu=4000, gib=1)
+    shell.job(count=4)
+    assert figures(make.placements(shell.cycle())[0])["diskShare"] == 0.0  # a map that is not known to spill
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
+def test_less_cpu_says_which_share(profile):
+    shell = Shell(profile=profile)
+    if profile == "boathouse":
+        predicting(shell, 1.0)
+    shell.leave("n0", cpu=980, gib=8)
+    shell.job(near=["n0"])
+    assert only(shell.cycle())["cpuShare"] == 0.98
+
+
+def pending(shell, one) -> dict[str, float]:
+    return dict(shell.cycle().diagnosis(one.id).figures)
+
+
+def test_a_pending_class_says_how_many_jobs_go_before_it():
+    shell = predicting(Shell(), 1.0)
+    shell.leave("n0", cpu=100, gib=8)
+    jobs = [shell.job(f"job{i}", count=i + 1) for i in range(3)]
+    plan = shell.cycle()
+    ahead = [dict(plan.diagnosis(one.id).figures)["jobsAhead"] for one in jobs]
+    assert ahead == [0, 1, 2]
+
+
+def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_allowed():
+    shell = predicting(Shell(), 9.0)
+    shell.job("first")
+    shell.cycle()
+    found = pending(shell, shell.job("second"))
+    assert found["slowdown"] == 9.0 > found["threshold"] >= 2.0
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
+def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(profile):
+    shell = Shell(profile=profile)
+    if profile == "boathouse":
+        predicting(shell, 1.0)
+    shell.job("maps", 3)
+    shell.cycle()
+    spark = shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell.cycle()
+    shell.now_s = 40.0
+    shell.room.tick(40.0)
+    found = pending(shell, spark)
+    assert found["reservedForSeconds"] == 40.0
+    assert 0.0 < found["predictedWaitSeconds"] < math.inf
+    (reserved,) = shell.profile.reserve.reservations()
+    assert (reserved.node, reserved.task_class, reserved.since_s) == ("n0", spark.id, 0.0)
+
+
+def test_reservations_end_with_their_owner():
+    shell = Shell(profile="ikayak")
+    shell.job("maps", 3)
+    shell.cycle()
+    spark = shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell.cycle()
+    shell.room.withdraw(spark.job)
+    shell.job("more")
+    shell.cycle()
+    executors = next(one for one in shell.profile.hooks if isinstance(one, Executors))
+    assert not executors.reservations()
+    assert not executors._wait_s
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_figures_are_finite_numbers_in_json_of_bounded_length(name):
+    shell = Shell(*make.nodes(3), profile=name)
+    shell.leave("n0", cpu=1000, gib=1)
+    classes = [shell.job(f"job{i}", count=9, seconds=None if i % 2 else 50.0, near=["n0"]) for i in range(4)]
+    plan = shell.cycle()
+    explained = [*plan.decisions, *(plan.diagnosis(one.id) for one in classes)]
+    for one in explained:
+        text = json.dumps(dict(getattr(one, "figures", ())), allow_nan=False)
+        assert len(text) <= 512
+
+
+def test_profiles_without_figures_decide_without():
+    world = make.World(make.nodes(1), profile=profiles.build("fair"))
+    world.submit("a", 1)
+    (decision,) = make.placements(world.plan())
+    assert decision.figures == ()
+    assert framework.Figures().of_pending(None, None) == ()

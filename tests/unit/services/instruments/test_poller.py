@@ -1,0 +1,218 @@
+"""Which nodes are read when, and what is published of them."""
+
+import asyncio
+import collections
+
+import pytest
+
+from boathouse.cluster import errors, store, wire
+from boathouse.services.instruments import poller, rates
+from boathouse.services.instruments.kubelet_client import ReadError, Result
+
+EXPOSITION = b"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total %f %d\n"
+PRESSURE = b'# TYPE\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} %f %d\n'
+
+
+class Middle:
+    """Jitter that is always in the middle."""
+
+    def uniform(self, low, high):
+        return (low + high) / 2
+
+
+class Kubelets:
+    """Kubelets that use half a CPU each; `answers` has the answer or the error of an address instead."""
+
+    def __init__(self, clock):
+        self.clock, self.answers, self.reads, self.most, self.active = clock, {}, [], 0, 0
+
+    def refresh(self, nodes):
+        assert nodes
+
+    async def get(self, address, port, path, *, token, limit_bytes):
+        assert limit_bytes in {poller.RESOURCE_BYTES, poller.CADVISOR_BYTES}
+        self.reads.append((address, port, path, token))
+        self.active += 1
+        self.most = max(self.most, self.active)
+        await asyncio.sleep(0)
+        self.active -= 1
+        answer = self.answers.get(address)
+        if isinstance(answer, Exception):
+            raise answer
+        now_s = self.clock[0]
+        form = EXPOSITION if path == poller.RESOURCE_PATH else PRESSURE
+        return form % (now_s / 2, now_s * 1000) if answer is None else answer
+
+
+class Token:
+    """A token, or the error of its creation."""
+
+    def __init__(self):
+        self.error, self.rejected = None, 0
+
+    async def current(self):
+        if self.error:
+            raise self.error
+        return "secret"
+
+    def reject(self):
+        self.rejected += 1
+
+
+class World:
+    """A poller with its kubelets, on a clock of its own."""
+
+    def __init__(self, **options):
+        self.clock = [10_000.0]
+        self.kubelets, self.token = Kubelets(self.clock), Token()
+        self.published, self.counted = [], collections.Counter()
+        self.poller = poller.Poller(
+            self.kubelets,
+            self.token,
+            rates.Rates(cpu_of_pods=False),
+            lambda name, usage: self.published.append((name, dict(usage))),
+            poller.Options(**{"interval_s": 10.0, "port": 0, "cadvisor": False} | options),
+            count=lambda result, _: self.counted.update([result]),
+            monotonic=lambda: self.clock[0],
+            jitter=Middle(),
+        )
+
+    def add(self, name, address="10.0.0.1", port=10250, ready="True", kind="InternalIP"):
+        view = wire.NodeView(
+            metadata=wire.ObjectMeta(name=name),
+            status=wire.NodeStatus(
+                conditions=(wire.Condition(type="Ready", status=ready),),
+                addresses=(wire.NodeAddress(type=kind, address=address),),
+                daemon_endpoints=wire.DaemonEndpoints(kubelet_endpoint=wire.DaemonEndpoint(port=port)),
+            ),
+        )
+        self.poller.on_node(store.Added(key=name, new=view))
+        return view
+
+    async def run(self, seconds):
+        for _ in range(seconds):
+            self.clock[0] += 1
+            await self.poller.run_once()
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+async def test_a_node_is_read_once_in_an_interval_at_its_own_address_with_the_token(world):
+    world.add("n", "10.0.0.7", 10255)
+    await world.run(36)
+    assert world.kubelets.reads == [("10.0.0.7", 10255, "/metrics/resource", "secret")] * 4
+
+
+async def test_what_a_node_uses_is_published_from_the_second_read_on(world):
+    world.add("n")
+    await world.run(36)
+    assert world.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5})] * 3
+    assert world.poller.status().nodes["fresh"] == 1
+
+
+async def test_cadvisor_is_read_too_where_it_is_switched_on():
+    world = World(cadvisor=True)
+    world.add("n")
+    await world.run(16)
+    assert world.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5, "io_pressure": 0.5})]
+
+
+async def test_the_port_of_the_settings_comes_before_that_of_the_node():
+    world = World(port=1234)
+    world.add("n", port=0)
+    await world.run(6)
+    assert world.kubelets.reads[0][1] == 1234
+
+
+@pytest.mark.parametrize(
+    "address", ["", "example.com", "10.0.0.1/../", "169.254.169.254", "224.0.0.1", "0.0.0.0", "::"]
+)
+async def test_an_address_that_no_kubelet_can_have_gets_no_request(world, address):
+    world.add("n", address)
+    await world.run(6)
+    assert world.kubelets.reads == []
+    assert world.poller.status().failures == {"no_address": 1}
+
+
+async def test_an_external_address_gets_no_request(world):
+    world.add("n", kind="ExternalIP")
+    await world.run(6)
+    assert world.counted == {Result.NO_ADDRESS: 1}
+
+
+async def test_nodes_that_are_not_ready_or_gone_are_not_read(world):
+    world.add("unready", ready="Unknown")
+    gone = world.add("gone")
+    world.poller.on_node(store.Deleted(key="gone", old=gone, final=None))
+    await world.run(20)
+    assert world.kubelets.reads == []
+
+
+async def test_a_node_that_fails_is_read_less_and_less_often(world):
+    world.add("n")
+    world.kubelets.answers["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
+    await world.run(600)
+    assert 5 <= len(world.kubelets.reads) <= 8
+    assert world.poller.status().failures == {"timeout": 1}
+
+
+async def test_of_many_nodes_that_fail_at_once_one_is_logged(world, monkeypatch):
+    logged = []
+    monkeypatch.setattr(poller._log, "warning", lambda *_, **fields: logged.append(fields["node"]))
+    for number in range(100):
+        world.add(f"n{number}", "nowhere")
+    await world.run(20)
+    assert 1 <= len(logged) <= 2
+
+
+async def test_a_node_that_answers_again_is_read_as_before(world):
+    world.add("n")
+    world.kubelets.answers["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
+    await world.run(30)
+    del world.kubelets.answers["10.0.0.1"]
+    await world.run(60)
+    assert world.poller.status().failures == {}
+    assert len(world.published) >= 2
+
+
+async def test_a_measurement_that_is_too_old_is_withdrawn_once(world):
+    world.add("n")
+    await world.run(16)
+    world.kubelets.answers["10.0.0.1"] = b"nonsense"
+    await world.run(100)
+    assert world.published[1:] == [("n", {})]
+    assert world.poller.status().failures == {"malformed": 1}
+
+
+async def test_no_more_than_fifty_nodes_are_read_in_a_second_and_all_in_their_turn(world):
+    for number in range(1000):
+        world.add(f"n{number}", f"10.0.{number // 250}.{number % 250 + 1}")
+    assert world.poller.interval_s == 20
+    world.clock[0] += 10
+    world.poller._round_s = world.clock[0]
+    for second in range(1, 21):
+        await world.run(1)
+        assert len(world.kubelets.reads) <= 50 * second
+    assert len(set(world.kubelets.reads)) == 1000
+    assert world.kubelets.most <= poller.AT_ONCE
+
+
+async def test_a_round_without_a_token_reads_nothing_and_says_why(world):
+    world.add("n")
+    world.token.error = errors.Forbidden(403, "Forbidden", "may not create tokens")
+    with pytest.raises(errors.Forbidden):
+        await world.run(6)
+    assert "may not create tokens" in world.poller.status().problem().message
+    world.token.error = None
+    await world.run(1)
+    assert world.poller.status().error == ""
+
+
+async def test_a_kubelet_that_refuses_the_token_has_it_renewed(world):
+    world.add("n")
+    world.kubelets.answers["10.0.0.1"] = ReadError(Result.UNAUTHORIZED, "401")
+    await world.run(6)
+    assert world.token.rejected == 1

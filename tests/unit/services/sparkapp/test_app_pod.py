@@ -1,0 +1,63 @@
+"""Executors as policies know them."""
+
+import datetime as dt
+
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.pods import app_pod
+from boathouse_policies import model
+
+NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def executor(phase="Running", node="n1", *, deleted=False, disrupted="", **status):
+    conditions = [wire.Condition(type="PodScheduled", status="True", last_transition_time=NOW)]
+    if disrupted:
+        conditions.append(wire.Condition(type="DisruptionTarget", status="True", reason=disrupted))
+    metadata = wire.ObjectMeta(name="e", namespace="demo", uid="u", deletion_timestamp=NOW if deleted else None)
+    pod = wire.PodStatus(phase=phase, conditions=tuple(conditions), **status)
+    size = model.Resources(cpu_milli=500)
+    return app_pod.of_executor(facts.PodFacts(metadata=metadata, status=pod, node_name=node, resources=size))
+
+
+@pytest.mark.parametrize(
+    ("pod", "state"),
+    [
+        (executor("Pending", node=""), PodLife.UNPLACED),
+        (executor("Pending"), PodLife.STARTING),
+        (executor(), PodLife.RUNNING),
+        (executor("Succeeded"), PodLife.SUCCEEDED),
+        (executor(deleted=True), PodLife.SUCCEEDED),
+        (executor("Failed"), PodLife.FAILED),
+    ],
+)
+def test_an_executor_is_in_the_state_of_its_phase_and_has_ended_when_it_is_deleted(pod, state):
+    assert pod.state is state
+
+
+def test_an_executor_has_its_node_its_size_and_the_time_of_its_binding():
+    pod = executor()
+    assert (pod.node, pod.resources.cpu_milli, pod.placed_s) == ("n1", 500, NOW.timestamp())
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        (executor("Failed"), "ExecutorFailed"),
+        (executor("Failed", reason="Evicted"), "Evicted"),
+        (executor(deleted=True, disrupted="PreemptionByScheduler"), "PreemptionByScheduler"),
+        (executor(disrupted="PreemptionByScheduler"), ""),
+        (executor(deleted=True), ""),
+    ],
+)
+def test_an_executor_that_was_disrupted_has_failed_for_that_reason(pod, reason):
+    assert pod.reason == reason
+
+
+def test_a_pod_that_ended_does_not_end_otherwise():
+    failed = executor("Failed")
+    assert app_pod.ended(failed) is failed
+    assert app_pod.ended(executor(), "DriverFailed").reason == "DriverFailed"

@@ -1,0 +1,222 @@
+"""Events about applications, drivers and executors, as a profile's observers get them."""
+
+import dataclasses
+
+import pytest
+
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp.placement import gang
+from boathouse.services.sparkapp.pods import app_pod
+from boathouse.services.sparkapp.pods.app_pod import AppPod
+from boathouse.services.sparkapp.policy_events import PolicyEvents
+from boathouse_policies import framework, model, run_times
+from tests.unit.services.sparkapp.builders import UID, app
+
+SIZE = model.Resources(cpu_milli=1000, memory_bytes=2**30)
+
+
+class Recorder(framework.Observer):
+    def __init__(self):
+        self.events = []
+
+    def observe(self, event):
+        self.events.append(event)
+
+
+class Published:
+    """The events of one application, with clocks that the test turns."""
+
+    def __init__(self, **executor):
+        self.recorder, self.now_s = Recorder(), 100.0
+        self.app = app(executor={"instances": 2, **executor})
+        self.learner = run_times.Learner()
+        self.events = PolicyEvents([self.recorder], self.learner, lambda: self.now_s, lambda: self.now_s + 1000)
+
+    def update(self, *pods, **changed):
+        found = dataclasses.replace(self.app, **changed)
+        self.events.update(UID, gang.of(found, 1, minimum=found.minimum), pods)
+        return self.taken()
+
+    def end(self, *pods, succeeded=True):
+        self.events.ended(UID, succeeded=succeeded, pods=pods)
+        return self.taken()
+
+    def taken(self):
+        events, self.recorder.events = self.recorder.events, []
+        return events
+
+
+def pod(stage, name, state=PodLife.RUNNING, node="n1", **more):
+    return AppPod(
+        name=name, uid=f"u-{name}", stage=stage, node=node, state=state, resources=SIZE, placed_s=1050.0, **more
+    )
+
+
+def driver(state=PodLife.RUNNING, **more):
+    return pod(model.Stage.DRIVER, "driver", state, **more)
+
+
+def executor(number=1, state=PodLife.RUNNING, **more):
+    return pod(model.Stage.EXECUTOR, f"exec-{number}", state, **more)
+
+
+def kinds(events):
+    return [type(each).__name__ for each in events]
+
+
+@pytest.fixture
+def published():
+    return Published()
+
+
+def test_an_application_is_submitted_with_its_driver_and_the_minimum_of_its_executors(published):
+    (event,) = published.update()
+    assert [each.stage for each in event.classes] == [model.Stage.DRIVER, model.Stage.EXECUTOR]
+    assert list(event.tasks.values()) == [1, 2]
+    assert event.job.kind.startswith("team/")
+    assert published.update() == []
+
+
+def test_pods_are_placed_and_started_under_the_classes_of_the_application(published):
+    published.update()
+    events = published.update(driver(), executor(1, PodLife.STARTING))
+    assert kinds(events) == ["Placed", "Started", "Placed"]
+    assert [each.task_class for each in events[::2]] == [f"{UID}/driver", f"{UID}/executor"]
+    assert (events[2].task, events[2].node, events[2].resources) == ("team/exec-1", "n1", SIZE)
+
+
+def test_a_pod_without_a_node_is_no_event(published):
+    published.update()
+    assert published.update(driver(PodLife.UNPLACED, node=None)) == []
+
+
+def test_an_executor_that_its_driver_deleted_has_finished_with_its_run_time(published):
+    published.update(driver(), executor())
+    published.now_s = 150.0
+    (event,) = published.update(driver(), executor(state=PodLife.SUCCEEDED))
+    assert (kinds([event]), event.duration_s) == (["Finished"], 100.0)
+
+
+def test_an_executor_that_failed_says_why(published):
+    published.update(driver(), executor())
+    (event,) = published.update(driver(), executor(state=PodLife.FAILED, reason="Evicted"))
+    assert (kinds([event]), event.reason) == (["Failed"], "Evicted")
+
+
+def test_more_executors_than_the_minimum_are_submitted_before_they_are_placed(published):
+    published.update(driver(), executor(1), executor(2))
+    events = published.update(driver(), *map(executor, range(1, 6)))
+    assert kinds(events) == ["Submitted", *["Placed", "Started"] * 3]
+    assert list(events[0].tasks.values()) == [0, 3]
+
+
+def test_executors_that_are_gone_without_an_end_are_lost(published):
+    published.update(driver(), executor(1), executor(2))
+    events = published.update(driver(), executor(2))
+    assert [(each.task, each.reason) for each in events] == [("team/exec-1", "PodLost")]
+
+
+def test_executors_of_another_size_are_submitted_again(published):
+    published.update(driver())
+    less = dataclasses.replace(published.app.executor, memory_mib=700)
+    (event,) = published.update(driver(), executor=less)
+    assert event.classes[1].resources.memory_bytes == 700 * 2**20
+    assert list(event.tasks.values()) == [0, 2]
+
+
+def test_executors_that_still_exist_when_their_application_succeeds_have_finished(published):
+    published.update(driver(), executor())
+    events = published.end(driver(PodLife.SUCCEEDED, ended_s=1080.0), executor())
+    assert kinds(events) == ["Finished", "Finished", "Ended"]
+    assert [each.duration_s for each in events[:2]] == [30.0, 50.0]
+
+
+def test_executors_of_an_application_that_failed_are_lost(published):
+    published.update(driver(), executor())
+    events = published.end(driver(PodLife.FAILED, reason="Error"), executor(), succeeded=False)
+    assert kinds(events) == ["Failed", "Failed", "Ended"]
+    assert not events[-1].succeeded
+
+
+class Elastic(Published):
+    """The events of an application whose executors may have less memory."""
+
+    def __init__(self):
+        super().__init__(memory="4g", elasticMemory={"min": "2g"})
+
+    def size(self, share=1.0):
+        memory_mib = int(self.app.executor.memory_mib * share)
+        return dataclasses.replace(self.app.executor, memory_mib=memory_mib)
+
+    def run(self, share=1.0, seconds=50.0, reason=""):
+        """Let an executor with this share of its memory run and end."""
+        size = self.size(share)
+        chosen = {"executor": size, "ideal_executor": self.app.executor} if share < 1 else {}
+        held = model.Resources(cpu_milli=1000, memory_bytes=size.memory_bytes)
+        pod = dataclasses.replace(executor(), resources=held)
+        self.now_s = 50.0 + seconds
+        for pods in ([pod], [app_pod.ended(pod, reason)], []):
+            self.update(driver(), *pods, **chosen)
+
+    @property
+    def estimates(self):
+        return self.learner.estimates(gang.executor_stage(self.app), 0.0)
+
+
+@pytest.fixture
+def elastic():
+    return Elastic()
+
+
+def test_a_program_with_elastic_memory_is_sized_once_it_ran_with_all_its_memory(elastic):
+    assert elastic.estimates is model.UNKNOWN
+    elastic.run()
+    assert elastic.estimates.ideal_bytes == elastic.app.executor.memory_bytes
+    assert elastic.estimates.run(elastic.app.elastic.least.memory_bytes)[0] == 75.0
+
+
+def test_the_slowdown_of_executors_with_less_memory_is_measured(elastic):
+    elastic.run()
+    elastic.run(share=0.75, seconds=60.0)
+    assert elastic.estimates.run(elastic.app.elastic.least.memory_bytes)[0] == 60.0
+
+
+def test_a_program_whose_executor_failed_with_less_memory_gets_more_from_then_on(elastic):
+    elastic.run()
+    elastic.run(share=0.75, reason=app_pod.EXECUTOR_FAILED)
+    assert isinstance(elastic.estimates, model.Fixed)
+    elastic.end()
+    assert elastic.estimates.least_bytes > elastic.size(0.75).memory_bytes
+
+
+def test_an_executor_that_was_evicted_says_nothing_about_memory(elastic):
+    elastic.run()
+    elastic.run(share=0.75, reason="Evicted")
+    assert elastic.estimates.least_bytes < elastic.size(0.75).memory_bytes
+
+
+def test_an_application_without_elastic_memory_teaches_nothing(published):
+    published.update(driver(), executor())
+    published.update(driver(), executor(state=PodLife.SUCCEEDED))
+    assert published.learner.dump()["full"] == {}
+
+
+def test_the_end_is_published_once_and_only_of_what_was_submitted(published):
+    assert published.end() == []
+    published.update()
+    assert kinds(published.end()) == ["Ended"]
+    assert published.end() == []
+
+
+def test_after_a_restart_everything_that_exists_is_published_at_once(published):
+    events = published.update(driver(), executor(1), executor(2))
+    assert kinds(events) == ["Submitted", *["Placed", "Started"] * 3]
+    assert list(events[0].tasks.values()) == [1, 2]
+
+
+def test_between_two_attempts_only_pods_are_published(published):
+    published.update(driver())
+    published.events.update_pods(UID, [driver(PodLife.FAILED, reason="OOMKilled")])
+    assert kinds(published.taken()) == ["Failed"]
+    published.events.update_pods("another", [driver()])
+    assert published.taken() == []

@@ -1,0 +1,47 @@
+"""The limits of the progress endpoint: how it receives the body of a request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from boathouse.services.progress import limits
+from boathouse.services.progress.rejections import Reason, Rejected
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Body:
+    """A body that begins with a piece and goes on as `then` says."""
+
+    def __init__(self, piece: bytes, then: BaseException | float | None = None) -> None:
+        self._piece, self._then = piece, then
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        """Yield the piece."""
+        yield self._piece
+        if isinstance(self._then, BaseException):
+            raise self._then
+        await asyncio.sleep(self._then or 0)
+
+
+async def test_a_whole_body_is_returned() -> None:
+    assert await limits.receive(Body(b"{}"), most_bytes=2, within_s=1) == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (Body(b"long"), Reason.TOO_LARGE),
+        (Body(b"{", then=9.0), Reason.TOO_SLOW),
+        (Body(b"{", then=ConnectionResetError("Connection lost")), Reason.TOO_SLOW),
+    ],
+    ids=["too large", "too slow", "of a sender that has disconnected"],
+)
+async def test_a_body_that_does_not_arrive_is_rejected(body: Body, reason: Reason) -> None:
+    with pytest.raises(Rejected) as error:
+        await limits.receive(body, most_bytes=2, within_s=0.01)
+    assert error.value.reason is reason

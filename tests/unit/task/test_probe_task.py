@@ -1,0 +1,121 @@
+"""Probes: a step's commands on a sample of its input, which write nothing outside of their pod."""
+
+import bz2
+import gzip
+import itertools
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from boathouse_task import counters, probe_task, runner
+from boathouse_task.contract import InputFile, Reason, Split, TaskType
+from boathouse_task.processes import Processes
+from boathouse_task.storage import Storage
+
+TEXT = b"".join(b"word%04d rest\n" % number for number in range(1000))
+BOUND = [*("create", "write", "upload", "move", "delete", "remove_empty_folders")]
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    """The paths of all that storages are asked to write or delete."""
+    paths = []
+
+    def noting(method):
+        def note(self, target, *rest):
+            targets = target if method.__name__ == "delete" else [target]
+            paths.extend(Path("/" + each.path) for each in targets)
+            return method(self, target, *rest)
+
+        return note
+
+    for name in BOUND:
+        monkeypatch.setattr(Storage, name, noting(getattr(Storage, name)))
+    return paths
+
+
+def split_of(workshop, name, content, start=0, length=None):
+    length = len(content) - start if length is None else length
+    url = workshop.given(name, content)
+    return Split(url=url, offset_bytes=start, length_bytes=length, size_bytes=len(content))
+
+
+def probe(workshop, parts, mapper=("cat",), **fields):
+    """The order of a probe of (split, bytes) of a job with 50 maps."""
+    splits, sample_bytes = zip(*parts, strict=True)
+    fields = {"reducer": ["cat"], "reduces": 7, **fields}
+    return msgspec.structs.replace(
+        workshop.spec(list(mapper), **fields),
+        task_type=TaskType.PROBE, maps=50, splits=list(splits), sample_bytes=list(sample_bytes),
+    )  # fmt: skip
+
+
+def sums(result):
+    assert result.succeeded, result.message
+    return {**result.counters[counters.TASK], **result.counters[counters.BOATHOUSE]}
+
+
+def test_a_probe_runs_all_commands_on_the_first_lines_of_its_splits(workshop, words, total):
+    halves = [split_of(workshop, "a", TEXT, 0, 7000), split_of(workshop, "a", TEXT, 7000)]
+    found = sums(workshop.run(probe(workshop, [(halves[1], 1400), (halves[0], 699)], words, reducer=total)))
+    assert found[counters.MAP_INPUT_RECORDS] == 150
+    assert found[counters.REDUCE_INPUT_RECORDS] == 300
+    assert found[counters.REDUCE_INPUT_GROUPS] == 151
+    assert found[counters.SAMPLED_BYTES] == 2099
+    assert found[counters.INPUT_BYTES] == len(TEXT)
+    assert {counters.MAP_FUNCTION_MILLISECONDS, counters.REDUCE_FUNCTION_MILLISECONDS} <= set(found)
+
+
+def test_a_probe_writes_nothing_outside_of_its_work_folder(workshop, words, total, writes):
+    order = probe(workshop, [(split_of(workshop, "a", TEXT), 5000)], words, reducer=total, combiner=total)
+    surroundings = workshop.environment()
+    before = sorted(workshop.folder.rglob("*"))
+    sums(runner.run(order, surroundings, Processes()))
+    assert writes
+    assert all(path.is_relative_to(surroundings.work_path) for path in writes)
+    left = set(workshop.folder.rglob("*")) - set(before)
+    assert all(path.is_relative_to(surroundings.work_path) and path.is_dir() for path in left)
+
+
+def test_commands_of_a_probe_are_told_folders_in_the_pod(workshop):
+    tell = ["sh", "-c", "cat >/dev/null; env | grep -E '^mapreduce_(task_output_dir|output)' >&2; exit 9"]
+    result = workshop.run(probe(workshop, [(split_of(workshop, "a", TEXT), 100)], tell))
+    assert (result.reason, result.exit_code) == (Reason.USER_COMMAND_FAILED, 9)
+    assert result.message.startswith("m-00000: ")
+    assert result.stderr_tail.count("=file:///") == 2
+    assert str(workshop.output) not in result.stderr_tail
+
+
+def test_a_probe_of_a_job_without_reduces_has_only_maps(workshop):
+    order = probe(workshop, [(split_of(workshop, "a", TEXT), 139)], reducer=None, reduces=0)
+    assert sums(workshop.run(order))[counters.MAP_OUTPUT_RECORDS] == 10
+
+
+@pytest.mark.parametrize(("suffix", "compress"), [("gz", gzip.compress), ("bz2", bz2.compress)])
+def test_of_a_compressed_file_a_probe_reads_the_first_bytes_and_only_whole_lines(workshop, suffix, compress):
+    content = b"".join(b"%d\n" % (number * 7919 % 1_000_003) for number in range(400_000))
+    whole = {b"%d" % (number * 7919 % 1_000_003) for number in range(400_000)}
+    split = split_of(workshop, f"a.{suffix}", compress(content))
+    check = ["awk", "{ if (length($1) > 7) exit 1; n++ } END { print n }"]
+    found = sums(workshop.run(probe(workshop, [(split, split.length_bytes * 9 // 10)], check)))
+    assert 0 < found[counters.MAP_INPUT_RECORDS] < len(whole)
+    assert found[counters.SAMPLED_BYTES] == split.length_bytes * 9 // 10
+
+
+def test_of_small_files_in_one_split_a_probe_reads_as_many_as_it_needs(workshop):
+    urls = [workshop.given(f"part{number}", b"x\n" * 100) for number in range(10)]
+    files = [InputFile(url=url, size_bytes=200) for url in urls]
+    listed = workshop.given("list", msgspec.json.encode(files))
+    split = Split(url=listed, offset_bytes=0, length_bytes=2000, size_bytes=2000, combined=10)
+    assert sums(workshop.run(probe(workshop, [(split, 500)])))[counters.MAP_INPUT_RECORDS] == 300
+
+
+def test_a_probe_that_takes_too_long_reduces_what_it_has(workshop):
+    splits = [split_of(workshop, name, TEXT) for name in "abc"]
+    order = probe(workshop, [(split, 139) for split in splits])
+    clock = itertools.count(0.0, order.probe_s * 0.6)
+    task = workshop.task(order)
+    result = probe_task.run(task, lambda: next(clock))
+    assert result.counters[counters.TASK][counters.REDUCE_INPUT_RECORDS] == 20
+    assert task.counters.get(counters.SAMPLED_BYTES, counters.BOATHOUSE) == 278
