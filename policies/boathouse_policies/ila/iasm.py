@@ -6,6 +6,7 @@ Readings that the algorithm's listing needs: H_d, Z_R and Z_I are of a physical 
 H_d 0 and divide by it: it falls by one at most, and never below S or H. Where nothing runs, everything is accepted. S
 up to the threshold plus the model's own error is accepted: with H = 1 a model that errs at all would refuse nearly all.
 What was accepted by that margin alone does not raise H_d. H_d changes when a task is placed, not when it is considered.
+A node that no instruments measure refuses nobody: there the slowdown is a guess from requests, which ranks nodes only.
 """
 
 from __future__ import annotations
@@ -209,7 +210,8 @@ class Slowdowns:
         self._slots = np.maximum(np.minimum(cpu // config.slot_cpu_milli, memory // config.slot_memory_bytes), 0)
         idle = self._of_hosts(self._slots).astype(np.int64)
         self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
-        self.limits = self.thresholds.limits()[self._hosts.of]
+        self._at_least = np.where(monitor.instrumented, 0.0, math.inf)
+        self.limits = np.maximum(self.thresholds.limits()[self._hosts.of], self._at_least)
         self._columns: dict[Demand, tuple[int, FloatVector]] = {}
         self._takers: dict[tuple[Shape, Demand], tuple[int, bool, int | None]] = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
@@ -316,7 +318,7 @@ class Slowdowns:
         slots = max(slots, 0)
         self.thresholds.count(host, step, self._slots.item(node) - slots)
         self._slots[node] = slots
-        self.limits[nodes] = self.thresholds.limit(host)
+        self.limits[nodes] = np.maximum(self.thresholds.limit(host), self._at_least[nodes])
         self._state.touch(*self._hosts.members[host].tolist())
 
     def _add(self, node: int, demand: Demand, step: int) -> None:

@@ -124,6 +124,7 @@ class Monitor:
         self._left_to_instruments: dict[model.NodeName, dict[model.TaskId, Running]] = collections.defaultdict(dict)
         self._now_s = 0.0
         self._index: Mapping[model.NodeName, int] = {}
+        self._reporting: set[model.NodeName] = set()
         self._resize(0, Groups((), ()))
 
     def _resize(self, nodes: int, hosts: Groups) -> None:
@@ -145,17 +146,19 @@ class Monitor:
         """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
         if layout.index is self._index:
             return
-        index, excess, beyond, instrumented = self._index, self._excess, self.beyond, self.instrumented
+        index, excess, beyond = self._index, self._excess, self.beyond
         ended_s = dict(zip(self.hosts.names, self.ended_s.tolist(), strict=True))
         self._index = layout.index
         self._resize(len(layout), layout.servers)
         cores = np.bincount(self.hosts.of, layout.allocatable[model.CPU], len(self.hosts)) / 1000
         self.unit[0] = 1.0 / np.maximum(cores, 1e-3)[self.hosts.of]
         self.ended_s[:] = [ended_s.get(name, -math.inf) for name in self.hosts.names]
+        self._reporting &= layout.index.keys()
+        self.instrumented[:] = [name in self._reporting for name in layout.names]
         for place, name in enumerate(layout.names):
             before = index.get(name)
             if before is not None:
-                self.beyond[place], self.instrumented[place] = beyond[before], instrumented[before]
+                self.beyond[place] = beyond[before]
                 self._exceed(place, excess[before], self._now_s)
         for task in self._tasks.values():
             task.place = self._index.get(task.node)
@@ -298,13 +301,17 @@ class Monitor:
 
     def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
         """A node's instruments: what they show beyond what its tasks should use is there too."""
+        cores, busy = usage.get("cpu_cores"), self._busy(usage)
+        if cores is not None:
+            self._reporting.add(node)  # a node may report before the first cycle that knows it
+        elif not usage:
+            self._reporting.discard(node)
         place = self._index.get(node)
         if place is None:
             return
         if not usage:
             self._unmeasured(node, place, now_s)
             return
-        cores, busy = usage.get("cpu_cores"), self._busy(usage)
         if cores is not None:
             self._show_idle(node, now_s)
             self.instrumented[place] = True

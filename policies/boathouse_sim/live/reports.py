@@ -31,6 +31,7 @@ class Reports:
             self._every(min(every_ms), self._report)
         every_ms = [round(one.measure_every_s * 1000) for one in curious if one.measure_every_s > 0]
         if every_ms:
+            self._measure()
             self._every(min(every_ms), self._measure)
         if world.profile.controllers:
             self._every(world.conditions.tick_ms, self._tick)

@@ -33,6 +33,8 @@ class Shell(make.World):
     def __init__(self, *nodes: model.Node, profile="boathouse", **switches: bool) -> None:
         built = profiles.build(profile, switches=profiles.Switches(**switches))
         super().__init__(list(nodes or [make.node()]), profile=built)
+        for node in nodes or [make.node()]:
+            self.tell(model.Measured(now_s=self.now_s, name=node.name, usage={"cpu_cores": 0.0}))
 
     def tell(self, event) -> None:
         for one in self.profile.observers:

@@ -60,12 +60,21 @@ def polynomial(constant: float, of: np.ndarray, pairs: np.ndarray) -> Polynomial
 class Shell(make.World):
     """A world whose cycles are told to the policy."""
 
-    def __init__(self, nodes: list[model.Node], config: ila.Config | None = None, model_: Polynomial | None = None):
+    def __init__(
+        self,
+        nodes: list[model.Node],
+        config: ila.Config | None = None,
+        model_: Polynomial | None = None,
+        *,
+        measured: bool = True,
+    ):
         super().__init__(nodes, profile=ila.build(config=config or ila.Config(idle_s=20.0)))
         found = [one for one in self.profile.observers if isinstance(one, ila.Interference)]
         self.interference = found[0] if found else None
         if model_ is not None and self.interference is not None:
             self.interference.learner.model = model_
+        for node in nodes if measured else ():
+            self.tell(model.Measured(now_s=self.now_s, name=node.name, usage={"cpu_cores": 0.0}))
 
     def tell(self, event: model.Event) -> None:
         for one in self.profile.observers:

@@ -38,6 +38,21 @@ def test_a_task_that_minds_nobody_goes_beside_others():
     assert len(placed_on(world.go())) == 4
 
 
+def test_nobody_is_refused_where_nothing_is_measured():
+    world = Shell(hosts(1), model_=always(6.0), measured=False)
+    known(world, count=4)
+    assert len(placed_on(world.go())) == 4
+
+
+def test_a_node_that_is_measured_no_more_refuses_nobody():
+    world = Shell(hosts(1), model_=always(6.0))
+    known(world, count=4)
+    assert len(placed_on(world.go())) == 1
+    for name in ("h0v0", "h0v1"):
+        world.tell(model.Measured(now_s=world.now_s, name=model.NodeName(name), usage={}))
+    assert len(placed_on(world.go(5.0))) == 3
+
+
 def test_the_models_error_is_let_pass():
     world = Shell(hosts(1), model_=always(1.12))
     known(world, count=2)
@@ -334,7 +349,7 @@ def test_columns_of_nodes_without_a_host_are_their_own():
 
 
 def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
-    world = Shell(hosts(2), model_=CROWDED)
+    world = Shell(hosts(2), model_=CROWDED, measured=False)
     world.ledger.observe(make.pod("foreign", "h0v0", make.amount(2000, 1)))
     known(world, "job", 1, locations=("h0v1",))
     world.maps("other", 0)

@@ -154,7 +154,7 @@ def test_reducers_report_their_progress_and_nodes_what_they_use():
     reports = [event for event in script.seen(model.Progress) if "/reduce" in event.task]
     assert [event.phase for event in reports] == ["shuffle"] * 3 + ["reduce"] * 6
     assert [event.fraction for event in reports[:5]] == pytest.approx([0.125, 0.25, 0.375, 0.5, 0.5 + 1 / 12])
-    assert [event.usage["cpu_cores"] for event in script.seen(model.Measured)] == [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
+    assert [event.usage["cpu_cores"] for event in script.seen(model.Measured)] == [0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_a_finished_task_reports_what_it_computed_and_moved():
