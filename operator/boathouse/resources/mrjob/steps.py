@@ -86,7 +86,7 @@ class TaskTemplate(Model):
     elastic_memory: ElasticMemory | None = Field(
         default=None,
         description="Lets a task start with less memory if memory is scarce and this does not delay its job "
-        "(chart value profile: yarn-me). Absent: never.",
+        "(chart value profile: yarn-me or boathouse). Absent: never.",
     )
 
 
