@@ -41,7 +41,6 @@ PEAK_MEMORY_BYTES = "Peak memory bytes"
 MAP_FUNCTION_MILLISECONDS = "Map function milliseconds"
 REDUCE_FUNCTION_MILLISECONDS = "Reduce function milliseconds"
 SAMPLED_BYTES = "Sampled bytes"
-INPUT_BYTES = "Input bytes"
 SUSPENDED_MILLISECONDS = "Suspended milliseconds"
 
 

@@ -38,7 +38,6 @@ def run(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResu
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
-    task.counters.add(counters.INPUT_BYTES, sum(split.length_bytes for split in task.spec.splits), counters.BOATHOUSE)
     return TaskResult(outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, counters=sums)
 
 
