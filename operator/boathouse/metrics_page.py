@@ -11,7 +11,7 @@ from boathouse.cluster import client, config, election, events
 from boathouse.leader import Leader, LeaderContext
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.telemetry import health, metrics, reference
+from boathouse.telemetry import health, logs, metrics, reference
 
 
 async def page() -> str:
@@ -39,4 +39,5 @@ async def page() -> str:
 
 
 if __name__ == "__main__":
+    logs.configure()
     sys.stdout.write(asyncio.run(page()))

@@ -249,3 +249,23 @@ class Halving(framework.Sizer):
 
     def size(self, _want, _node, _scratch):
         return framework.Sized(self.size_)
+
+
+class Thresholds(framework.Figures):
+    """A policy that accepts another slowdown on each node."""
+
+    def of_policy(self):
+        return {"interferenceError": [0.125], "interferenceThreshold": [3.0, 2.0, 7.0]}
+
+
+async def test_what_a_policy_says_of_itself_is_a_metric_whatever_the_number_of_nodes(api):
+    async with world(api, profile=dataclasses.replace(profiles.build("fair"), figures=(Thresholds(),))) as w:
+        assert w.metric("boathouse_interference_error") == 0.125
+        for statistic, value in {"min": 2.0, "median": 3.0, "max": 7.0}.items():
+            assert w.metric("boathouse_interference_threshold", statistic=statistic) == value
+
+
+async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(api):
+    async with world(api) as w:
+        assert w.figures.registry.get_sample_value("boathouse_interference_error") is None
+        assert w.metric("boathouse_interference_threshold", statistic="max") == 0.0

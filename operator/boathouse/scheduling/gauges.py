@@ -1,5 +1,6 @@
 """Gauges of the scheduler, read from its state at each scrape."""
 
+import statistics
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,6 +100,18 @@ class SchedulerGauges(Part):
                 lambda: {(): float(len(self._exclusions))},
             ),
             (
+                "interference_error",
+                "Mean relative error of the profile's predicted slowdowns, of tasks that the model was not fitted to",
+                (),
+                self._model_error,
+            ),
+            (
+                "interference_threshold",
+                "Largest slowdown that the profile accepts on a node, over the nodes that do not accept any slowdown",
+                ("statistic",),
+                self._thresholds,
+            ),
+            (
                 "suspended_tasks",
                 "Running tasks whose CPU is lent",
                 (),
@@ -136,6 +149,19 @@ class SchedulerGauges(Part):
     def _oldest_reserved_node(self) -> gauges.Reading:
         reserved = self._state.profile.reserve.reservations()
         return {(): max((self._clock() - one.since_s for one in reserved), default=0.0)}
+
+    def _figures(self, name: str) -> list[float]:
+        """Return what the profile's policies say under a name."""
+        return [value for policy in self._state.profile.figures for value in policy.of_policy().get(name, ())]
+
+    def _model_error(self) -> gauges.Reading:
+        errors = self._figures("interferenceError")
+        return {(): errors[0]} if errors else {}
+
+    def _thresholds(self) -> gauges.Reading:
+        values = self._figures("interferenceThreshold")
+        known = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
+        return {(name,): value for name, value in known.items()}
 
     # Suspended tasks
 

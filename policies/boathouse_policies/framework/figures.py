@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 
@@ -22,3 +22,7 @@ class Figures:
     def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:  # noqa: ARG002 - the protocol's
         """Return figures of a class that stays pending, from the cycle's last state; asked for diagnoses alone."""
         return ()
+
+    def of_policy(self) -> Mapping[str, Sequence[float]]:
+        """Return figures of the policy itself, some for each node, as of its last cycle; asked for metrics alone."""
+        return {}

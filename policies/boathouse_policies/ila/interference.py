@@ -10,6 +10,8 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from boathouse_policies import model
 from boathouse_policies.framework import (
     CycleState,
@@ -63,6 +65,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.monitor = Monitor(config.disk_mb_per_s)
         self.thresholds = Thresholds(config)
         self._adopt_model()
+        self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
         self._accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # the slowdown, and what was allowed, in this cycle
 
@@ -122,6 +125,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.slowdowns = Slowdowns(
             state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
         )
+        self._limits = self.slowdowns.limits
         self._reached.clear()
         self._accepted.clear()
 
@@ -166,6 +170,11 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         slowdowns = self.slowdowns.on_all(self.profiles.demand(pending.task_class))[places]
         best = int(slowdowns.argmin())
         return _figures(float(slowdowns[best]), float(self.slowdowns.limits[places[best]]))
+
+    def of_policy(self) -> Mapping[str, Sequence[float]]:
+        """Return the model's error, and the slowdown that is allowed on each node that does not allow any."""
+        limits = self._limits[np.isfinite(self._limits)]
+        return {"interferenceError": [self.learner.error], "interferenceThreshold": limits.tolist()}
 
     # Learning
 

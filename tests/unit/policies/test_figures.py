@@ -45,6 +45,26 @@ def test_beside_others_a_placement_has_the_threshold_that_it_met():
     assert found["threshold"] >= 2.0
 
 
+def of_policy(shell) -> dict[str, list[float]]:
+    found = {}
+    for policy in shell.profile.figures:
+        found |= policy.of_policy()
+    return found
+
+
+def test_a_policy_says_what_it_accepts_where_tasks_run_and_how_wrong_its_model_is():
+    shell = predicting(Shell(*make.nodes(3)), 1.5)
+    shell.job()
+    shell.cycle()
+    found = of_policy(shell)
+    assert found["interferenceError"] == [0.12]
+    assert found["interferenceThreshold"] == [2.12]  # who comes to the idle nodes meets nobody
+
+
+def test_a_policy_that_has_not_decided_says_no_thresholds():
+    assert of_policy(Shell()) == {"interferenceError": [0.12], "interferenceThreshold": []}
+
+
 def test_a_job_of_unknown_size_has_a_group_and_no_size():
     shell = predicting(Shell(), 1.0)
     shell.job(seconds=None)
