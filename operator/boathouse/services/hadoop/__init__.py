@@ -1,0 +1,1 @@
+"""Hadoop clusters as other kinds see them, without a kind."""

@@ -1,0 +1,106 @@
+"""List the Hadoop clusters by namespace and name, for jobs that run on them or read their HDFS."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from boathouse.services.frame.kind import ObjectUid
+from boathouse_policies.model import NodeName
+
+NAME_NODE_PORT: Final = 8020
+WEB_HDFS_PORT: Final = 9870
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """A cluster's facts that concern other objects of its namespace.
+
+    Attributes:
+        has_compute: Whether it runs YARN.
+        domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
+        master: Host of the NameNode and the ResourceManager, such as `master`.
+        settings: Name of the ConfigMap with its settings.
+        hosts: The Kubernetes node of each host's pod that is placed.
+    """
+
+    uid: ObjectUid
+    namespace: str
+    name: str
+    queue: str
+    phase: str
+    is_ready: bool
+    has_compute: bool
+    domain: str
+    image: str
+    version: str
+    classpath: str
+    java_home: str
+    settings: str
+    master: str = "master"
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: Sequence[str] = ()
+    hosts: Mapping[str, NodeName] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name_node(self) -> str:
+        """Return the address of its NameNode for clients of HDFS, HOST:PORT."""
+        return f"{self.master}.{self.domain}:{NAME_NODE_PORT}"
+
+    @property
+    def web_hdfs(self) -> str:
+        """Return the address of its NameNode for WebHDFS, HOST:PORT."""
+        return f"{self.master}.{self.domain}:{WEB_HDFS_PORT}"
+
+
+class Directory:
+    """All clusters that the operator reconciles."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[ObjectUid, ClusterFacts] = {}
+        self._by_name: dict[tuple[str, str], ObjectUid] = {}
+        self._by_domain: dict[str, ObjectUid] = {}
+        self._subscribers: list[Callable[[ObjectUid], None]] = []
+
+    def subscribe(self, on_change: Callable[[ObjectUid], None]) -> None:
+        """Call a function with the UID of each cluster that is new, changed or deleted."""
+        self._subscribers.append(on_change)
+
+    def put(self, facts: ClusterFacts) -> None:
+        """Add a cluster, or replace its facts. A cluster that is created again replaces the one of the same name."""
+        if self._by_uid.get(facts.uid) == facts:
+            return
+        former = self._by_name.get((facts.namespace, facts.name), facts.uid)
+        if former != facts.uid:
+            self.forget(former)
+        self._by_uid[facts.uid] = facts
+        self._by_name[facts.namespace, facts.name] = facts.uid
+        self._by_domain[facts.domain] = facts.uid
+        self._publish(facts.uid)
+
+    def forget(self, uid: ObjectUid) -> None:
+        """Remove a deleted cluster; an unknown one is ignored."""
+        facts = self._by_uid.pop(uid, None)
+        if facts is None:
+            return
+        del self._by_name[facts.namespace, facts.name], self._by_domain[facts.domain]
+        self._publish(uid)
+
+    def get(self, uid: ObjectUid) -> ClusterFacts | None:
+        """Return the cluster with this UID."""
+        return self._by_uid.get(uid)
+
+    def find(self, namespace: str, name: str) -> ClusterFacts | None:
+        """Return the cluster with this name in a namespace."""
+        uid = self._by_name.get((namespace, name))
+        return None if uid is None else self._by_uid[uid]
+
+    def node_of(self, namespace: str, fqdn: str) -> NodeName | None:
+        """Return the Kubernetes node of a host of a cluster in this namespace; None if it has no placed pod."""
+        host, _, domain = fqdn.partition(".")
+        uid = self._by_domain.get(domain)
+        facts = None if uid is None else self._by_uid[uid]
+        return facts.hosts.get(host) if facts is not None and facts.namespace == namespace else None
+
+    def _publish(self, uid: ObjectUid) -> None:
+        for on_change in self._subscribers:
+            on_change(uid)
