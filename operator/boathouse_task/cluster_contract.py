@@ -1,0 +1,327 @@
+"""Messages between the operator and the agent of an MRCluster, which runs in the master's pod.
+
+The agent sends an `AgentReport` every few seconds and gets `AgentOrders` in response. What a report says comes from
+programs of a user's image, so each field has bounds, and decoding refuses a report with a value outside of them.
+
+Both sides import this module, which only has values: no I/O and nothing of the operator. Both ignore unknown fields.
+"""
+
+import enum
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import msgspec
+from msgspec.structs import replace
+
+AGENT_ENV: Final = "BOATHOUSE_AGENT"
+"""Variable with the JSON of `AgentSpec`."""
+REPORT_MAX_BYTES: Final = 65_536
+"""The progress endpoint's limit of an `AgentReport`."""
+MOST_NODES: Final = 701
+"""500 transient nodes, 200 core nodes and the master."""
+MOST_LEAVING: Final = 64
+MOST_TAGS: Final = 32
+MOST_APPLICATIONS: Final = 8
+"""Applications of a tag."""
+MOST_KILLS: Final = 16
+MOST_COUNTERS: Final = 64
+"""Counters of an application, in all its groups."""
+MOST_GROUPS: Final = 16
+LEAST_TAGS: Final = 4
+"""Tags that a report keeps if it would be too large."""
+DEFAULT_DISTANCE_S: Final = 5.0
+"""Time between two reports."""
+NO_TIMEOUT: Final = -1
+
+HDFS_EXCLUDE: Final = "dfs.exclude"
+"""File in `AgentSpec.files_path`: the nodes that leave HDFS, a host name a line (dfs.hosts.exclude)."""
+YARN_EXCLUDE: Final = "yarn.exclude.xml"
+"""File in `AgentSpec.files_path`: the nodes that leave YARN, with timeouts (YARN's nodes.exclude-path)."""
+TRANSIENT_LABEL: Final = "transient"
+"""YARN's node label of transient nodes, not exclusive. YARN does not start unlabelled ApplicationMasters on them."""
+
+
+class Request(enum.StrEnum):
+    """Requests of the agent to the container `refresh`, which carries them out with the image's own commands.
+
+    The agent writes a number to `refresh_path/REQUEST.want`. The container runs the command and writes the number and
+    the command's exit status to `refresh_path/REQUEST.done`, as in `7 0`.
+    """
+
+    HDFS = "hdfs"
+    """`hdfs dfsadmin -refreshNodes`."""
+    YARN = "yarn"
+    """`yarn rmadmin -refreshNodes -g -server`."""
+
+
+Figure = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Amount = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Host = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,62}\Z")]
+Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}\Z")]
+ApplicationId = Annotated[str, msgspec.Meta(pattern=r"^application_[0-9]{1,20}_[0-9]{1,10}\Z")]
+Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Z_]{1,24}\Z")]
+ClusterId = Annotated[str, msgspec.Meta(pattern=r"^[\x21-\x7e]{1,100}\Z")]
+CounterName = Annotated[str, msgspec.Meta(max_length=128)]
+CounterGroup = Annotated[dict[CounterName, Amount], msgspec.Meta(max_length=MOST_COUNTERS)]
+
+
+class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Parameters of an agent (environment variable `AGENT_ENV`).
+
+    Attributes:
+        cluster_uid: UID of the MRCluster.
+        progress_url: https://HOST[:PORT] of the progress endpoint.
+        domain: domain of the nodes, SERVICE.NAMESPACE.svc. A node's name is HOST.domain.
+        has_compute: whether the cluster has a ResourceManager.
+        node_manager_port: the port in YARN's names of nodes.
+        canary_port: port that no NetworkPolicy allows.
+        files_path: folder on the master's volume for the orders and the exclude files.
+        refresh_path: folder that the agent shares with the container `refresh`.
+    """
+
+    namespace: str
+    cluster_uid: str
+    progress_url: str
+    domain: str
+    has_compute: bool = True
+    name_node_port: int = 9870
+    resource_manager_port: int = 8088
+    history_port: int = 19888
+    node_manager_port: int = 8041
+    canary_port: int = 9899
+    files_path: str = "/data/agent"
+    refresh_path: str = "/refresh"
+
+
+class Version(msgspec.Struct, frozen=True, order=True, array_like=True):
+    """Version of orders: of two, the later is the larger. JSON: [epoch, revision].
+
+    Attributes:
+        epoch: epoch of the leader's Lease.
+        revision: resourceVersion of the status that the orders follow.
+    """
+
+    epoch: Figure = 0
+    revision: Figure = 0
+
+
+class DfsState(enum.StrEnum):
+    """State of a node's DataNode."""
+
+    NONE = "-"
+    LIVE = "L"
+    STALE = "S"
+    """The NameNode had no heartbeat for 30 s."""
+    DEAD = "D"
+    DECOMMISSIONING = "P"
+    DECOMMISSIONED = "X"
+
+
+class YarnState(enum.StrEnum):
+    """State of a node's NodeManager. Only nodes that leave are lost, shut down or decommissioned; others are absent."""
+
+    NONE = "-"
+    NEW = "N"
+    RUNNING = "R"
+    UNHEALTHY = "U"
+    LOST = "L"
+    DECOMMISSIONING = "D"
+    DECOMMISSIONED = "X"
+    SHUTDOWN = "S"
+
+
+class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """State of a cluster's HDFS.
+
+    Attributes:
+        started_s: when the NameNode started, in epoch seconds.
+        missing: blocks without a replica.
+        corrupt: blocks with corrupt replicas only.
+        under_replicated: blocks with fewer replicas than they should have.
+        pending_replication: blocks that are being copied.
+    """
+
+    cluster_id: ClusterId
+    started_s: Figure
+    safe_mode: bool
+    capacity_bytes: Figure = 0
+    used_bytes: Figure = 0
+    free_bytes: Figure = 0
+    files: Figure = 0
+    missing: Figure = 0
+    corrupt: Figure = 0
+    under_replicated: Figure = 0
+    pending_replication: Figure = 0
+
+
+class YarnFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """State of a cluster's YARN. Sums over nodes include nodes of all labels.
+
+    Attributes:
+        started_s: when the ResourceManager started, in epoch seconds of its node.
+        up_s: how long it has been running.
+        running: containers that run, those of ApplicationMasters included.
+        pending: containers that applications have requested and not got.
+        apps_running: applications that run: each has an ApplicationMaster.
+        apps_pending: applications that wait for their ApplicationMaster.
+        memory_mb: memory of the running nodes.
+        used_mb: what containers use of it.
+    """
+
+    started_s: Figure
+    up_s: Figure = 0
+    running: Figure = 0
+    pending: Figure = 0
+    apps_running: Figure = 0
+    apps_pending: Figure = 0
+    memory_mb: Figure = 0
+    used_mb: Figure = 0
+
+
+class NodeFigures(msgspec.Struct, frozen=True, array_like=True):
+    """State of a node; JSON: a list in the order of the attributes.
+
+    Attributes:
+        host: short name, such as `c0` or `t17`.
+        containers: containers that run on it.
+        memory_mb: memory that it offers to YARN.
+        blocks_left: under-replicated blocks of a DataNode that is being decommissioned.
+        free_bytes: free space of its DataNode.
+        used_bytes: space that the blocks on it use.
+    """
+
+    host: Host
+    dfs: DfsState = DfsState.NONE
+    yarn: YarnState = YarnState.NONE
+    containers: Figure = 0
+    memory_mb: Figure = 0
+    blocks_left: Figure = 0
+    free_bytes: Figure = 0
+    used_bytes: Figure = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it runs, stores nothing and has no container."""
+        return self.yarn is YarnState.RUNNING and self.dfs is DfsState.NONE and not self.containers
+
+
+class ApplicationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """State of an application.
+
+    Attributes:
+        state: YARN's state of the application, such as ACCEPTED, RUNNING, FINISHED, FAILED or KILLED.
+        final: result that it declared: UNDEFINED, SUCCEEDED, FAILED, KILLED or ENDED.
+        maps: tasks that are done, and all tasks; [0, 0] if unknown.
+        reduces: as `maps`.
+        counters: of an application that has ended, as soon as the JobHistoryServer has them.
+        diagnostics: why it failed or waits.
+    """
+
+    id: ApplicationId
+    name: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    state: Word
+    final: Word = "UNDEFINED"
+    progress: Percent = 0
+    started_ms: Figure = 0
+    finished_ms: Figure = 0
+    maps: tuple[Figure, Figure] = (0, 0)
+    reduces: tuple[Figure, Figure] = (0, 0)
+    counters: Annotated[dict[CounterName, CounterGroup], msgspec.Meta(max_length=MOST_GROUPS)] = {}
+    diagnostics: Annotated[str, msgspec.Meta(max_length=500)] = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, whatever its result."""
+        return self.state in {"FINISHED", "FAILED", "KILLED"}
+
+
+Applications = Annotated[list[ApplicationFigures], msgspec.Meta(max_length=MOST_APPLICATIONS)]
+
+
+class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Periodic report of an agent.
+
+    Attributes:
+        version: of the orders that the agent holds; [0, 0]: none.
+        refreshed: whether HDFS and YARN have read them since they last started.
+        error: why not, or what the agent could not do.
+        took_ms: time from the first question of this round until the report was sent.
+        hdfs: None if the NameNode does not respond.
+        yarn: None if the ResourceManager does not respond.
+        nodes: nodes that HDFS or YARN know. A node that is absent is not registered, unless `idle_nodes` is above 0.
+        idle_nodes: number of idle nodes that were left out because the report would be too large.
+        tags: applications of each tag that the ResourceManager was asked for and responded.
+        canary: whether the agent listens on the canary port.
+    """
+
+    version: Version = Version()
+    refreshed: bool = False
+    error: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    took_ms: Figure = 0
+    hdfs: HdfsFigures | None = None
+    yarn: YarnFigures | None = None
+    nodes: Annotated[list[NodeFigures], msgspec.Meta(max_length=MOST_NODES)] = []
+    idle_nodes: Figure = 0
+    tags: Annotated[dict[Tag, Applications], msgspec.Meta(max_length=MOST_TAGS)] = {}
+    canary: bool = False
+
+
+class Leaving(msgspec.Struct, frozen=True, array_like=True):
+    """A node that is drained; JSON: [host, timeout_s, stores].
+
+    Attributes:
+        timeout_s: time after which YARN stops its containers; `NO_TIMEOUT`: never.
+        stores: whether it has a DataNode.
+    """
+
+    host: Host
+    timeout_s: int = NO_TIMEOUT
+    stores: bool = False
+
+
+class AgentOrders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Response to a report.
+
+    Attributes:
+        next_s: seconds until the next report.
+        version: of `leaving`. None: the leader does not know the cluster yet, and the agent keeps its orders.
+        leaving: all nodes that are drained.
+        tags: tags of applications that the next report should have.
+        kill: IDs of applications to kill.
+    """
+
+    next_s: float = DEFAULT_DISTANCE_S
+    version: Version | None = None
+    leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
+    tags: Annotated[list[Tag], msgspec.Meta(max_length=MOST_TAGS)] = []
+    kill: Annotated[list[ApplicationId], msgspec.Meta(max_length=MOST_KILLS)] = []
+
+
+def encode_report(report: AgentReport) -> bytes:
+    """Return a report as JSON, without its less important parts if it would be larger than the endpoint accepts.
+
+    A report of figures that no cluster has can still be too large. The endpoint refuses it.
+    """
+    body = msgspec.json.encode(report)
+    if len(body) > REPORT_MAX_BYTES:
+        for smaller in _reductions(report):
+            body = msgspec.json.encode(smaller)
+            if len(body) <= REPORT_MAX_BYTES:
+                break
+    return body
+
+
+def _reductions(report: AgentReport) -> Iterator[AgentReport]:
+    """Yield ever smaller reports. The last tags lose most, so the agent rotates their order."""
+    tags = dict(report.tags)
+    for tag in reversed(report.tags):
+        tags[tag] = [replace(application, diagnostics="") for application in tags[tag]]
+        yield replace(report, tags=tags)
+    for tag in reversed(report.tags):
+        tags[tag] = [replace(application, counters={}) for application in tags[tag]]
+        yield replace(report, tags=tags)
+    report = replace(report, tags={tag: tags[tag] for tag in list(tags)[:LEAST_TAGS]})
+    yield report
+    busy = [node for node in report.nodes if not node.is_idle]
+    yield replace(report, nodes=busy, idle_nodes=len(report.nodes) - len(busy))
