@@ -17,10 +17,12 @@ workers is left to the profile's score, as KOALA leaves it to "one of its placem
 
 from __future__ import annotations
 
+import dataclasses
+
 from boathouse_policies.framework import Profile, Score, questions
 from boathouse_policies.koala.cluster import Change, Cluster, Kind
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
-from boathouse_policies.koala.controller import Koala
+from boathouse_policies.koala.controller import Koala, Terms
 from boathouse_policies.koala.growers import Grower, grower, load
 
 __all__ = [
@@ -33,12 +35,17 @@ __all__ = [
     "Partition",
     "Policy",
     "Reading",
+    "Terms",
+    "added",
     "build",
     "grower",
     "load",
+    "of",
 ]
 
 _PAPER = Config()
+_ADDED = Config(report_every_s=0.0)
+"""Masters of real clusters report by themselves, and other tasks need not report for them."""
 
 
 def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
@@ -50,3 +57,18 @@ def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) ->
     """
     koala = Koala(config)
     return Profile(name="koala", controllers=(koala,), observers=(koala,), score=score)
+
+
+def added(profile: Profile, config: Config = _ADDED) -> Profile:
+    """Return a profile that also grows and shrinks clusters; one that does so already as it is."""
+    if any(isinstance(controller, Koala) for controller in profile.controllers):
+        return profile
+    koala = Koala(config)
+    return dataclasses.replace(
+        profile, controllers=(*profile.controllers, koala), observers=(*profile.observers, koala)
+    )
+
+
+def of(profile: Profile) -> Koala | None:
+    """Return what grows and shrinks clusters in a profile, if anything does."""
+    return next((controller for controller in profile.controllers if isinstance(controller, Koala)), None)

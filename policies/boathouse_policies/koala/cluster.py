@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from boathouse_policies import model
 
 
+UNBOUNDED = 1 << 30
+"""More nodes than any cluster has."""
+
+
 class Kind(enum.StrEnum):
     """Kinds of a cluster's nodes (IV.A)."""
 
@@ -39,6 +43,9 @@ class Cluster:
         pending_nodes: Nodes that it took and that are not up yet.
         leaving_nodes: Nodes that it gave back and that still run tasks.
         workload_ended: 1 once its workload is over, 0 before.
+        least_transient_nodes: Transient nodes that it keeps in any case.
+        most_nodes: Nodes that it may have.
+        weight: Its share of idle nodes, relative to other clusters.
     """
 
     name: model.JobId
@@ -52,11 +59,24 @@ class Cluster:
     pending_nodes: int = 0
     leaving_nodes: int = 0
     workload_ended: int = 0
+    least_transient_nodes: int = 0
+    most_nodes: int = UNBOUNDED
+    weight: int = 1
 
     @property
     def nodes(self) -> int:
         """All that it keeps, those that are not up yet included."""
         return self.core_nodes + self.transient_nodes + self.pending_nodes
+
+    @property
+    def growth(self) -> int:
+        """Nodes that it may still take."""
+        return max(0, self.most_nodes - self.nodes)
+
+    @property
+    def spare_nodes(self) -> int:
+        """Transient nodes that it may give back."""
+        return max(0, self.transient_nodes - self.least_transient_nodes)
 
     def counters(self) -> dict[str, int]:
         """Return the state as counters, for the shell that reports it."""

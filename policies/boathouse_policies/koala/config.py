@@ -47,7 +47,7 @@ class Config:
         greedy_every_s: T of GGP and GGDP.
         partition: How the provider splits idle nodes.
         reclaim_every_s: Between two reclaims from a cluster (ours: GSP's T).
-        report_every_s: How often a cluster's master tells its load (ours).
+        report_every_s: How often a cluster's master tells its load (ours); 0 for masters that do so by themselves.
     """
 
     policy: Policy = Policy.GSP
@@ -70,7 +70,7 @@ class Config:
             ValueError: Names the constant and its range.
         """
         nodes, periods = ("grow_by", "shrink_by", "offer_nodes"), ("gsp_every_s", "greedy_every_s", "reclaim_every_s")
-        check_ranges("koala", self, positive=(*nodes, *periods, "report_every_s"))
+        check_ranges("koala", self, positive=(*nodes, *periods), not_negative=("report_every_s",))
         if not 0 < self.shrink_below < self.grow_above:
             raise ValueError(
                 f"koala: 0 < shrink_below < grow_above must hold, not {self.shrink_below} and {self.grow_above}"

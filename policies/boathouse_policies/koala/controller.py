@@ -2,7 +2,10 @@
 
 Clusters are the jobs whose master reports (`cluster.read`). Each is offered its part of the idle nodes every T
 seconds of its policy. Jobs that wait for nodes and are no such cluster ("new job submissions") come first: idle nodes
-are kept for them, and where those do not suffice clusters are asked to give transient nodes back.
+are kept for them, and where those do not suffice clusters are asked to give transient nodes back. Jobs for which nodes
+would change nothing do not count, such as those at the limit of their queue.
+
+A "node" of a cluster is a pod: a node of Kubernetes with room for several is as many idle ones.
 """
 
 from __future__ import annotations
@@ -26,6 +29,22 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import ClusterView, SchedulingQueue
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
+_NODES_DO_NOT_HELP = frozenset(
+    {model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT, model.Code.UNKNOWN_QUEUE, model.Code.QUEUE_NOT_ALLOWED}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a cluster has of its own, where it differs from the provider's.
+
+    Attributes:
+        config: Its constants.
+        worker: The class of the nodes that it grows by; None for all of its classes.
+    """
+
+    config: Config
+    worker: model.ClassId | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,12 +56,19 @@ class _Member:
         grower: Its policy.
         offer_s: When it is offered nodes next.
         reclaim_s: When it may be asked for nodes again.
+        offer: The last offer to it, in words.
     """
 
     cluster: Cluster
     grower: Grower
     offer_s: float
     reclaim_s: float = 0.0
+    offer: str = ""
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether it takes part in the partition."""
+        return bool(self.grower.most and self.cluster.growth)
 
 
 class Koala(Controller, Observer):
@@ -55,6 +81,7 @@ class Koala(Controller, Observer):
 
     Attributes:
         report_every_s: How often masters should report.
+        terms: What clusters have of their own; the shell sets them before it submits the cluster.
     """
 
     def __init__(self, config: Config) -> None:
@@ -62,6 +89,7 @@ class Koala(Controller, Observer):
         self._jobs: dict[model.JobId, model.Submitted] = {}
         self._members: dict[model.JobId, _Member] = {}
         self.report_every_s = config.report_every_s
+        self.terms: dict[model.JobId, Terms] = {}
 
     # Observer
 
@@ -70,9 +98,11 @@ class Koala(Controller, Observer):
         match event:
             case model.Submitted():
                 self._jobs[event.job.id] = event
+                if event.job.id in self._members:
+                    self._members[event.job.id].grower = self._grower(event.job)
             case model.Ended():
-                self._jobs.pop(event.job, None)
-                self._members.pop(event.job, None)
+                for known in (self._jobs, self._members, self.terms):
+                    known.pop(event.job, None)
             case model.Progress() if event.job in self._jobs and (cluster := read(event.job, event.counters)):
                 self._report(cluster, event.now_s)
             case _:
@@ -80,65 +110,91 @@ class Koala(Controller, Observer):
 
     def _report(self, cluster: Cluster, now_s: float) -> None:
         if cluster.name not in self._members:
-            kind = self._jobs[cluster.name].job.kind
-            policy = grower(Policy(kind) if kind in tuple(Policy) else self._config.policy, self._config)
+            policy = self._grower(self._jobs[cluster.name].job)
             self._members[cluster.name] = _Member(cluster, policy, now_s + policy.every_s)
         self._members[cluster.name].cluster = cluster
 
+    def _grower(self, job: model.Job) -> Grower:
+        own = self.terms.get(job.id)
+        config = own.config if own else self._config
+        return grower(Policy(job.kind) if job.kind in tuple(Policy) else config.policy, config)
+
+    def explain(self, job: model.JobId) -> str:
+        """Return the last offer to a cluster in words; empty before the first."""
+        member = self._members.get(job)
+        return member.offer if member else ""
+
     # Controller
+
+    def is_idle(self) -> bool:
+        """Return whether there is no cluster: offers and reclaims come with time."""
+        return not self._members
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide what growth and shrinking is due."""
         members = [self._members[name] for name in self._jobs if name in self._members]
         if not members:
             return ()
-        workers = [task_class for member in members for task_class in self._jobs[member.cluster.name].classes]
-        sizes = [view.axis.vector(task_class.resources) for task_class in workers]
-        worker: model.IntVector = np.max(sizes, axis=0)  # the largest of all clusters
-        needed = self._needed(queue, worker, view)
+        sizes = [view.axis.vector(one.resources) for member in members for one in self._workers(member)]
+        needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers
         due = [member for member in members if view.now_s >= member.offer_s]
         if not due and not needed:
             return ()
-        idle = _idle(worker, view)
-        short = needed - idle.total()
-        return [*self._offer(due, members, idle, view, needed), *self._reclaim(members, short, view.now_s)]
+        idle = self._idle(members, view)
+        short = needed - sum(pool.nodes for pool in idle)
+        left = provider.without(idle, needed)  # submissions come first
+        return [*self._offer(due, members, left, view.now_s), *self._reclaim(members, short, view.now_s)]
+
+    def _workers(self, member: _Member) -> Sequence[model.TaskClass]:
+        """Return the classes of the nodes that a cluster grows by."""
+        name = member.cluster.name
+        own, classes = self.terms.get(name), self._jobs[name].classes
+        return [one for one in classes if own and one.id == own.worker] or classes
 
     def _needed(self, queue: SchedulingQueue, worker: model.IntVector, view: ClusterView) -> int:
-        """Return how many nodes submissions wait for, in workers of the largest kind."""
+        """Return how many nodes submissions wait for, in workers."""
         total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
         for queued in [queued for name in self._jobs if name not in self._members for queued in queue.classes_of(name)]:
-            total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources)
+            if queued.verdict is None or queued.verdict.code not in _NODES_DO_NOT_HELP:
+                total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources)
         total[model.PODS] = 0.0
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
+    def _idle(self, members: Sequence[_Member], view: ClusterView) -> list[provider.Pool]:
+        """Return the nodes with room for a worker of some cluster: a node counts once for each worker that fits."""
+        free = view.free()
+        rooms: model.IntMatrix = np.array(
+            [np.max([_rooms(one, free, view) for one in self._workers(member)], axis=0) for member in members]
+        )
+        fits = np.ascontiguousarray((rooms > 0).T)
+        least = np.where(rooms > 0, rooms, np.iinfo(rooms.dtype).max).min(axis=0)
+        users: dict[bytes, frozenset[model.JobId]] = {}
+        idle: collections.Counter[tuple[str, frozenset[model.JobId]]] = collections.Counter()
+        for i in np.flatnonzero(fits.any(axis=1)).tolist():
+            who = fits[i].tobytes()
+            if who not in users:
+                users[who] = frozenset(
+                    member.cluster.name for member, one in zip(members, fits[i], strict=True) if one and member.can_grow
+                )
+            idle[_site(view.nodes[i]), users[who]] += int(least[i])
+        return [provider.Pool(site=site, nodes=nodes, users=who) for (site, who), nodes in idle.items()]
+
     def _offer(
-        self,
-        due: Sequence[_Member],
-        members: Sequence[_Member],
-        idle: collections.Counter[str],
-        view: ClusterView,
-        needed: int,
+        self, due: Sequence[_Member], members: Sequence[_Member], idle: Sequence[provider.Pool], now_s: float
     ) -> Iterator[model.Decision]:
-        """Offer their parts of the idle nodes to the clusters that are due; submissions come first."""
+        """Offer their parts of the idle nodes to the clusters that are due."""
         if not due:
             return
-        for _ in range(min(needed, idle.total())):
-            idle[min(idle, key=lambda site: (-idle[site], site))] -= 1
-        sites = {member.cluster: self._sites(member, view) for member in members}
-        parts = provider.split(idle, sites, self._config.partition)
+        growing = [member.cluster for member in members if member.can_grow]
+        parts = provider.split(idle, growing, self._config.partition)
+        among = f"of {sum(pool.nodes for pool in idle)} idle nodes"
+        weights = sum(cluster.weight for cluster in growing)
         for member in due:
             cluster, policy = member.cluster, member.grower
-            member.offer_s = view.now_s + policy.every_s
-            nodes = min(policy.most, sum(parts[cluster.name].values()))
-            yield from _carried_out(member, policy.unasked(cluster) or policy.offered(cluster, nodes))
-
-    def _sites(self, member: _Member, view: ClusterView) -> frozenset[str]:
-        """Return the sites that the constraints of a cluster's workers allow, if it ever takes nodes."""
-        if not member.grower.most:
-            return frozenset()
-        classes = self._jobs[member.cluster.name].classes
-        masks = [view.eligibilities.of(task_class.constraints, view.layout).mask for task_class in classes]
-        return frozenset(_site(view.nodes[i]) for i in np.flatnonzero(np.logical_or.reduce(masks)).tolist())
+            member.offer_s = now_s + policy.every_s
+            part = sum(parts.get(cluster.name, {}).values())
+            member.offer = f"{part} {among}, weight {cluster.weight} of {weights}" if member.can_grow else ""
+            yield from _carried_out(member, policy.unasked(cluster) or policy.offered(cluster, min(policy.most, part)))
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
         """Ask clusters for the nodes that submissions are short of."""
@@ -167,13 +223,20 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
     yield model.Scale(job=cluster.name, workers=member.cluster.nodes, stores=stores, reason=change.reason)
 
 
-def _idle(worker: model.IntVector, view: ClusterView) -> collections.Counter[str]:
-    """Return the nodes with room for a worker, by site."""
-    rows = worker > 0
-    fits: model.BoolVector = np.logical_and.reduce(view.free()[rows] >= worker[rows, np.newaxis])
+def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) -> model.IntVector:
+    """Return how many workers fit on each node; one at most where a worker takes a port of its node."""
+    size = view.axis.vector(worker.resources)
+    rows = size > 0
+    rooms: model.IntVector = (free[rows] // size[rows, np.newaxis]).min(axis=0).clip(min=0)
+    rooms[~view.eligibilities.of(worker.constraints, view.layout).mask] = 0
     if view.offered is not None:
-        fits &= np.isin(np.arange(len(fits)), view.offered)
-    return collections.Counter(_site(view.nodes[i]) for i in np.flatnonzero(fits).tolist())
+        rooms[~np.isin(np.arange(len(rooms)), view.offered)] = 0
+    if ports := worker.constraints.host_ports:
+        np.minimum(rooms, 1, out=rooms)
+        for name, taken in view.host_ports.items():
+            if name in view.layout.index and any(one.conflicts(other) for one in ports for other in taken):
+                rooms[view.layout.index[name]] = 0
+    return rooms
 
 
 def _site(node: model.Node) -> str:

@@ -83,13 +83,14 @@ class GrowShrink(Grower):
     def offered(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: up to S+ nodes while F is above its maximum."""
         found, most = load(cluster, self.config.reading), self.config.grow_above
-        if nodes < 1 or found <= most:
+        count = min(nodes, self.most, cluster.growth)
+        if count < 1 or found <= most:
             return None
-        return Change(nodes=min(nodes, self.most), reason=f"GSP: F = {found:.2f} is above {most:g}")
+        return Change(nodes=count, reason=f"GSP: F = {found:.2f} is above {most:g}")
 
     def reclaimed(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: up to S- nodes, unless F would then be above its maximum."""
-        count = min(nodes, self.config.shrink_by, cluster.transient_nodes)
+        count = min(nodes, self.config.shrink_by, cluster.spare_nodes)
         after = load(cluster, self.config.reading, less=count)
         if count < 1 or after > self.config.grow_above:
             return None
@@ -98,7 +99,7 @@ class GrowShrink(Grower):
     def unasked(self, cluster: Cluster) -> Change | None:
         """Return the answer: up to S- nodes while F is below its minimum."""
         found, least = load(cluster, self.config.reading), self.config.shrink_below
-        count = min(self.config.shrink_by, cluster.transient_nodes)
+        count = min(self.config.shrink_by, cluster.spare_nodes)
         if count < 1 or found >= least:
             return None
         return Change(nodes=-count, reason=f"GSP: F = {found:.2f} is below {least:g}")
@@ -112,16 +113,17 @@ class Greedy(Grower):
 
     def offered(self, cluster: Cluster, nodes: int) -> Change | None:
         """Return the answer: all of it, until the workload is over."""
-        if nodes < 1 or cluster.workload_ended:
+        count = min(nodes, self.most, cluster.growth)
+        if count < 1 or cluster.workload_ended:
             return None
         kind = Kind.CORE if self.policy is Policy.GGDP else Kind.TRANSIENT
-        return Change(nodes=min(nodes, self.most), kind=kind, reason=f"{self.policy.upper()}: every offer is taken")
+        return Change(nodes=count, kind=kind, reason=f"{self.policy.upper()}: every offer is taken")
 
     def unasked(self, cluster: Cluster) -> Change | None:
-        """Return the answer: all transient nodes, once the workload is over; GGDP has none."""
-        if not cluster.workload_ended or not cluster.transient_nodes:
+        """Return the answer: all transient nodes that it need not keep, once the workload is over; GGDP has none."""
+        if not cluster.workload_ended or not cluster.spare_nodes:
             return None
-        return Change(nodes=-cluster.transient_nodes, reason=f"{self.policy.upper()}: the workload is over")
+        return Change(nodes=-cluster.spare_nodes, reason=f"{self.policy.upper()}: the workload is over")
 
 
 def grower(policy: Policy, config: Config) -> Grower:

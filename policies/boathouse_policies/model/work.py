@@ -32,6 +32,8 @@ class Stage(enum.StrEnum):
     PROBE = "probe"
     DRIVER = "driver"
     EXECUTOR = "executor"
+    NODE = "node"
+    """A pod of a dynamic cluster, which runs tasks of its own."""
     OTHER = "other"
 
 

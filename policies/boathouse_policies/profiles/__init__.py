@@ -111,4 +111,5 @@ def build(name: str, *, placement: str = "least-loaded", switches: Switches = _A
     score = _PLACEMENTS[placement]
     profile = _SWITCHED_BUILDERS[name](score, switches) if name in _SWITCHED_BUILDERS else _BUILDERS[name](score)
     has_late = any(isinstance(controller, late.Late) for controller in profile.controllers)
-    return late.added(profile) if switches.speculate and not has_late else profile
+    profile = late.added(profile) if switches.speculate and not has_late else profile
+    return koala.added(profile) if switches.scale else profile

@@ -13,12 +13,12 @@ class Switches:
         suspend: Suspend reducers that lack map output (iKayak).
         resize: Give tasks less CPU or memory than requested (iKayak, YARN-ME).
         speculate: Start second attempts of slow tasks (LATE).
-        scale: Grow and shrink clusters (Koala). No profile of the chart does.
+        scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
         probe: Run a job on a sample of its input to predict its size (FSPY).
     """
 
     suspend: bool = True
     resize: bool = True
     speculate: bool = False
-    scale: bool = True
+    scale: bool = False
     probe: bool = True

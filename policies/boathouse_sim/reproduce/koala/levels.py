@@ -10,7 +10,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.koala import Config, Partition, Policy
 from boathouse_policies.koala.cluster import Cluster
-from boathouse_policies.koala.provider import split
+from boathouse_policies.koala.provider import pools, split
 from boathouse_sim.reproduce import interval
 from boathouse_sim.reproduce.claim import Assumption, Claim, Relation, measured
 from boathouse_sim.reproduce.koala.case import Case
@@ -157,7 +157,7 @@ def _uneven(partition: Partition, random: np.random.Generator) -> int:
         Cluster(name=one, core_nodes=EACH, first_core_nodes=EACH, transient_nodes=int(random.integers(0, EACH)))
         for one in names
     ]
-    parts = split(idle, dict.fromkeys(clusters, idle), partition)
+    parts = split(pools(idle, dict.fromkeys(clusters, idle)), clusters, partition)
     if partition is Partition.ALL:
         totals = [sum(part.values()) for part in parts.values()]
         return max(totals) - min(totals)

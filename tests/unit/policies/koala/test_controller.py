@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_policies import koala, model
+from boathouse_policies import koala, model, profiles
 from boathouse_policies.koala import Config, Policy
 from boathouse_policies.koala.cluster import read
 from tests.unit.policies import builders as make
@@ -174,6 +174,93 @@ def test_idle_nodes_come_before_reclaims():
     shell.report("c", 16, transient=4)
     shell.come("new", waiting=3)
     assert shell.scales(5.0) == []
+
+
+def test_a_node_with_room_for_several_workers_counts_as_several():
+    shell = Shell(nodes=1)
+    shell.come("c", size=make.amount(1000, 2))
+    shell.report("c", 16, waiting=500)
+    assert shell.scales(30.0) == [("c", 6, False)]
+
+
+def test_a_cluster_with_workers_that_fit_nowhere_takes_nothing_from_others():
+    shell = busy()
+    shell.come("huge", size=make.amount(400_000, 800))
+    shell.report("huge", 16, waiting=500)
+    assert shell.scales(30.0) == [("c", 7, False)]
+
+
+def test_waiting_jobs_that_no_node_would_help_keep_no_nodes_back():
+    shell = busy(nodes=5)
+    shell.come("never", waiting=3, size=make.amount(400_000, 8))
+    shell.cycle()
+    assert shell.scales(30.0) == [("c", 7, False)]
+
+
+def test_a_cluster_may_have_constants_of_its_own():
+    shell = Shell()
+    own = Config(policy=Policy.GGDP, offer_nodes=3)
+    shell.koala.terms[model.JobId("c")] = koala.Terms(config=own)
+    busy("c", shell)
+    assert shell.scales(30.0) == []
+    assert shell.scales(120.0) == [("c", 5, True)]
+
+
+def test_new_constants_of_a_cluster_hold_once_it_is_submitted_again():
+    shell = busy()
+    shell.koala.terms[model.JobId("c")] = koala.Terms(config=Config(grow_by=1))
+    shell.come("c")
+    assert shell.scales(30.0) == [("c", 3, False)]
+
+
+def test_only_the_class_that_a_cluster_grows_by_must_fit():
+    shell = Shell(nodes=2)
+    job = make.job("c")
+    master, worker = make.task_class(job, make.amount(400_000, 800), name="master"), make.task_class(job, WORKER)
+    shell.koala.terms[job.id] = koala.Terms(config=Config(), worker=worker.id)
+    shell.koala.observe(model.Submitted(now_s=0.0, job=job, classes=(master, worker), tasks={}))
+    shell.report("c", 16, waiting=500)
+    assert shell.scales(30.0) == [("c", 4, False)]
+
+
+def test_workers_that_share_no_node_count_one_for_each_node_without_such_a_worker():
+    shell = Shell(nodes=3)
+    apart = (model.HostPort(port=0, protocol="apart/c"),)
+    job = make.job("c")
+    worker = make.task_class(job, make.amount(1000, 2), constraints=model.Constraints(host_ports=apart))
+    shell.koala.observe(model.Submitted(now_s=0.0, job=job, classes=(worker,), tasks={}))
+    shell.ledger.observe(make.pod("core", "n0", host_ports=apart))
+    shell.report("c", 16, waiting=500)
+    assert shell.scales(30.0) == [("c", 4, False)]
+
+
+def test_a_cluster_at_its_maximum_is_offered_nothing():
+    shell = Shell()
+    shell.come("c")
+    shell.report("c", 16, waiting=500, most_nodes=3)
+    assert shell.scales(30.0) == [("c", 3, False)]
+    assert shell.scales(60.0) == []
+
+
+def test_the_last_offer_is_explained():
+    shell = busy("x", busy("y", nodes=4))
+    assert shell.koala.explain(model.JobId("x")) == ""
+    shell.scales(30.0)
+    assert shell.koala.explain(model.JobId("x")) == "2 of 4 idle nodes, weight 1 of 2"
+
+
+def test_a_shell_need_not_wake_it_only_while_there_are_clusters():
+    shell = Shell()
+    assert shell.koala.is_idle()
+    assert not busy(shell=shell).koala.is_idle()
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_profile_can_grow_clusters_and_none_does_unless_a_shell_allows_it(name):
+    plain, scaled = (profiles.build(name, switches=profiles.Switches(scale=on)) for on in (False, True))
+    assert (koala.of(plain) is None) == (name != "koala")
+    assert koala.of(scaled) is not None
+    assert koala.added(scaled) is scaled
 
 
 def test_jobs_that_ended_are_forgotten():

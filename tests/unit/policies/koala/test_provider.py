@@ -3,8 +3,8 @@
 import hypothesis
 from hypothesis import strategies as st
 
-from boathouse_policies.koala import Cluster, Partition
-from boathouse_policies.koala.provider import reclaims, split
+from boathouse_policies.koala import Cluster, Partition, provider
+from boathouse_policies.koala.provider import Pool, reclaims, without
 from tests.unit.policies.koala.states import cluster
 
 SITES = ("a", "b", "c")
@@ -13,6 +13,11 @@ SITES = ("a", "b", "c")
 def users(*clusters: Cluster):
     """Clusters that may have nodes at all sites."""
     return dict.fromkeys(clusters, SITES)
+
+
+def split(idle, sites, partition):
+    """Split where a cluster may use either all or none of a site."""
+    return provider.split(provider.pools(idle, sites), sites, partition)
 
 
 def totals(parts) -> dict[str, int]:
@@ -41,6 +46,37 @@ def test_a_cluster_is_given_nodes_only_at_sites_that_it_may_use():
     two = {cluster(name="x"): {"a"}, cluster(name="y"): {"a", "b"}}
     assert split({"a": 2, "b": 2}, two, Partition.ALL) == {"x": {"a": 2}, "y": {"b": 2}}
     assert split({"a": 2, "b": 2}, two, Partition.PER_SITE) == {"x": {"a": 1}, "y": {"a": 1, "b": 2}}
+
+
+def test_weights_are_the_ratio_of_parts():
+    two = users(cluster(name="x", weight=2), cluster(name="y"))
+    assert totals(split({"a": 6}, two, Partition.ALL)) == {"x": 4, "y": 2}
+    assert totals(split({"a": 3, "b": 3}, two, Partition.PER_SITE)) == {"x": 4, "y": 2}
+
+
+def test_growth_is_compared_by_weight_too():
+    two = users(cluster(name="x", weight=3, transient=6), cluster(name="y", transient=3))
+    assert totals(split({"a": 1}, two, Partition.ALL)) == {"x": 1, "y": 0}
+
+
+def test_a_cluster_at_its_maximum_leaves_its_part_to_others():
+    two = users(cluster(name="x", most_nodes=21), cluster(name="y"))
+    assert totals(split({"a": 6}, two, Partition.ALL)) == {"x": 1, "y": 5}
+
+
+def test_a_node_without_room_for_the_worker_of_a_cluster_goes_to_another():
+    one, other = cluster(name="x"), cluster(name="y")
+    idle = [
+        Pool(site="a", nodes=3, users=frozenset({one.name, other.name})),
+        Pool(site="a", nodes=2, users=frozenset({other.name})),
+    ]
+    assert totals(provider.split(idle, [one, other], Partition.PER_SITE)) == {"x": 3, "y": 2}
+
+
+def test_nodes_are_kept_for_submissions_of_the_largest_pool_first():
+    idle = provider.pools({"a": 2, "b": 5}, users(cluster(name="x")))
+    assert sorted((pool.site, pool.nodes) for pool in without(idle, 4)) == [("a", 1), ("b", 2)]
+    assert [pool.nodes for pool in without(idle, 99)] == [0, 0]
 
 
 shapes = st.tuples(st.frozensets(st.sampled_from(SITES)), st.integers(0, 9))
@@ -79,6 +115,23 @@ def test_the_order_of_clusters_and_sites_does_not_matter(idle, among, partition)
 def test_reclaims_take_from_those_with_the_most_transient_nodes_one_at_a_time():
     asked = reclaims(4, [cluster(name="x", transient=5), cluster(name="y", transient=3), cluster(name="z")])
     assert asked == {"x": 3, "y": 1}
+
+
+def test_reclaims_are_by_weight_and_leave_what_a_cluster_keeps_in_any_case():
+    assert reclaims(3, [cluster(name="x", transient=4, weight=2), cluster(name="y", transient=4)]) == {"x": 1, "y": 2}
+    assert reclaims(9, [cluster(name="x", transient=5, least_transient_nodes=3)]) == {"x": 2}
+
+
+@hypothesis.given(
+    weights=st.lists(st.integers(1, 9), min_size=2, max_size=5), nodes=st.integers(0, 60), rounds=st.integers(1, 6)
+)
+def test_parts_by_weight_are_within_one_node_of_the_ratio(weights, nodes, rounds):
+    among = users(*(cluster(name=f"c{i}", weight=weight) for i, weight in enumerate(weights)))
+    found = list(totals(split({"a": nodes * rounds}, among, Partition.ALL)).values())
+    assert sum(found) == nodes * rounds
+    assert max(n / w for n, w in zip(found, weights, strict=True)) <= min(
+        (n + 1) / w for n, w in zip(found, weights, strict=True)
+    ) + max(1 / w for w in weights)
 
 
 def test_nodes_that_leave_already_are_not_asked_for_again():
