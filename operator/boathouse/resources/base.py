@@ -39,7 +39,8 @@ class Model(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
 
-def _quantity_schema(*checks: dict[str, str]) -> pydantic.WithJsonSchema:
+def quantity_schema(*checks: dict[str, str]) -> pydantic.WithJsonSchema:
+    """Return the schema of a quantity with CEL rules."""
     valid = rule(
         "isQuantity(string(self))",
         "'\"' + string(self) + '\" is not a quantity: write a number such as 2, 500m or 64Mi'",
@@ -70,27 +71,27 @@ def at_most(maximum: str, why: str) -> dict[str, str]:
     )
 
 
-_POSSIBLE = at_most("256Ti", "no node has so much; lower it")
+POSSIBLE = at_most("256Ti", "no node has so much; lower it")
 """More than machines have, and less than where the scheduler's amounts saturate (1Pi)."""
 
-Quantity = Annotated[int | str, _quantity_schema(at_least("0", "a quantity of a resource is not negative"), _POSSIBLE)]
+Quantity = Annotated[int | str, quantity_schema(at_least("0", "a quantity of a resource is not negative"), POSSIBLE)]
 Cpu = Annotated[
     int | str,
-    _quantity_schema(at_least("1m", "a pod needs some CPU"), at_most("1M", "no node has so many cores; lower it")),
+    quantity_schema(at_least("1m", "a pod needs some CPU"), at_most("1M", "no node has so many cores; lower it")),
 ]
 MemorySize = Annotated[
-    int | str, _quantity_schema(at_least("64Mi", "the task runtime itself needs that much"), _POSSIBLE)
+    int | str, quantity_schema(at_least("64Mi", "the task runtime itself needs that much"), POSSIBLE)
 ]
 SplitSize = Annotated[
     int | str,
-    _quantity_schema(
+    quantity_schema(
         at_least("1Ki", "smaller splits make more tasks than a cluster can hold"),
         at_most("256Ti", "no file is so large; lower it"),
     ),
 ]
 RecordSize = Annotated[
     int | str,
-    _quantity_schema(at_least("1Ki", "ordinary lines are longer"), at_most("1Gi", "tasks hold records in memory")),
+    quantity_schema(at_least("1Ki", "ordinary lines are longer"), at_most("1Gi", "tasks hold records in memory")),
 ]
 
 _SCHEME = rule(

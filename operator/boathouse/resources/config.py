@@ -142,6 +142,18 @@ class SparkDefaults(_Section):
     )
 
 
+class HadoopDefaults(_Section):
+    """What the pods of Hadoop clusters get when the cluster does not say."""
+
+    image: str = Field(default="", description="The image; a cluster without spec.image is refused when empty.")
+    image_pull_secrets: list[str] = Field(default_factory=list)
+    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
+    partition: Literal["All", "PerSite"] = Field(
+        default="All", description="Whether idle nodes are divided among all clusters, or in each zone on its own."
+    )
+    prefer_ipv4: bool = Field(default=True, description="False in a cluster whose pods have IPv6 addresses only.")
+
+
 class TenantLimits(_Section):
     """Limits of each namespace, so that no tenant blocks or slows down another."""
 

@@ -1,0 +1,1 @@
+"""The custom resource MRCluster: a Hadoop cluster that grows and shrinks."""

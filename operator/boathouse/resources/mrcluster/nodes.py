@@ -1,0 +1,130 @@
+"""The nodes of a cluster: the master, the core nodes with HDFS, the transient nodes; and their volumes."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.config import JsonDict
+
+from boathouse.resources.base import POSSIBLE, Cpu, Model, Quantity, at_least, quantity_schema, rule, rules
+
+MAX_CORE: Final = 200
+MAX_TRANSIENT: Final = 500
+
+MasterMemory = Annotated[int | str, quantity_schema(at_least("1Gi", "the master runs four JVMs"), POSSIBLE)]
+NodeMemory = Annotated[
+    int | str, quantity_schema(at_least("768Mi", "a node runs its daemons and at least one container"), POSSIBLE)
+]
+VolumeSize = Annotated[
+    int | str, quantity_schema(at_least("16Mi", "Hadoop stops below a few MiB of free space"), POSSIBLE)
+]
+
+
+def default_of(value: Model) -> JsonDict:
+    """Return a default with all fields, because CEL rules check a default before the fields' own defaults are set."""
+    return {"default": value.model_dump(by_alias=True, exclude_none=True)}
+
+
+class Volume(Model):
+    """The volume of a node's data."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.emptyDir || !has(self.medium) || self.medium == ''",
+                "medium is for a volume with emptyDir: remove it",
+            ),
+            rule(
+                "!self.emptyDir || !has(self.storageClassName)",
+                "a volume with emptyDir has no storageClassName: remove one of the two",
+            ),
+        )
+    )
+    size: VolumeSize = Field(default="10Gi", description="Of the claim, or the size limit of the emptyDir.")
+    storage_class_name: Annotated[str, Field(max_length=253)] | None = Field(
+        default=None, description="Of the claim. Absent: the default StorageClass."
+    )
+    empty_dir: bool = Field(
+        default=False,
+        description="For tests: an emptyDir in the place of a claim. The data live as long as the pod. Needs "
+        "dataPolicy: Delete.",
+    )
+    medium: Literal["", "Memory"] = Field(default="", description="Of the emptyDir.")
+
+
+def _immutable(field: str) -> JsonDict:
+    return rules(rule("self == oldSelf", f"spec.{field} is immutable: delete and recreate the cluster"))
+
+
+class MasterResources(Model):
+    """Requests and limits of the master's pod."""
+
+    cpu: Cpu = "500m"
+    memory: MasterMemory = "2Gi"
+
+
+class NodeResources(Model):
+    """Requests and limits of the pod of a node."""
+
+    cpu: Cpu = Field(default="1", description="YARN offers as many virtual cores, rounded up.")
+    memory: NodeMemory = Field(default="2Gi", description="YARN offers what the daemons leave.")
+
+
+class Master(Model):
+    """The master: NameNode, ResourceManager and JobHistoryServer."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!isQuantity(string(self.volume.size)) || "
+                "quantity(string(self.volume.size)).compareTo(quantity('256Mi')) >= 0",
+                "master.volume.size is less than 256Mi: the NameNode stays in safe mode below 100 MiB of free space",
+            )
+        )
+    )
+    resources: MasterResources = Field(default_factory=MasterResources, json_schema_extra=default_of(MasterResources()))
+    volume: Volume = Field(
+        default_factory=Volume,
+        description="Holds the NameNode's image, the ResourceManager's state and the job history.",
+        json_schema_extra=default_of(Volume()) | _immutable("master.volume"),
+    )
+
+
+class Core(Model):
+    """The core nodes: DataNode and NodeManager, each on a node of its own."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("!has(self.maximum) || self.count <= self.maximum", "core.count is more than core.maximum: lower it")
+        )
+    )
+    count: int = Field(
+        default=3,
+        ge=1,
+        le=MAX_CORE,
+        description="May be raised, and lowered again down to the count that the cluster started with.",
+    )
+    maximum: int | None = Field(
+        default=None, ge=1, le=MAX_CORE, description="Up to which the policy GGDP adds core nodes. Absent: count."
+    )
+    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
+    volume: Volume = Field(
+        default_factory=Volume,
+        description="Holds the blocks of the DataNode.",
+        json_schema_extra=default_of(Volume()) | _immutable("core.volume"),
+    )
+
+
+class Transient(Model):
+    """The transient nodes: NodeManagers without HDFS, which come and go with the load."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("self.minimum <= self.maximum", "transient.minimum is more than transient.maximum: lower it")
+        )
+    )
+    minimum: int = Field(default=0, ge=0, le=MAX_TRANSIENT)
+    maximum: int = Field(
+        default=0, ge=0, le=MAX_TRANSIENT, description="With the policies GSP and GGP more than the minimum."
+    )
+    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
+    scratch: Quantity = Field(default="10Gi", description="Size limit of the emptyDir for files of running containers.")

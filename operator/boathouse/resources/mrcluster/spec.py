@@ -1,0 +1,228 @@
+"""The spec of an MRCluster. Its rules are CEL, checked by the API server; their messages say what to do."""
+
+from typing import Annotated, Final, Literal
+
+from pydantic import ConfigDict, Field
+
+from boathouse.resources.base import (
+    POSSIBLE,
+    DnsLabel,
+    Model,
+    at_least,
+    quantity_schema,
+    rule,
+    rules,
+)
+from boathouse.resources.immutability import with_immutability
+from boathouse.resources.mrcluster.nodes import Core, Master, Transient, default_of
+from boathouse.resources.mrcluster.resizing import Resizing
+from boathouse.resources.pods.environment import Environment
+from boathouse.resources.pods.template import NodeLabels, TemplateFields, Tolerations
+
+VERSION: Final = "3.4.2"
+CLASSPATH: Final = "/opt/hadoop/lib/*"
+JAVA_HOME: Final = "/opt/java"
+MAX_SETTINGS: Final = 256
+MAX_VALUE: Final = 4096
+MAX_SETTINGS_BYTES: Final = 64 * 1024
+RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
+"""Variables of the containers that Boathouse sets, beside those that begin with BOATHOUSE_."""
+_MUTABLE: Final = frozenset(
+    {
+        *("image", "imagePullPolicy", "imagePullSecrets", "classpath", "javaHome", "serviceAccountName", "podTemplate"),
+        *(
+            "env",
+            "envFrom",
+            "nodeSelector",
+            "tolerations",
+            "zones",
+            "master",
+            "core",
+            "transient",
+            "resizing",
+            "weight",
+        ),
+        *("hdfs", "yarn", "mapreduce", "hadoopSettings", "ttlSecondsAfterIdle", "networkPolicy"),
+    }
+)
+"""All but queue, version, compute and dataPolicy; the volumes of nodes have rules of their own."""
+
+_KEYS = rule(
+    "self.all(key, key.matches('^[A-Za-z0-9._-]{1,256}$'))",
+    "a setting's name has 1 to 256 letters, digits, dots, dashes and underscores",
+)
+_VALUES = rule(
+    r"self.all(key, !self[key].matches('[\\x00-\\x1f\\x7f\\x{fffe}\\x{ffff}]'))",
+    "values of settings have no control characters: remove them",
+)
+Settings = Annotated[
+    dict[str, Annotated[str, Field(max_length=MAX_VALUE)]],
+    Field(max_length=MAX_SETTINGS, json_schema_extra=rules(_KEYS, _VALUES)),
+]
+"""Settings of Hadoop; those that Boathouse sets are ignored, and the condition SettingsOverridden names them."""
+BlockSize = Annotated[
+    int | str,
+    quantity_schema(
+        at_least("1Mi", "smaller blocks make more of them than a NameNode can hold"),
+        POSSIBLE,
+        rule(
+            "!isQuantity(string(self)) || !quantity(string(self)).isInteger() || "
+            "quantity(string(self)).asInteger() % 512 == 0",
+            "'\"' + string(self) + '\" is not a multiple of 512 bytes, HDFS\\'s unit of checksums'",
+        ),
+    ),
+]
+
+
+class Hdfs(Model):
+    """HDFS of the cluster."""
+
+    replication: int | None = Field(
+        default=None,
+        ge=1,
+        le=10,
+        description="Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.",
+    )
+    block_size: BlockSize = Field(default="128Mi", description="Of new files.")
+    settings: Settings | None = Field(default=None, description="For hdfs-site.xml.")
+
+
+class Yarn(Model):
+    """YARN of the cluster."""
+
+    settings: Settings | None = Field(
+        default=None, description="For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
+    )
+
+
+class MapReduce(Model):
+    """MapReduce of the cluster."""
+
+    settings: Settings | None = Field(default=None, description="For mapred-site.xml.")
+
+
+def _bytes(path: str, *parents: str) -> str:
+    given = " && ".join(f"has(self.{each})" for each in (*parents, path))
+    return f"({given} ? self.{path}.map(key, bytes(key).size() + bytes(self.{path}[key]).size()).sum() : 0)"
+
+
+_settings_bytes = " + ".join(
+    (
+        _bytes("hadoopSettings"),
+        _bytes("hdfs.settings", "hdfs"),
+        _bytes("yarn.settings", "yarn"),
+        _bytes("mapreduce.settings", "mapreduce"),
+    )
+)
+_rules = (
+    rule(
+        "!has(self.hdfs.replication) || self.hdfs.replication <= self.core.count",
+        "hdfs.replication is more than core.count: lower it, because a block has at most one copy on a core node",
+    ),
+    rule(
+        "!(self.resizing.policy in ['GSP', 'GGP']) || self.transient.minimum < self.transient.maximum",
+        "the policies GSP and GGP change the number of transient nodes: set transient.maximum above transient.minimum",
+    ),
+    rule(
+        "self.resizing.policy != 'GGDP' || (has(self.core.maximum) && self.core.count < self.core.maximum)",
+        "the policy GGDP adds core nodes: set core.maximum above core.count",
+    ),
+    rule(
+        "self.compute || (self.transient.maximum == 0 && self.resizing.policy == 'Static' && "
+        "!has(self.yarn.settings) && !has(self.mapreduce.settings))",
+        "a cluster with compute: false is HDFS alone: it has no transient nodes, no resizing policy but Static, and no "
+        "settings of YARN and MapReduce; remove them",
+    ),
+    rule(
+        "self.dataPolicy == 'Delete' || (!self.master.volume.emptyDir && !self.core.volume.emptyDir)",
+        "the data in an emptyDir cannot be kept: set dataPolicy: Delete",
+    ),
+    rule(
+        f"!has(self.env) || self.env.all(e, !(e.name in {list(RESERVED_VARIABLES)}))",
+        f"spec.env: Boathouse sets {', '.join(RESERVED_VARIABLES)}: use spec.javaHome, or remove them",
+    ),
+    rule(
+        f"{_settings_bytes} <= {MAX_SETTINGS_BYTES}",
+        f"settings may have {MAX_SETTINGS_BYTES} bytes in total: remove some",
+    ),
+)
+
+
+class MRClusterSpec(TemplateFields):
+    """Desired state of the cluster. A change of most fields restarts the nodes, one after the other."""
+
+    model_config = ConfigDict(
+        json_schema_extra=with_immutability(
+            *_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster"
+        )
+    )
+    queue: DnsLabel | None = Field(
+        default=None, description="Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
+    )
+    image: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=512,
+        description="Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
+        json_schema_extra=rules(
+            rule(
+                r"!self.matches('[\\x00-\\x20\\x7f]')",
+                "an image has no spaces and no control characters: remove them",
+            )
+        ),
+    )
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    version: str = Field(
+        default=VERSION,
+        max_length=16,
+        pattern=r"^3\.[0-9]+\.[0-9]+$",
+        description="Version of Hadoop in the image. HDFS cannot change to another one.",
+    )
+    classpath: str = Field(
+        default=CLASSPATH,
+        max_length=2048,
+        pattern=r"^(/[-._+a-zA-Z0-9]+)+(/[*])?(:(/[-._+a-zA-Z0-9]+)+(/[*])?)*$",
+        description="Folders and jars of Hadoop in the image, absolute and separated by colons.",
+    )
+    java_home: str = Field(
+        default=JAVA_HOME,
+        max_length=256,
+        pattern=r"^(/[-._+a-zA-Z0-9]+)+$",
+        description="Folder of the JRE in the image, 17 or later.",
+    )
+    master: Master = Field(default_factory=Master, json_schema_extra=default_of(Master()))
+    core: Core = Field(default_factory=Core, json_schema_extra=default_of(Core()))
+    transient: Transient = Field(default_factory=Transient, json_schema_extra=default_of(Transient()))
+    resizing: Resizing = Field(default_factory=Resizing, json_schema_extra=default_of(Resizing()))
+    weight: int = Field(default=1, ge=1, le=1000, description="Share of offered nodes relative to the other clusters.")
+    zones: (
+        Annotated[
+            list[Annotated[str, Field(min_length=1, max_length=63)]],
+            Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"}),
+        ]
+        | None
+    ) = Field(default=None, description="Values of topology.kubernetes.io/zone. Absent: any node.")
+    node_selector: NodeLabels | None = None
+    tolerations: Tolerations | None = None
+    env: Environment | None = Field(default=None, description="Of all containers with Hadoop.")
+    hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
+    yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
+    mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))
+    hadoop_settings: Settings | None = Field(default=None, description="For core-site.xml.")
+    compute: bool = Field(default=True, description="False: HDFS without YARN.")
+    ttl_seconds_after_idle: int | None = Field(
+        default=None,
+        ge=60,
+        le=365 * 86400,
+        description="The cluster is deleted when for so long it had no application, no job with clusterRef and no pod "
+        "of a job that reads its HDFS. Absent: never.",
+    )
+    data_policy: Literal["Retain", "Delete"] = Field(
+        default="Retain", description="What happens to the claims of master and core nodes when the cluster is deleted."
+    )
+    network_policy: Literal["Namespace", "Cluster", "None"] = Field(
+        default="Namespace",
+        description="Who reaches the cluster's ports. Namespace: pods of its namespace. Cluster: its own pods, and "
+        "those that Boathouse creates for jobs of its namespace. None: everybody. Who reaches them can run code as any "
+        "user of Hadoop.",
+    )

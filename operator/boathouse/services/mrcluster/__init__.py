@@ -1,0 +1,1 @@
+"""The kind MRCluster: Hadoop clusters of pods that grow and shrink with their load."""

@@ -1,0 +1,1 @@
+"""The status of an MRCluster as a value."""
