@@ -20,7 +20,9 @@ the executor was placed elsewhere.
 
 Deviation: at most half of the nodes are reserved at once (`Config.kept_share`), so that maps and reducers are not shut
 out. Only an application whose executors must start together, and for which nodes have been reserved for longest, may
-have more, and those of others: two that each hold half of what they need would wait for ever.
+have more, and those of others: two that each hold half of what they need would wait for ever. Such an application has
+no fewer nodes than before until it starts: predictions are wrong as long as events of tasks are on their way, and what
+somebody else starts meanwhile on a node that was given up may last for long.
 """
 
 from __future__ import annotations
@@ -217,10 +219,11 @@ class Executors(Reserve, Hooks, Figures):
         if not state.reserved or pending.task_class.stage not in SPARK:
             return
         own = self._reserved_for(pending.job.id, state)
-        if assignment.node not in own:
-            missing = sum(count for _, count in self._requested(pending, state))
-            for node in own[missing:]:
-                state.release(node)
+        missing = sum(count for _, count in self._requested(pending, state))
+        if assignment.node in own or (missing and pending.task_class.gang_min):
+            return  # a minimum that is not whole yet may be taken back
+        for node in own[missing:]:
+            state.release(node)
 
     # Reserve
 
@@ -262,6 +265,7 @@ class Executors(Reserve, Hooks, Figures):
         own = pending.task_class.id
         before = self._reserved_for(pending.job.id, state)
         chosen = self._choose(pending, before, state)
+        chosen += self._held(pending, before, chosen, state)
         for node, owner in list(state.reserved.items()):
             if owner != own if node in chosen else node in before:
                 state.release(node)  # a worse one, or one of a younger application or of another class of this one
@@ -288,6 +292,14 @@ class Executors(Reserve, Hooks, Figures):
         short = [(member.resources, member.gang_min - state.placed(member.id)) for member in classes if member.gang_min]
         return [(state.view.axis.vector(size), count) for size, count in short if count > 0]
 
+    def _held(self, pending: PendingClass, before: list[int], chosen: list[int], state: CycleState) -> list[int]:
+        """Return nodes that a minimum holds on to though they were not chosen: it has no fewer until it starts."""
+        if not pending.task_class.gang_min:
+            return []
+        missing = sum(count for _, count in self._requested(pending, state))
+        others = [node for node in before if node not in chosen and pending.eligibility.mask[node]]
+        return others[: max(0, min(missing, len(before)) - len(chosen))]
+
     # Algorithms 1 and 2
 
     def _choose(self, pending: PendingClass, before: list[int], state: CycleState) -> list[int]:
@@ -301,19 +313,16 @@ class Executors(Reserve, Hooks, Figures):
             most = max(1, math.floor(self._config.kept_share * nodes)) - (len(state.reserved) - len(before))
         liked = np.ones(nodes)
         liked[before] = self._config.better
-        prospects, chosen = self._prospects(pending, state, may), dict[int, None]()
-        self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] != pending.job.id}
+        prospects, chosen = self._prospects(pending, state, may), dict[int, float]()
         for need, count in self._requested(pending, state):
             for _ in range(count):
                 node = prospects.best(need, liked)
-                if node is None:
+                if node is None or (node not in chosen and len(chosen) >= most):
                     break
-                if node not in chosen and len(chosen) >= most:
-                    return list(chosen)
-                chosen[node] = None
-                key = (pending.job.id, state.view.layout.names[node])
-                self._wait_s[key] = max(prospects.chosen_s[node], self._wait_s.get(key, 0.0))
+                chosen[node] = max(prospects.chosen_s[node], chosen.get(node, 0.0))
                 prospects.take(node, need)
+        names = state.view.layout.names
+        self._wait_s |= {(pending.job.id, names[node]): wait_s for node, wait_s in chosen.items()}
         return list(chosen)
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:

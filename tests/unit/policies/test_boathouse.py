@@ -129,6 +129,27 @@ def test_who_ends_later_or_no_one_knows_when_may_not(reserved, seconds):
     assert make.where(reserved.cycle()) == []
 
 
+def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
+    shell = Shell(*make.nodes(2))
+    shell.job("maps", 4, make.amount(1800, 2))
+    shell.cycle()
+    job = make.job("spark")
+    sizes_of = {model.Stage.DRIVER: make.amount(1000, 2), model.Stage.EXECUTOR: make.amount(3500, 4)}
+    classes = [make.task_class(job, size, stage.value, stage=stage, gang_min=1) for stage, size in sizes_of.items()]
+    shell.tell(model.Submitted(now_s=0.0, job=job, classes=tuple(classes), tasks={one.id: 1 for one in classes}))
+    shell.room.submit(job, classes, [make.task(one) for one in classes])
+    shell.cycle()
+    assert shell.room.reserved.keys() == {"n0", "n1"}
+    shell.job("rival", 4, make.amount(1600, 2), stage=model.Stage.OTHER, seconds=None)
+    for index in range(4):
+        shell.now_s += 10.0
+        shell.room.tick(shell.now_s)
+        shell.end(f"ns/maps/map-{index}")  # the room is free before observers are told
+        found = make.where(shell.cycle())
+        assert found == [] or index == 3
+    assert found[:2] == [("spark/driver-0", "n0"), ("spark/executor-0", "n1")]
+
+
 def test_an_executor_goes_where_most_is_free():
     shell = Shell(*make.nodes(2))
     shell.leave("n0", cpu=2000, gib=4)

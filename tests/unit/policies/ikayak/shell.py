@@ -3,7 +3,7 @@
 from boathouse_policies import framework, ikayak, model
 from tests.unit.policies import builders as make
 
-STAGES = {"map": model.Stage.MAP, "reduce": model.Stage.REDUCE, "executor": model.Stage.EXECUTOR}
+STAGES = {one.value: one for one in (model.Stage.MAP, model.Stage.REDUCE, model.Stage.DRIVER, model.Stage.EXECUTOR)}
 
 
 class Shell(make.World):

@@ -186,6 +186,29 @@ def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     assert set(shell.room.reserved.values()) == {"old/executor"}
 
 
+def test_a_minimum_holds_on_to_its_nodes_when_room_comes_free_before_the_map_is_known_to_have_ended():
+    shell = Shell(2)
+    for i in range(2):
+        shell.run(f"mr{i}", f"n{i}", maps=2, size=HALF)
+    shell.job("spark", driver=(1, make.amount(2000, 2)), executor=(1, make.amount(7000, 8)), gang_min=1)
+    shell.cycle()
+    assert shell.reserved == {"n0", "n1"}
+    shell.end("ns/mr0/map-0")
+    assert nodes(shell.at(1.0)) == []
+    assert shell.reserved == {"n0", "n1"}
+
+
+def test_a_minimum_holds_on_to_a_node_that_has_no_predicted_wait_any_more():
+    shell = Shell(2)
+    classes = [shell.run(f"mr{i}", f"n{i}", maps=1, size=WHOLE)["map"] for i in range(2)]
+    shell.job("spark", executor=(2, MOST), gang_min=2)
+    shell.cycle()
+    shell.finish(classes[0], 0, 1.0)
+    shell.ledger.observe(make.pod("daemon", "n0", HALF))
+    assert nodes(shell.at(20.0)) == []
+    assert shell.reserved == {"n0", "n1"}
+
+
 def test_the_reason_names_the_node():
     shell = Shell(1)
     shell.run("mr", "n0", maps=8)
