@@ -225,7 +225,7 @@ async def test_of_two_tasks_that_are_owed_their_request_one_gets_it_where_the_ro
         assert s.world.over_committed() == []
 
 
-async def test_a_suspension_that_lapsed_is_ended_at_once(api, eventually, monkeypatch):
+async def test_a_suspension_ends_if_the_pod_does_not_shrink_in_time(api, eventually, monkeypatch):
     monkeypatch.setattr(keeper, "LAPSES_S", -1.0)
     async with scene(api, eventually) as s:
         s.suspend()
@@ -253,6 +253,19 @@ async def test_a_successor_keeps_the_deadline(api, eventually):
         assert s.now_s >= until_s
         await eventually(lambda: s.charged() == 1000)
         assert s.world.over_committed() == []
+
+
+async def test_a_successor_keeps_a_suspension_of_any_age(api, eventually, monkeypatch):
+    async with scene(api, eventually) as s:
+        s.suspend()
+        await eventually(lambda: s.size() == SHRUNK)
+        api.actuate_resize(FIRST)
+    monkeypatch.setattr(keeper, "LAPSES_S", 0.0)
+    async with scene(api, eventually, running=3, leader=Leader(2)) as s:
+        await eventually(s.world.at_rest)
+        assert s.size() == SHRUNK
+        s.decide(model.Resume, cpu_milli=1000)
+        await s.counts("boathouse_suspensions_total", 1, result="resumed", reason="Advised")
 
 
 async def test_a_former_leader_cannot_resize(api, eventually):

@@ -11,14 +11,14 @@ import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from boathouse.scheduling.adjusting import by_hand
-from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods import rows, suspension
 from boathouse.scheduling.pods.requests import INFEASIBLE
 from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse_policies import model
 
 LAPSES_S = 10.0
-"""A task that does not see its CPU shrink within this time of its acknowledgement continues."""
+"""A task that does not see its CPU shrink within this time of its acknowledgement continues by itself."""
 DEFERRED_S = 2.0
 """How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
 DEFERRED_RETRY_S = 30.0
@@ -48,7 +48,6 @@ class _Case:
         uid: UID of its pod.
         stage: The stage that was seen last.
         since_s: Since when.
-        shown_s: When the suspension was first seen.
         reason: Why it is to be resumed; empty if it is not.
         failures: Refused writes in a row.
         retry_s: When to write again.
@@ -58,7 +57,6 @@ class _Case:
     uid: str | None
     stage: Stage
     since_s: float
-    shown_s: float
     reason: str = ""
     failures: int = 0
     retry_s: float = -math.inf
@@ -119,7 +117,7 @@ class Keeper(Part):
             ("SwitchedOff", not self._options.switches.suspend),
             (case.reason, bool(case.reason)),
             ("Withdrawn", pod.suspension.by == by_hand.USER and self._is_withdrawn(row)),
-            ("Lapsed", case.shown_s - pod.suspension.since_s > LAPSES_S),  # the task may have continued before
+            ("Lapsed", self._clock() >= _lapses_s(pod.stage, pod.suspension)),
             ("TimeOver", self._clock() >= pod.suspension.until_s),
         )
         return next((reason for reason, holds in reasons if holds), "")
@@ -132,7 +130,7 @@ class Keeper(Part):
         case, now_s = self._cases.get(row.id), self._clock()
         stage = Stage.NONE if row.facts is None else row.facts.stage
         if case is None or case.uid != row.uid:
-            case = self._cases[row.id] = _Case(row, row.uid, stage, now_s, now_s)
+            case = self._cases[row.id] = _Case(row, row.uid, stage, now_s)
         if case.stage is not stage:
             if stage is Stage.SUSPENDED and row.facts is not None and row.facts.suspension is not None:
                 self._counters.suspension_step("actuated", now_s - row.facts.suspension.since_s)
@@ -173,12 +171,18 @@ class Keeper(Part):
             return max(self._clock() + DEFERRED_S / 4, case.since_s + DEFERRED_S)  # the condition may come late
         if case.stage is Stage.CONTINUING:
             return case.retry_s if case.retry_s > self._clock() else math.inf  # when room comes free
-        return case.retry_s if self.reason(case.row) else pod.suspension.until_s
+        until_s = min(pod.suspension.until_s, _lapses_s(case.stage, pod.suspension))
+        return case.retry_s if self.reason(case.row) else until_s
 
     def _has_room(self, row: rows.PodRow, debts: Mapping[model.NodeName, int]) -> bool:
         """Return whether a node has the request of a task, while those of others that are owed theirs do not grow."""
         free = self._ledger.free(_node(row))
         return free is not None and free[model.CPU] + debts[_node(row)] - _debt_milli(row) >= 0
+
+
+def _lapses_s(stage: Stage, record: suspension.SuspensionRecord) -> float:
+    """Return when a task continues by itself because its CPU has not shrunk; infinity once it has."""
+    return record.since_s + LAPSES_S if stage is Stage.SHRINKING else math.inf
 
 
 def _node(row: rows.PodRow) -> model.NodeName:
