@@ -30,6 +30,7 @@ class Tasks:
         self.answer = ""
         self.silent = False
         self.second: model.TaskId | None = None
+        self.avoided: tuple[model.NodeName, ...] = ()
 
     async def suspend(self, task: model.TaskId, order: contract.SuspendOrder) -> str:
         self.orders.append((task, order))
@@ -37,7 +38,8 @@ class Tasks:
             await asyncio.Event().wait()
         return self.answer
 
-    def speculate(self, _task: model.TaskId) -> model.TaskId | None:
+    def speculate(self, _task, avoids) -> model.TaskId | None:
+        self.avoided = avoids
         return self.second
 
 

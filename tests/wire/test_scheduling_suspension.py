@@ -481,5 +481,6 @@ async def test_what_nobody_carries_out_is_refused(api, eventually):
         s.world.scheduler.adjuster.take(model.Scale(job=model.JobId("c"), workers=3, reason="a test"))
         assert s.refused == ["NoSecond", "NoCluster"]
         s.tasks.second = model.TaskId("demo/wc-00003")
-        s.decide(model.Speculate, attempt=model.TaskId("demo/x"))
+        s.decide(model.Speculate, attempt=model.TaskId("demo/x"), avoids=("n7",))
         assert s.refused == ["NoSecond", "NoCluster"]
+        assert s.tasks.avoided == ("n7",)

@@ -28,8 +28,13 @@ class TaskControl(Protocol):
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
         ...
 
-    def speculate(self, task: model.TaskId) -> model.TaskId | None:
-        """Submit a second attempt of a task; return it, or None if there may be none."""
+    def speculate(self, task: model.TaskId, avoids: Sequence[model.NodeName]) -> model.TaskId | None:
+        """Submit a second attempt of a task on another node; return it, or None if there may be none.
+
+        Args:
+            task: The task.
+            avoids: Further nodes on which the second attempt must not run.
+        """
         ...
 
 

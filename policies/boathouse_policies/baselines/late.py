@@ -8,6 +8,8 @@ adds up to no less than the 25th percentile of nodes (SlowNodeThreshold).
 
 * "When a slot is free" is: in the first cycle after a report, for jobs whose turn it would be by fair sharing. Jobs
   with tasks that wait and less of the cluster go before.
+* A shell that places second attempts by its ordinary cycle keeps them off slow nodes and off that of the first attempt
+  (`Speculate.avoids`), but ranks the other nodes by the profile.
 * Hadoop asks a minute of a task before it may have a second attempt; tasks of the paper that this is compared in are
   shorter, so one report is enough (`least_run_s`).
 """
@@ -36,6 +38,8 @@ from boathouse_policies.framework import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from boathouse_policies.framework import QueuedClass
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +118,15 @@ class Late(Controller, Observer, Follower):
         if not self._is_due or seconds >= (cap := self._cap(view)):
             return ()
         self._is_due = False  # nothing is known better before the next reports
-        free, decisions = view.free(), list[model.Decision]()
+        names, free, decisions = view.layout.names, view.free(), list[model.Decision]()
+        progress = np.array([self._node_progress.get(name, 0.0) for name in names])
+        is_slow = progress < np.percentile(progress, self._config.slow_node_percentile)
+        avoids = tuple([names[node] for node in is_slow.nonzero()[0]])
         for slow in self._slow(queue, view):
-            node = self._node(slow, free, view)
+            node = self._node(slow, free, np.where(is_slow, -1.0, progress), view)
             if node is not None and seconds + len(decisions) < cap:
                 free[:, node] -= view.axis.vector(slow.task.resources)
-                decisions.append(_speculate(slow, view.layout.names[node]))
+                decisions.append(_speculate(slow, names[node], avoids))
         return decisions
 
     def is_idle(self) -> bool:
@@ -142,9 +149,8 @@ class Late(Controller, Observer, Follower):
             attempt
             for job in jobs
             if shares[job] <= least
-            for queued in queue.classes_of(job)
-            if not queued.pool.count
-            for attempt in self._slow_of(queued.task_class, view.now_s)
+            for task_class in _without_waiting(queue.classes_of(job))
+            for attempt in self._slow_of(task_class, view.now_s)
         ]
         return sorted(slow, key=lambda attempt: (shares[attempt.task.job], -attempt.left_s, attempt.task.task))
 
@@ -162,12 +168,19 @@ class Late(Controller, Observer, Follower):
             if attempt.rate < slow and ran_s >= self._config.least_run_s and not has_second:
                 yield attempt
 
-    def _node(self, slow: _Attempt, free: model.IntMatrix, view: ClusterView) -> int | None:
-        """Return a node that is not slow, has room, and is another; the first by name of those with most progress."""
+    def _node(
+        self, slow: _Attempt, free: model.IntMatrix, progress: model.FloatVector, view: ClusterView
+    ) -> int | None:
+        """Return a node that is not slow, has room, and is another; the first by name of those with most progress.
+
+        Args:
+            slow: The first attempt.
+            free: What is free of each resource on each node.
+            progress: Of the tasks of each node; negative for slow nodes.
+            view: The cluster.
+        """
         vector = view.axis.vector(slow.task.resources)
-        progress = np.array([self._node_progress.get(name, 0.0) for name in view.layout.names])
-        fit = ((free >= vector[:, None]) | (vector[:, None] == 0)).all(axis=0)
-        fit &= progress >= np.percentile(progress, self._config.slow_node_percentile)
+        fit = ((free >= vector[:, None]) | (vector[:, None] == 0)).all(axis=0) & (progress >= 0)
         fit &= np.array(view.layout.names) != slow.task.node
         return int(np.where(fit, progress, -1.0).argmax()) if fit.any() else None
 
@@ -208,12 +221,19 @@ class Late(Controller, Observer, Follower):
         attempt.progress, attempt.reported_s = progress, now_s
 
 
-def _speculate(slow: _Attempt, node: model.NodeName) -> model.Speculate:
+def _without_waiting(classes: Sequence[QueuedClass]) -> Iterator[model.TaskClass]:
+    """The classes of a job without tasks that wait; second attempts that wait are in a class beside that of others."""
+    wait = {(each.task_class.step, each.task_class.stage) for each in classes if each.pool.count}
+    return (each.task_class for each in classes if (each.task_class.step, each.task_class.stage) not in wait)
+
+
+def _speculate(slow: _Attempt, node: model.NodeName, avoids: tuple[model.NodeName, ...] = ()) -> model.Speculate:
     task = slow.task
     return model.Speculate(
         task=model.Task(id=task.task, task_class=task.task_class),
         attempt=model.TaskId(f"{task.task}-second"),
         node=node,
+        avoids=avoids,
         resources=task.resources,
         reason=f"{slow.progress:.0%} done at {slow.rate:.2%} a second: {slow.left_s:.0f} s left",
     )

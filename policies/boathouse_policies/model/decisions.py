@@ -220,9 +220,11 @@ class Speculate(_OfRunning):
 
     Attributes:
         attempt: Name of the second attempt.
+        avoids: Nodes on which it must not run, beside that of the first attempt.
     """
 
     attempt: TaskId
+    avoids: tuple[NodeName, ...] = ()
 
 
 Placement: TypeAlias = Create | Bind

@@ -7,7 +7,7 @@ import enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from boathouse_policies.model.ids import NodeName
     from boathouse_policies.model.resources import Resources
@@ -145,6 +145,15 @@ class Constraints:
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     claims: tuple[str, ...] = ()
+
+    def avoiding(self, nodes: Collection[NodeName]) -> Constraints:
+        """Return these constraints without some of the nodes that they allow."""
+        elsewhere = Expression(key="metadata.name", operator=Operator.NOT_IN, values=tuple(sorted(nodes)))
+        if self.affinity is None:
+            return dataclasses.replace(self, affinity=(AffinityTerm(fields=(elsewhere,)),))
+        used = [term for term in self.affinity if term.expressions or term.fields]  # the others match no node
+        terms = tuple([dataclasses.replace(term, fields=(*term.fields, elsewhere)) for term in used])
+        return dataclasses.replace(self, affinity=terms)
 
 
 UNCONSTRAINED = Constraints()

@@ -1,5 +1,7 @@
 """LATE: the tasks that are thought to end last get second attempts, where slots are free."""
 
+import dataclasses
+
 import pytest
 
 from boathouse_policies import framework, model, profiles
@@ -207,6 +209,28 @@ def test_a_slow_node_gets_none_and_neither_does_its_own():
     world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
     world.runs([0.9], "other")  # n0 has done most
     assert world.seconds() == [("job/map-0", "n1")]
+
+
+def test_a_decision_names_the_slow_nodes():
+    world = Watched(nodes=5)
+    world.runs([0.1, 0.5, 0.5, 0.5, 0.5])
+    world.runs([0.9], "other")
+    (found,) = world.late.advise(world.room, world.view())
+    assert found.avoids == ()  # n0 has done most: its task is slow, and it is not
+    world = Watched()
+    world.runs([0.2, *USUAL, 0.8])
+    (found,) = world.late.advise(world.room, world.view())
+    assert found.avoids == ("n0",)
+
+
+def test_a_job_whose_second_attempts_wait_gets_no_more_of_that_stage():
+    world = Watched()
+    tasks = world.runs([0.2, *USUAL, 0.1])
+    job, one = builders.job("job"), builders.task_class(builders.job("job"))
+    apart = dataclasses.replace(one, id=f"{one.id}/not-on-n0")
+    second = model.Task(id=model.TaskId("ns/second"), task_class=apart.id)
+    world.room.submit(job, [one, apart], [*tasks, second], placed=world.ledger)
+    assert world.seconds() == []
 
 
 def test_the_job_that_holds_least_goes_first():

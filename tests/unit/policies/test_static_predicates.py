@@ -154,3 +154,24 @@ def test_the_node_selector_and_the_affinity_must_both_hold():
     )
     assert static.refusal(constraints, make.node(labels={"zone": "a", "disk": "ssd"})) is None
     assert static.refusal(constraints, make.node(labels={"zone": "a"})) == static.WRONG_LABELS
+
+
+# Nodes to avoid
+
+SSD = model.AffinityTerm(expressions=(model.Expression(key="disk", operator=model.Operator.IN, values=("ssd",)),))
+
+
+@pytest.mark.parametrize(
+    ("affinity", "allowed"),
+    [
+        pytest.param(None, {"n1", "n3"}, id="no affinity"),
+        pytest.param((SSD,), {"n1"}, id="one term"),
+        pytest.param((SSD, model.AffinityTerm()), {"n1"}, id="an empty term still matches no node"),
+        pytest.param((model.AffinityTerm(),), set(), id="only an empty term"),
+    ],
+)
+def test_nodes_to_avoid_are_no_longer_allowed(affinity, allowed):
+    constraints = model.Constraints(affinity=affinity).avoiding([model.NodeName("n2")])
+    labels = {"n1": {"disk": "ssd"}, "n2": {"disk": "ssd"}, "n3": {}}
+    nodes = [make.node(name, labels=of) for name, of in labels.items()]
+    assert {node.name for node in nodes if static.refusal(constraints, node) is None} == allowed

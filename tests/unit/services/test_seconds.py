@@ -1,13 +1,15 @@
 """Second attempts of slow tasks: when they may begin, and how two attempts of a task are settled."""
 
+import dataclasses
 import types
 
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse.services.mrjob.placement.seconds import PENDING_S, SecondAttempts
+from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
 SECOND = Attempt(task_type=TaskType.MAP, index=0, number=2)
@@ -95,9 +97,14 @@ class World:
     def update(self, state):
         self.seconds.update(self.job, state)
 
-    def request(self, *pods):
+    def request(self, *pods, avoids=()):
         self.pods = list(pods)
-        return self.seconds.request(self.job.uid, f"demo/{pods[0].name}")
+        return self.seconds.request(self.job.uid, f"demo/{pods[0].name}", avoids)
+
+    def avoided(self, attempt=SECOND):
+        """The nodes on which an attempt that is pending must not run."""
+        self.pending()
+        return set(self.seconds.avoided(self.job.uid, [attempt]).get(attempt, ()))
 
     def pending(self):
         return list(self.seconds.pending(self.job.uid))
@@ -141,3 +148,43 @@ def test_some_tasks_have_no_second_attempt(build, job, world):
 def test_a_task_close_to_its_most_failures_has_no_second_attempt(build):
     world = World(build, build.job(mapper={"command": ["cat"], "maxAttempts": 1}))
     assert world.request(build.pod("m-0")) is None
+
+
+# Nodes
+
+
+def test_a_second_attempt_avoids_the_node_of_the_first_and_those_of_its_request(build, world):
+    world.request(build.pod("m-0", node="n1"), avoids=["n4", "n5"])
+    assert world.avoided() == {"n1", "n4", "n5"}
+
+
+def test_a_request_is_kept_until_the_pod_of_the_attempt_has_a_node(build, world):
+    world.request(build.pod("m-0", node="n1"), avoids=["n4"])
+    ahead = build.pod("m-0", 2, PodLife.UNPLACED, node=None)
+    world.pods.append(ahead)
+    world.now_s = PENDING_S
+    assert world.avoided(dataclasses.replace(SECOND, pod_uid=ahead.uid)) == {"n1", "n4"}
+    world.pods[1] = build.pod("m-0", 2, node="n2")
+    world.pending()
+    assert world.seconds._jobs[world.job.uid].requests == {}
+
+
+def test_another_leader_still_avoids_the_node_of_the_first(build, world):
+    world.pods = [build.pod("m-0", node="n1"), build.pod("m-0", 2, PodLife.UNPLACED, node=None)]
+    assert world.avoided() == {"n1"}
+
+
+def test_an_attempt_after_a_failure_runs_anywhere(build, world):
+    world.pods = [build.failed("m-0")]
+    assert world.avoided() == set()
+
+
+def test_attempts_that_avoid_nodes_have_a_class_of_their_own_behind_the_others(build):
+    job, other = build.job(), Attempt(task_type=TaskType.REDUCE, index=0, number=1)
+    avoided = {SECOND: frozenset({"n1", "n2"})}
+    classes = submission.classes_in_use(job, [SECOND, other], (), avoided)
+    assert [one.stage for one in classes] == [model.Stage.MAP, model.Stage.REDUCE, model.Stage.MAP]
+    elsewhere = model.Expression(key="metadata.name", operator=model.Operator.NOT_IN, values=("n1", "n2"))
+    assert classes[2].constraints.affinity == (model.AffinityTerm(fields=(elsewhere,)),)
+    factory = submission.Factory.of(types.SimpleNamespace(job=job), [SECOND, other], avoided=avoided)
+    assert [task.task_class for task in factory.tasks(None)] == [classes[2].id, classes[1].id]

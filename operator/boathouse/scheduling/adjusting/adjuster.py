@@ -254,7 +254,8 @@ class Adjuster(Part):
             return "SwitchedOff"
         if entry is None or entry.factory is None or entry.factory.control is None:
             return "NotSupported"
-        refusal = "" if entry.factory.control.speculate(decision.task.id) is not None else "NoSecond"
+        second = entry.factory.control.speculate(decision.task.id, decision.avoids)
+        refusal = "NoSecond" if second is None else ""
         self._counters.speculation("refused" if refusal else "started")
         return refusal
 

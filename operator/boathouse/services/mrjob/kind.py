@@ -407,10 +407,12 @@ class MRJobKind:
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(job=job, settings=self._pod_settings, splits=plan.splits if plan else ())
-        factory = submission.Factory.of(builder, waiting, control.Control(job.uid, self.orders, self.seconds))
+        avoided = self.seconds.avoided(job.uid, waiting)
+        tasks_control = control.Control(job.uid, self.orders, self.seconds)
+        factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
         over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
-            submission.classes_in_use(job, [*waiting, *live], classes),
+            submission.classes_in_use(job, [*waiting, *live], classes, avoided),
             factory.tasks(plan),
             factory,
             suspend_until_s=suspensions.until_s(job, self._context.now()),

@@ -1,6 +1,7 @@
 """Control the running tasks of a job for the scheduler."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.placement.seconds import SecondAttempts
@@ -27,6 +28,6 @@ class Control:
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
         return await self.orders.suspend(self.uid, task.rpartition("/")[2], order)
 
-    def speculate(self, task: model.TaskId) -> model.TaskId | None:
-        """Submit a second attempt of a task; return it, or None if there may be none."""
-        return self.seconds.request(self.uid, task)
+    def speculate(self, task: model.TaskId, avoids: Sequence[model.NodeName]) -> model.TaskId | None:
+        """Submit a second attempt of a task on none of these nodes; return it, or None if there may be none."""
+        return self.seconds.request(self.uid, task, avoids)

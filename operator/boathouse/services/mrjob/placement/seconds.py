@@ -4,7 +4,7 @@ The first attempt to commit wins, and the planner ends the other one.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from boathouse.services.frame.pod_index import PodIndex
@@ -23,13 +23,21 @@ PENDING_S: Final = 30.0
 _REPEATABLE: Final = frozenset({TaskType.MAP, TaskType.REDUCE})
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    """When a second attempt was requested, and on which nodes it must not run."""
+
+    at_s: float
+    avoids: frozenset[model.NodeName]
+
+
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """A job with its second attempts that are pending, and when they were requested."""
+    """A job with the requests of its second attempts, until these have a node."""
 
     job: Job
     state: JobState
-    pending: dict[Attempt, float] = dataclasses.field(default_factory=dict)
+    requests: dict[Attempt, _Request] = dataclasses.field(default_factory=dict)
 
 
 class SecondAttempts:
@@ -57,16 +65,41 @@ class SecondAttempts:
     def pending(self, uid: JobUid) -> Sequence[Attempt]:
         """Return the second attempts of a job that have no pod."""
         entry = self._jobs.get(uid)
-        if entry is None or not entry.pending:
+        if entry is None or not entry.requests:
             return ()
-        begun, now_s = {_key(pod, pod.attempt) for pod in self._pods.of(uid)}, self._clock()
-        entry.pending = {
-            each: at_s for each, at_s in entry.pending.items() if each not in begun and now_s - at_s < PENDING_S
+        begun, now_s = {_key(pod, pod.attempt): pod for pod in self._pods.of(uid)}, self._clock()
+        entry.requests = {
+            each: request
+            for each, request in entry.requests.items()
+            if (begun[each].state is PodLife.UNPLACED if each in begun else now_s - request.at_s < PENDING_S)
         }
-        return tuple(entry.pending)
+        return tuple(each for each in entry.requests if each not in begun)
 
-    def request(self, uid: JobUid, task: model.TaskId) -> model.TaskId | None:
-        """Request a second attempt of a running task; return it, or None if there may be none."""
+    def avoided(self, uid: JobUid, waiting: Iterable[Attempt]) -> dict[Attempt, frozenset[model.NodeName]]:
+        """Return the nodes on which second attempts must not run: that of the first, and those of their requests."""
+        entry, retried = self._jobs.get(uid), [each for each in waiting if each.number > 1]
+        requests = {} if entry is None else entry.requests
+        found = {each: _of(requests.get(dataclasses.replace(each, pod_uid=None))) for each in retried}
+        used: dict[tuple[int, TaskType, int], set[model.NodeName]] = {}
+        for pod in self._pods.of(uid) if retried else ():
+            if pod.state.is_live and pod.node is not None:
+                used.setdefault((pod.step, pod.task_type, pod.index), set()).add(model.NodeName(pod.node))
+        found = {
+            each: nodes | used.get((each.step, each.task_type, each.index), set()) for each, nodes in found.items()
+        }
+        return {each: nodes for each, nodes in found.items() if nodes}
+
+    def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
+        """Request a second attempt of a running task.
+
+        Args:
+            uid: The job.
+            task: The first attempt.
+            avoids: Nodes on which the second attempt must not run, beside that of the first.
+
+        Returns:
+            The second attempt, or None if there may be none.
+        """
         entry, pod = self._jobs.get(uid), self._pods.find(uid, task.rpartition("/")[2])
         if entry is None or pod is None or not self._may_repeat(entry, pod):
             return None
@@ -76,7 +109,7 @@ class SecondAttempts:
         if number >= pod_reader.MAX_ATTEMPT:
             return None
         if second not in self.pending(uid):
-            entry.pending[second] = self._clock()
+            entry.requests[second] = _Request(self._clock(), frozenset(avoids))
             self._mark(uid)
         return submission.task_id(entry.job, second)
 
@@ -100,3 +133,7 @@ class SecondAttempts:
 
 def _key(pod: AttemptPod, number: int) -> Attempt:
     return Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
+
+
+def _of(request: _Request | None) -> frozenset[model.NodeName]:
+    return frozenset() if request is None else request.avoids

@@ -3,8 +3,9 @@
 import dataclasses
 import hashlib
 import json
+import types
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
@@ -19,6 +20,9 @@ from boathouse_policies import model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
+Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
+"""The nodes on which pending attempts must not run, of those that must avoid some."""
+NOWHERE: Final[Avoided] = types.MappingProxyType({})
 _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 
 
@@ -76,15 +80,33 @@ def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage
 
 
 def classes_in_use(
-    job: Job, attempts: Iterable[Attempt | AttemptPod], current_classes: Iterable[model.TaskClass] = ()
+    job: Job,
+    attempts: Iterable[Attempt | AttemptPod],
+    current_classes: Iterable[model.TaskClass] = (),
+    avoided: Avoided = NOWHERE,
 ) -> list[model.TaskClass]:
     """Return a class for each stage with pending or running attempts, in order.
 
     Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
+    Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
     stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
     by_id = {one.id: one for one in current_classes}
-    return [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+    found = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+    known = {one.id: one for one in found}
+    apart = (_apart(known[class_id(job, each.task_type, each.step)], nodes) for each, nodes in avoided.items())
+    return [*found, *{one.id: one for one in apart}.values()]
+
+
+def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:
+    """Return the class of tasks that must avoid nodes."""
+    constraints = task_class.constraints.avoiding(avoided)
+    return dataclasses.replace(task_class, id=_class_id_apart(task_class.id, avoided), constraints=constraints)
+
+
+def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
+    names_ = "/".join(sorted(avoided))
+    return model.ClassId(f"{usual}/not-on-{hashlib.blake2b(names_.encode(), digest_size=6).hexdigest()}")
 
 
 def step_classes(
@@ -117,23 +139,39 @@ class Factory:
     Attributes:
         attempts: Attempts by task.
         control: Controls the job's running tasks.
+        avoided: Nodes on which attempts must not run.
     """
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     builder: pod_builder.PodBuilder
     attempts: Mapping[model.TaskId, Attempt]
     control: jobs.TaskControl | None = None
+    avoided: Avoided = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, builder: pod_builder.PodBuilder, attempts: Iterable[Attempt], control: jobs.TaskControl | None = None
+        cls,
+        builder: pod_builder.PodBuilder,
+        attempts: Iterable[Attempt],
+        control: jobs.TaskControl | None = None,
+        avoided: Avoided = NOWHERE,
     ) -> "Factory":
         """Return a factory for these attempts."""
-        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control)
+        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
 
     def tasks(self, plan: contract.Plan | None) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        return [_task(self.builder.job, task, attempt, plan) for task, attempt in self.attempts.items()]
+        return [self._task(task, attempt, plan) for task, attempt in self.attempts.items()]
+
+    def _task(self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
+        usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
+        return model.Task(
+            id=task,
+            task_class=_class_id_apart(usual, avoided) if avoided else usual,
+            index=attempt.index,
+            locations=tuple(locality.locations(attempt.task_type, attempt.index, plan)),
+            pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
+        )
 
     def build(
         self,
@@ -189,16 +227,6 @@ def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates)
             tolerations=tuple(map(pod_constraints.toleration, job.spec.tolerations or ())),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
         ),
-    )
-
-
-def _task(job: Job, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
-    return model.Task(
-        id=task,
-        task_class=class_id(job, attempt.task_type, attempt.step),
-        index=attempt.index,
-        locations=tuple(locality.locations(attempt.task_type, attempt.index, plan)),
-        pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
     )
 
 
