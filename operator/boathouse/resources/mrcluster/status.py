@@ -14,7 +14,9 @@ MAX_NAME: Final = 40
 """Characters of a cluster's name: the names of its pods and of its Service are longer."""
 MAX_LEAVING: Final = 64
 MAX_SIZES: Final = 120
-MAX_MESSAGE: Final = 1024
+MAX_MESSAGE: Final = 640
+"""Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
+MAX_SIZE_REASON: Final = 512
 MAX_RANGES: Final = 8192
 _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 Ranges = Annotated[str, Field(max_length=MAX_RANGES)]
@@ -35,14 +37,16 @@ class Leaving(Model):
     host: str = Field(max_length=16)
     since: Time
     deadline: Time | None = Field(default=None, description="Absent: it leaves when it is drained.")
-    reason: str = Field(default="", max_length=64)
+    reason: str = Field(default="", max_length=24)
 
 
 class Size(Model):
     """Why the cluster has the nodes that it has."""
 
     time: Time
-    reason: str = Field(max_length=512, description="The policy's decision and the figures that it rests on.")
+    reason: str = Field(
+        max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on."
+    )
     offer: int = Field(default=0, description="Nodes of the last offer; negative: asked back.")
 
 

@@ -12,7 +12,7 @@ from boathouse.resources import base
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services import times
-from boathouse.services.frame import tolerant
+from boathouse.services.frame import merge_patch, tolerant
 
 TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
@@ -148,24 +148,13 @@ def to_status(state: AppState) -> dict[str, Any]:
         requests=state.requests,
         last_log=state.last_log or None,
     )
-    return _cleared(status)
+    return merge_patch.cleared(status)
 
 
 def without_free_parts(state: AppState) -> AppState:
     """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
     ended = tuple(dataclasses.replace(each, message="") for each in state.ended)
     return dataclasses.replace(state, last_log="", ended=ended, stages=None, tasks=None, progress_percent=None)
-
-
-def _cleared(part: base.Model) -> dict[str, Any]:
-    """Return a part of a status with null for each field that is absent; lists are replaced as a whole."""
-    found = part.model_dump(mode="json", by_alias=True, exclude_none=True)
-    for name, field in type(part).model_fields.items():
-        value = getattr(part, name)
-        found[field.alias or name] = (
-            _cleared(value) if isinstance(value, base.Model) else found.get(field.alias or name)
-        )
-    return found
 
 
 def _ended(attempt: wire.Attempt) -> EndedAttempt:

@@ -1,0 +1,218 @@
+"""What a cluster's status remembers: it comes back as it was written, is small, and accepts what anybody wrote."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from boathouse.resources.base import Condition
+from boathouse.resources.mrcluster import names
+from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster.names import ConditionType, Role
+from boathouse.services.frame import status_writer
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.state import cluster_state, ranges
+from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode, SizeChange, SizeReason
+
+LAST_S = 4e9  # in the year 2096
+TIMES = st.integers(1, int(LAST_S)).map(float)
+COUNTS = st.integers(0, 2**53)
+TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
+CORE = st.sets(st.integers(0, wire.MRClusterSpec().core.count + 200), max_size=200).map(sorted).map(tuple)
+TRANSIENT = st.sets(st.integers(0, 2**31), max_size=50).map(sorted).map(tuple)
+HOSTS = st.one_of(
+    st.integers(0, 200).map(lambda number: naming.host_of(Role.CORE, number)),
+    st.integers(0, 2**31).map(lambda number: naming.host_of(Role.TRANSIENT, number)),
+)
+LEAVING = st.builds(
+    LeavingNode, host=HOSTS, since_s=TIMES, deadline_s=st.none() | TIMES, reason=st.sampled_from(["", "Resized"])
+)
+CONDITIONS = st.builds(
+    Condition,
+    type=st.sampled_from(list(ConditionType)).map(str),
+    status=st.sampled_from(["True", "False", "Unknown"]),
+    reason=st.sampled_from(list(names.Reason)).map(str),
+    message=TEXTS,
+    last_transition_time=st.just("2026-01-01T00:00:00Z"),
+    observed_generation=st.none() | COUNTS,
+)
+FIGURES = {
+    "load_percent": st.none() | COUNTS,
+    "slots": st.none() | COUNTS,
+    "containers": st.none() | st.builds(wire.Containers, running=COUNTS, pending=COUNTS),
+    "applications": st.none() | COUNTS,
+    "hdfs": st.none() | st.builds(wire.HdfsUsage, capacity_bytes=COUNTS, used_bytes=COUNTS, missing_blocks=COUNTS),
+}
+STATES = st.builds(
+    ClusterState,
+    phase=st.sampled_from(["Pending", "Starting", "Ready", "Degraded", "Expired"]),
+    observed_generation=COUNTS,
+    queue=st.sampled_from(["", "default"]),
+    reason=st.sampled_from(["", "CoreNodeLost"]),
+    conditions=st.lists(CONDITIONS, max_size=11, unique_by=lambda each: each.type).map(tuple),
+    start_s=st.none() | TIMES,
+    ready_s=st.none() | TIMES,
+    completion_s=st.none() | TIMES,
+    cluster_id=st.sampled_from(["", "CID-0a1b2c3d"]),
+    first_core_nodes=st.integers(0, 200),
+    replication=st.integers(0, 10),
+    next_transient=st.just(2**31 + 1),
+    wanted_core=CORE,
+    wanted_transient=TRANSIENT,
+    core=st.none() | st.builds(wire.NodeCounts, wanted=COUNTS, ready=COUNTS),
+    transient=st.none() | st.builds(wire.NodeCounts, pending=COUNTS, leaving=COUNTS),
+    leaving=st.lists(LEAVING, max_size=wire.MAX_LEAVING, unique_by=lambda each: each.host).map(tuple),
+    size=st.none() | st.builds(SizeReason, time_s=TIMES, reason=TEXTS, offer=st.integers(-500, 500)),
+    sizes=st.lists(
+        st.builds(SizeChange, time_s=TIMES, core=st.integers(0, 200), transient=st.integers(0, 500)), max_size=8
+    ).map(tuple),
+    addresses=st.none() | st.builds(wire.Addresses, hdfs=TEXTS, web_hdfs=TEXTS, job_history=st.none() | TEXTS),
+    settings=st.sampled_from(["", "f" * 64]),
+    last_active_s=st.none() | TIMES,
+    **FIGURES,
+)
+
+
+def large():
+    """The largest cluster: no two transient nodes follow one another, and every text is as long as can be."""
+    numbers = tuple(range(2**31 - 1000, 2**31, 2))
+    everywhere = {"time_s": LAST_S, "core": 200, "transient": 500}
+    texts = "x" * 10_000
+    return ClusterState(
+        phase="Degraded",
+        reason="R" * 64,
+        queue="q" * 63,
+        conditions=tuple(condition(each, texts) for each in ConditionType),
+        cluster_id="C" * 128,
+        next_transient=2**31,
+        wanted_core=tuple(range(200)),
+        wanted_transient=numbers,
+        leaving=tuple(
+            LeavingNode(host=f"t{number}", since_s=LAST_S, deadline_s=LAST_S, reason="R" * 24)
+            for number in numbers[: wire.MAX_LEAVING]
+        ),
+        size=SizeReason(time_s=LAST_S, reason=texts),
+        sizes=(SizeChange(**everywhere),) * 1000,
+        hdfs=wire.HdfsUsage(**dict.fromkeys(wire.HdfsUsage.model_fields, 2**62)),
+        settings="f" * 64,
+    )
+
+
+def condition(condition_type, message=""):
+    return Condition(
+        type=condition_type,
+        status="True",
+        reason="DecommissionStalled",
+        message=message,
+        last_transition_time="2026-01-01T00:00:00Z",
+        observed_generation=2**31,
+    )
+
+
+@settings(deadline=None)
+@given(STATES)
+def test_a_state_comes_back_from_its_status(state):
+    assert cluster_state.from_status(cluster_state.to_status(state)) == state
+
+
+@settings(deadline=None)
+@given(STATES)
+def test_a_state_comes_back_from_what_the_api_server_keeps_of_its_status(state):
+    kept = json.loads(json.dumps(status_writer.stripped(cluster_state.to_status(state))))
+    assert cluster_state.to_status(cluster_state.from_status(kept)) == cluster_state.to_status(state)
+
+
+@settings(deadline=None)
+@given(st.sets(st.integers(0, 10**9), max_size=ranges.MAX_NUMBERS))
+def test_numbers_come_back_from_their_text(numbers):
+    assert ranges.parse(ranges.text(numbers)) == tuple(sorted(numbers))
+
+
+def test_numbers_that_follow_one_another_are_one_range():
+    assert ranges.text([7, 3, 4, 5, 6, 12]) == "3-7,12"
+    assert ranges.text([]) == ""
+
+
+@pytest.mark.parametrize("text", ["", "a", "-", "3-", "-3", "1,,b", "0-9999999999", "9-3", ",".join(["0-700"] * 99)])
+def test_a_text_of_anybody_has_few_numbers(text):
+    assert len(ranges.parse(text)) <= ranges.MAX_NUMBERS
+
+
+def test_the_status_of_the_largest_cluster_is_below_32_kib():
+    text = json.dumps(cluster_state.to_status(large()))
+    assert 20 * 1024 < len(text) < 32 * 1024
+
+
+def test_the_latest_changes_of_the_size_are_kept():
+    sizes = tuple(SizeChange(time_s=float(second), core=1, transient=second) for second in range(1, 200))
+    kept = cluster_state.from_status(cluster_state.to_status(ClusterState(sizes=sizes))).sizes
+    assert kept == sizes[-wire.MAX_SIZES :]
+
+
+def test_every_field_is_in_the_status_so_that_a_merge_patch_clears_it():
+    written = cluster_state.to_status(ClusterState())
+    assert set(written) == {field.alias for field in wire.MRClusterStatus.model_fields.values()}
+    assert written["clusterID"] is None
+
+
+def test_urgent_fields_exist():
+    assert set(cluster_state.URGENT_FIELDS) <= set(cluster_state.to_status(ClusterState()))
+
+
+def test_numbers_of_nodes_that_exist_or_leave_are_not_used_again_when_the_counter_is_lost():
+    status = {"wantedTransient": "3-4", "leaving": [{"host": "t9", "since": "2026-01-01T00:00:00Z"}]}
+    assert cluster_state.from_status(status).next_transient == 10
+    assert cluster_state.from_status({"wantedTransient": "3-4", "nextTransient": 5}).next_transient == 5
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        {"phase": "Upgrading", "wantedCore": 3, "leaving": "all", "sizes": [[1, 2, 3]], "hdfs": []},
+        {
+            "leaving": [
+                {"host": "t1"},
+                {"host": "../etc", "since": "2026-01-01T00:00:00Z"},
+                {"host": "t1", "since": "x"},
+            ]
+        },
+        {"size": {"time": "x", "reason": "y"}, "sizes": [{"time": "then", "core": 1, "transient": 1}]},
+        {"startTime": "soon", "nextTransient": -1, "firstCoreNodes": "3.5", "conditions": [{}]},
+    ],
+    ids=["none", "types", "leaving", "times", "numbers"],
+)
+def test_what_cannot_be_read_is_left_out(status):
+    assert cluster_state.from_status(status) == ClusterState()
+
+
+def test_what_can_be_read_beside_it_is_kept():
+    status = {"clusterID": "CID-1", "phase": "Upgrading", "firstCoreNodes": 3, "wantedCore": "0-2,x"}
+    found = cluster_state.from_status(status)
+    assert (found.cluster_id, found.first_core_nodes, found.wanted_core) == ("CID-1", 3, (0, 1, 2))
+
+
+def test_the_hosts_of_a_cluster_are_master_core_and_transient_nodes():
+    state = ClusterState(wanted_core=(0, 1), wanted_transient=(7,), leaving=(LeavingNode(host="t7", since_s=1),))
+    assert state.wanted_hosts == ("master", "c0", "c1", "t7")
+    assert state.leaving_hosts == {"t7"}
+    assert ClusterState().wanted_hosts == ()
+
+
+def test_without_its_free_parts_a_state_has_what_the_planner_needs():
+    state = dataclasses.replace(large(), load_percent=3, slots=4, applications=1)
+    bare = cluster_state.without_free_parts(state)
+    assert (bare.load_percent, bare.slots, bare.hdfs, bare.size, bare.sizes) == (None, None, None, None, ())
+    assert (bare.leaving, bare.wanted_transient, bare.cluster_id) == (
+        state.leaving,
+        state.wanted_transient,
+        state.cluster_id,
+    )
+
+
+def test_conditions_are_found_by_their_type():
+    state = ClusterState(conditions=(condition(ConditionType.DEGRADED),))
+    assert state.holds(ConditionType.DEGRADED)
+    assert not state.holds(ConditionType.READY)
