@@ -106,17 +106,7 @@ def _namespace(
 ) -> Iterator[harness.Place]:
     short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
-    installed.apply(
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": {LABEL: "true"}}},
-        storage.secret(credentials, namespace=namespace),
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "scripts", "namespace": namespace},
-            "data": {"mapper.py": harness.MAPPER, "reducer.py": harness.REDUCER},
-        },
-    )
-    yield harness.Place(cluster=installed, store=bucket, namespace=namespace)
+    yield harness.make(installed, credentials, bucket, namespace, labels={LABEL: "true"})
     if _failed(request):
         evidence.save(installed, namespace, _folder_of(namespace))
     installed.run("delete", "namespace", namespace, "--wait=false")

@@ -5,7 +5,7 @@ import pathlib
 import re
 import sysconfig
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import obstore
@@ -151,6 +151,28 @@ class Place:
     def pods(self, name: str) -> list[model.TaskPod]:
         """Return the job's pods."""
         return [model.task_pod(raw) for raw in self.raw_pods(name)]
+
+
+def make(
+    cluster: Cluster,
+    credentials: storage.Credentials,
+    store: S3Store,
+    namespace: str,
+    *,
+    labels: Mapping[str, str],
+) -> Place:
+    """Make a namespace with the storage's secret and the scripts."""
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": dict(labels)}},
+        storage.secret(credentials, namespace=namespace),
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "scripts", "namespace": namespace},
+            "data": {"mapper.py": MAPPER, "reducer.py": REDUCER},
+        },
+    )
+    return Place(cluster=cluster, store=store, namespace=namespace)
 
 
 def script(name: str) -> dict[str, Any]:
