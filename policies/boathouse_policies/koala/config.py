@@ -7,6 +7,9 @@ import enum
 
 from boathouse_policies.model.values import check_ranges
 
+_EXACT = 1 + 1e-9
+"""Thresholds that are equal as percentages are equal."""
+
 
 class Policy(enum.StrEnum):
     """How a cluster answers offers and reclaims (IV.C)."""
@@ -76,7 +79,7 @@ class Config:
                 f"koala: 0 < shrink_below < grow_above must hold, not {self.shrink_below} and {self.grow_above}"
             )
         steps = 1 + max(self.grow_by, self.shrink_by)  # a cluster of one core node changes most by a step
-        if self.reading is Reading.WAITING and self.shrink_below * steps > self.grow_above:
+        if self.reading is Reading.WAITING and self.shrink_below * steps > self.grow_above * _EXACT:
             raise ValueError(
                 f"koala: a cluster of 1 node would grow and shrink in turn: with steps of {steps - 1} nodes grow_above "
                 f"must be at least {self.shrink_below * steps:g}, not {self.grow_above:g}"

@@ -29,9 +29,9 @@ class ConditionTable:
         self._now = times.rfc3339(now_s) or ""
         self._order: Collection[str] = tuple(map(str, order))
 
-    def set(self, condition_type: str, holds: bool, reason: str, message: str) -> None:
-        """Set a condition."""
-        status: Literal["True", "False"] = "True" if holds else "False"
+    def set(self, condition_type: str, holds: bool | None, reason: str, message: str) -> None:
+        """Set a condition; None: it is unknown whether it holds."""
+        status: Literal["True", "False", "Unknown"] = "Unknown" if holds is None else "True" if holds else "False"
         old = self._by_type.get(condition_type)
         self._by_type[str(condition_type)] = base.Condition(
             type=str(condition_type),

@@ -1,0 +1,1 @@
+"""What happens next to a cluster and its nodes. Pure."""

@@ -1,0 +1,241 @@
+"""A cluster's phase, conditions (metav1.Condition), counts and figures. Pure."""
+
+import dataclasses
+from typing import Final
+
+from boathouse.resources import names
+from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
+from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services.frame.kind import Refusal
+from boathouse.services.frame.pod_life import Problem
+from boathouse.services.hadoop import directory
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.planning import degradation, load, membership, sizing
+from boathouse.services.mrcluster.planning.degradation import Service
+from boathouse.services.mrcluster.planning.observation import (
+    ABSENT,
+    LATE_S,
+    Draft,
+    Observation,
+    figures,
+)
+from boathouse.services.mrcluster.state import cluster_state
+from boathouse.services.mrcluster.state.cluster_state import ClusterState, SizeChange
+from boathouse_task.cluster_contract import DfsState, YarnState
+
+SIZES_EVERY_S: Final = 10.0
+RESOURCE_MANAGER_PORT: Final = 8088
+HISTORY_PORT: Final = 19888
+_RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
+"""Reasons of the scheduler's diagnosis that name others who have the room."""
+
+
+def table(state: ClusterState, now_s: float) -> ConditionTable:
+    """Return the conditions of a cluster, to be changed."""
+    return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
+
+
+def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
+    """Return the state of an invalid resource; the cause may be corrected in another object."""
+    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return dataclasses.replace(state, conditions=conditions.conditions)
+
+
+def expired(observation: Observation, draft: Draft) -> ClusterState:
+    """Return the last state of a cluster that nobody used."""
+    conditions = table(draft.state, observation.now_s)
+    message = f"nobody used the cluster for {observation.cluster.spec.ttl_seconds_after_idle} s"
+    conditions.set(ConditionType.READY, False, Reason.TTL_EXPIRED, message)
+    conditions.set(ConditionType.IDLE, True, Reason.TTL_EXPIRED, message)
+    return dataclasses.replace(draft.state, reason=str(Reason.TTL_EXPIRED), conditions=conditions.conditions)
+
+
+def in_progress(observation: Observation, draft: Draft) -> Draft:
+    """Return the draft with the phase, conditions, counts and figures of a cluster that lives."""
+    draft = _counted(observation, _reported(observation, draft))
+    hdfs, yarn = degradation.hdfs(observation, draft), degradation.yarn(observation, draft)
+    problem = degradation.degradation(observation, draft)
+    is_ready = hdfs.is_available and (yarn.is_available or not observation.cluster.spec.compute)
+    if is_ready and draft.state.ready_s is None:
+        draft = draft.with_state(ready_s=observation.now_s, last_active_s=observation.now_s)
+    draft = draft.with_state(
+        phase=_phase(observation, draft, problem, is_ready=is_ready), reason=str(problem.reason) if problem else ""
+    )
+    conditions = table(draft.state, observation.now_s)
+    conditions.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {draft.state.queue}")
+    _set_services(conditions, hdfs, yarn, problem, is_ready=is_ready)
+    _set_scheduled(observation, draft, conditions)
+    _set_resizing(observation, draft, conditions)
+    _set_settings(observation, conditions)
+    _set_network(observation, conditions)
+    if draft.state.ready_s is not None:
+        is_idle = draft.marks.idle_s is not None
+        conditions.set(ConditionType.IDLE, is_idle, Reason.NO_APPLICATIONS if is_idle else Reason.IN_USE, "")
+    draft = _told(observation, draft)
+    return draft.with_state(conditions=conditions.conditions)
+
+
+def _phase(observation: Observation, draft: Draft, problem: Problem | None, *, is_ready: bool) -> wire.Phase:
+    if not observation.nodes and draft.state.ready_s is None:
+        return "Pending"
+    if problem is not None:
+        return "Degraded"
+    master = observation.pod(naming.MASTER)
+    return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
+
+
+def _set_services(
+    conditions: ConditionTable, hdfs: Service, yarn: Service, problem: Problem | None, *, is_ready: bool
+) -> None:
+    lacking = yarn if hdfs.is_available else hdfs
+    ready = Service(is_available=True, reason=Reason.AVAILABLE) if is_ready else lacking
+    for condition_type, service in (
+        (ConditionType.READY, ready),
+        (ConditionType.HDFS_AVAILABLE, hdfs),
+        (ConditionType.YARN_AVAILABLE, yarn),
+    ):
+        conditions.set(condition_type, service.is_available, service.reason, service.message)
+    reason, message = (problem.reason, problem.message) if problem else (Reason.HEALTHY, "")
+    conditions.set(ConditionType.DEGRADED, problem is not None, reason, message)
+
+
+def _set_scheduled(observation: Observation, draft: Draft, conditions: ConditionTable) -> None:
+    waiting, why = list(draft.marks.unplaced_s), observation.diagnosis
+    if not waiting:
+        conditions.set(ConditionType.SCHEDULED, True, names.Reason.ALL_TASKS_PLACED, "")
+    elif why is not None:
+        conditions.set(ConditionType.SCHEDULED, False, why.reason, why.message)
+    else:
+        message = f"{len(waiting)} nodes are not evaluated by the scheduler yet"
+        conditions.set(ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, message)
+
+
+def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionTable) -> None:
+    state, marks, why = draft.state, draft.marks, observation.diagnosis
+    was_withdrawn = marks.withdrawn_s is not None and observation.now_s - marks.withdrawn_s < sizing.NO_ROOM_S
+    pending = sum(counts.pending for counts in (state.core, state.transient) if counts)
+    if (marks.unplaced_s and why is not None) or was_withdrawn:
+        is_reserved = why is not None and why.reason in _RESERVED
+        message = why.message if why is not None else "transient nodes found no room and were withdrawn"
+        conditions.set(
+            ConditionType.RESIZING, True, Reason.RESERVED_FOR_OTHERS if is_reserved else Reason.NO_ROOM, message
+        )
+    elif state.leaving:
+        conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, f"{len(state.leaving)} nodes leave")
+    elif pending:
+        conditions.set(ConditionType.RESIZING, True, Reason.GROWING, f"{pending} nodes are not ready yet")
+    else:
+        conditions.set(ConditionType.RESIZING, False, Reason.AS_WANTED, "")
+
+
+def _set_settings(observation: Observation, conditions: ConditionTable) -> None:
+    keys = ", ".join(observation.overridden)
+    reason = Reason.CLOSED_SETTINGS if keys else Reason.NOT_OVERRIDDEN
+    message = f"Boathouse sets {keys} itself: remove them from the spec" if keys else ""
+    conditions.set(ConditionType.SETTINGS_OVERRIDDEN, bool(keys), reason, message)
+    old = [pod.host for pod in observation.nodes if pod.settings != observation.digest]
+    message = f"{len(old)} of {len(observation.nodes)} nodes have other settings" if old else ""
+    conditions.set(ConditionType.ROLLED_OUT, not old, Reason.ROLLING_OUT if old else Reason.ROLLED_OUT, message)
+
+
+def _set_network(observation: Observation, conditions: ConditionTable) -> None:
+    unverified = ConditionType.NETWORK_UNVERIFIED
+    if observation.cluster.spec.network_policy == "None":
+        message = "spec.networkPolicy is None: who reaches the cluster's ports runs code as any user of Hadoop"
+        conditions.set(unverified, True, Reason.DISABLED, message)
+    elif observation.probe is None:
+        conditions.set(unverified, None, Reason.CANNOT_TELL, "no connection was tried yet, or none can be")
+    elif observation.probe:
+        message = (
+            "a connection went through that no NetworkPolicy allows: this cluster's network plugin does not enforce "
+            "them, and who reaches the ports runs code as any user of Hadoop"
+        )
+        conditions.set(unverified, True, Reason.NOT_ENFORCED, message)
+    else:
+        conditions.set(unverified, False, Reason.ENFORCED, "")
+
+
+def _told(observation: Observation, draft: Draft) -> Draft:
+    """Return the draft with the events of conditions that became true."""
+    state = observation.state
+    if observation.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
+        keys = ", ".join(observation.overridden)
+        draft = draft.telling(EventReason.SETTINGS_OVERRIDDEN, f"ignored settings: {keys}", is_warning=True)
+    if observation.probe and not state.holds(ConditionType.NETWORK_UNVERIFIED):
+        draft = draft.telling(
+            EventReason.NETWORK_UNVERIFIED, "this cluster does not enforce NetworkPolicies", is_warning=True
+        )
+    return draft
+
+
+# Counts and figures
+
+
+def _counted(observation: Observation, draft: Draft) -> Draft:
+    core, transient = _counts(observation, draft, Role.CORE), _counts(observation, draft, Role.TRANSIENT)
+    draft = draft.with_state(core=core, transient=transient)
+    change = SizeChange(time_s=observation.now_s, core=core.ready, transient=transient.ready)
+    sizes = draft.state.sizes
+    if sizes and (sizes[-1].core, sizes[-1].transient) == (change.core, change.transient):
+        return draft
+    if sizes and observation.now_s - sizes[-1].time_s < SIZES_EVERY_S:
+        sizes, change = sizes[:-1], dataclasses.replace(change, time_s=sizes[-1].time_s)
+    return draft.with_state(sizes=(*sizes, change)[-wire.MAX_SIZES :])
+
+
+def _counts(observation: Observation, draft: Draft, role: Role) -> wire.NodeCounts:
+    hosts, report = membership.staying_hosts(draft.state, role), observation.report_within(LATE_S)
+    if report is None:
+        ready = sum(pod is not None and pod.is_ready for pod in map(observation.pod, hosts))
+    else:
+        known = figures(report)
+        nodes = [known.get(host, ABSENT) for host in hosts]
+        if role is Role.CORE:
+            ready = sum(node.dfs is DfsState.LIVE for node in nodes)
+        else:
+            ready = min(len(hosts), report.idle_nodes + sum(node.yarn is YarnState.RUNNING for node in nodes))
+    return wire.NodeCounts(
+        wanted=membership.wanted(draft.state, role),
+        ready=ready,
+        pending=len(hosts) - ready,
+        leaving=len(membership.numbers(draft.state, role)) - len(hosts),
+    )
+
+
+def _reported(observation: Observation, draft: Draft) -> Draft:
+    report = observation.report_within(LATE_S)
+    draft = draft.with_state(addresses=_addresses(observation))
+    if report is None:
+        return dataclasses.replace(draft, state=cluster_state.without_figures(draft.state))
+    yarn, hdfs = report.yarn, report.hdfs
+    running, pending = load.tasks(yarn) if yarn else (0, 0)
+    return draft.with_state(
+        load_percent=load.percent(observation, draft, report),
+        slots=load.slots(observation, draft, report) if yarn else None,
+        containers=wire.Containers(running=running, pending=pending) if yarn else None,
+        applications=yarn.apps_running + yarn.apps_pending if yarn else None,
+        hdfs=wire.HdfsUsage(
+            capacity_bytes=hdfs.capacity_bytes,
+            used_bytes=hdfs.used_bytes,
+            files=hdfs.files,
+            missing_blocks=hdfs.missing,
+            under_replicated_blocks=hdfs.under_replicated,
+            live_data_nodes=degradation.live_data_nodes(report),
+        )
+        if hdfs
+        else None,
+    )
+
+
+def _addresses(observation: Observation) -> wire.Addresses:
+    master = naming.Names(observation.cluster).fqdn(naming.MASTER)
+    compute = observation.cluster.spec.compute
+    return wire.Addresses(
+        hdfs=f"hdfs://{master}:{directory.NAME_NODE_PORT}",
+        webHDFS=f"http://{master}:{directory.WEB_HDFS_PORT}",
+        resource_manager=f"http://{master}:{RESOURCE_MANAGER_PORT}" if compute else None,
+        job_history=f"http://{master}:{HISTORY_PORT}" if compute else None,
+    )

@@ -1,0 +1,89 @@
+"""What is wrong with a cluster, and what runs of it. Pure."""
+
+import dataclasses
+
+from boathouse.resources.mrcluster.names import Reason, Role
+from boathouse.services.frame.pod_life import Problem
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.planning import draining, membership, replacing
+from boathouse.services.mrcluster.planning.observation import (
+    ABSENT,
+    LATE_S,
+    READY_S,
+    Draft,
+    Observation,
+    figures,
+)
+from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
+
+_LIVE = frozenset({DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Whether HDFS or YARN is available; if not, why."""
+
+    is_available: bool
+    reason: Reason
+    message: str = ""
+
+
+def degradation(observation: Observation, draft: Draft) -> Problem | None:
+    """Return what is wrong with a cluster, the worst first; None for nothing."""
+    found = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
+    if found is not None:
+        return found
+    hdfs = observation.hdfs_within(LATE_S)
+    if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
+        message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
+        return Problem(reason=Reason.MISSING_BLOCKS, message=message)
+    if draining.is_barred(observation, draft):
+        message = "a core node could not be decommissioned; see the events. A change of the spec lets it be tried again"
+        return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
+    return None
+
+
+def _silence(observation: Observation, draft: Draft) -> Problem | None:
+    master = observation.pod(naming.MASTER)
+    if draft.state.ready_s is None or master is None or not master.is_ready or observation.report_within(LATE_S):
+        return None
+    message = f"the agent in pod {master.name} has not reported for {LATE_S:.0f} s: see its log"
+    return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
+
+
+def hdfs(observation: Observation, draft: Draft) -> Service:
+    """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
+    report = observation.report_within(READY_S)
+    if report is None or report.hdfs is None:
+        return Service(is_available=False, reason=Reason.STARTING, message="the NameNode does not respond yet")
+    if report.hdfs.safe_mode:
+        return Service(is_available=False, reason=Reason.SAFE_MODE, message="the NameNode is in safe mode")
+    live = live_data_nodes(report)
+    least = draft.state.first_core_nodes if draft.state.ready_s is None else 1
+    if live < least:
+        message = f"{live} of {least} DataNodes are live"
+        return Service(is_available=False, reason=Reason.DATA_NODES_MISSING, message=message)
+    if report.hdfs.missing:
+        message = f"{report.hdfs.missing} blocks have no replica"
+        return Service(is_available=False, reason=Reason.MISSING_BLOCKS, message=message)
+    return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{live} DataNodes are live")
+
+
+def yarn(observation: Observation, draft: Draft) -> Service:
+    """Return whether YARN is available: its ApplicationMasters run on core nodes."""
+    if not observation.cluster.spec.compute:
+        return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
+    report = observation.report_within(READY_S)
+    if report is None or report.yarn is None:
+        return Service(is_available=False, reason=Reason.STARTING, message="the ResourceManager does not respond yet")
+    known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
+    running = sum(known.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
+    if not running:
+        message = "no core node has a NodeManager that runs"
+        return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
+    return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
+
+
+def live_data_nodes(report: AgentReport) -> int:
+    """Return the number of DataNodes that serve."""
+    return sum(node.dfs in _LIVE for node in report.nodes)

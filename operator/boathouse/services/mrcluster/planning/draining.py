@@ -1,0 +1,270 @@
+"""Remove nodes without disturbing jobs, and never a replica that HDFS still needs. Pure.
+
+A node that leaves is in the status first, then in the orders of the agent, which excludes it from YARN and HDFS.
+Only once it is reported as drained, and the status says so, its pod is deleted. It leaves the status when the pod's
+object is gone.
+
+    staying ──begin──> Shrinking, Rolling, Unknown ──> Drained, TimedOut ──pod's object gone──> removed
+       ^──────────undo───────────┘
+"""
+
+import dataclasses
+import enum
+from collections.abc import Iterable
+from typing import Final
+
+from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.planning import membership
+from boathouse.services.mrcluster.planning.observation import (
+    ABSENT,
+    FRESH_S,
+    Draft,
+    Observation,
+    Stall,
+    figures,
+)
+from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, YarnState
+
+STALL_S: Final = 600.0
+"""A decommission whose blocks do not get fewer for so long cannot end."""
+OVERTIME_S: Final = 30.0
+"""How long after its deadline a node is removed that YARN did not decommission itself."""
+SETTLED_S: Final = 15.0
+"""How long after an order a node that YARN does not know counts as drained."""
+RECOVERY_S: Final = 60.0
+"""Nodes may not have registered yet with a ResourceManager that has been up for less."""
+_STARTED_S: Final = 120.0
+"""A NameNode that has been up for less may not have found yet what blocks lack replicas."""
+_ROOM: Final = 1.2
+"""Free space that other core nodes need, relative to what a leaving one uses."""
+_OUT_OF_YARN: Final = frozenset({YarnState.DECOMMISSIONED, YarnState.LOST, YarnState.SHUTDOWN})
+_OUT_OF_HDFS: Final = frozenset({DfsState.NONE, DfsState.DEAD})
+_IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
+
+
+class Leave(enum.StrEnum):
+    """Why a node leaves, and how far it is."""
+
+    SHRINKING = "Shrinking"
+    ROLLING = "Rolling"
+    UNKNOWN = "Unknown"
+    DRAINED = "Drained"
+    TIMED_OUT = "TimedOut"
+
+
+_ENDED: Final = frozenset({Leave.DRAINED, Leave.TIMED_OUT})
+
+
+def has_ended(node: LeavingNode) -> bool:
+    """Return whether a node is drained, so that only its pod is left to remove."""
+    return node.reason in _ENDED
+
+
+def places(state: ClusterState) -> int:
+    """Return how many more nodes may leave at the same time."""
+    return wire.MAX_LEAVING - len(state.leaving)
+
+
+def begin(observation: Observation, draft: Draft, hosts: Iterable[str], reason: Leave) -> Draft:
+    """Let nodes leave."""
+    timeout_s = observation.cluster.spec.resizing.drain_timeout_seconds
+    entries = [
+        LeavingNode(
+            host=host,
+            since_s=observation.now_s,
+            deadline_s=observation.now_s + timeout_s if naming.role_of(host) is Role.TRANSIENT else None,
+            reason=reason,
+        )
+        for host in hosts
+    ]
+    return draft.with_state(leaving=(*draft.state.leaving, *entries))
+
+
+# Choosing
+
+
+def transient_candidates(observation: Observation, draft: Draft) -> list[str]:
+    """Return the transient nodes that may leave, the one with the fewest containers first, then the newest."""
+    report = observation.report_within(FRESH_S)
+    if report is None or report.yarn is None:
+        return []
+    known = figures(report)
+    found = [
+        (known.get(host, ABSENT).containers, -number, host)
+        for number, host in zip(
+            membership.staying(draft.state, Role.TRANSIENT),
+            membership.staying_hosts(draft.state, Role.TRANSIENT),
+            strict=True,
+        )
+        if known.get(host, ABSENT).yarn in _IN_SERVICE
+    ]
+    return [host for _, _, host in sorted(found)]
+
+
+def core_candidate(observation: Observation, draft: Draft) -> str | None:
+    """Return the core node that may leave now: the newest, if HDFS is whole and the others can take its blocks."""
+    report = observation.report_within(FRESH_S)
+    state = draft.state
+    is_leaving = any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts)
+    if report is None or is_leaving or not is_whole(observation) or is_barred(observation, draft):
+        return None
+    known, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
+    live = [host for host in hosts if known.get(host, ABSENT).dfs is DfsState.LIVE]
+    for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host))):
+        node, others = known.get(host, ABSENT), [known[each] for each in live if each != host]
+        if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS} or node.yarn not in _IN_SERVICE | {YarnState.LOST}:
+            continue
+        if len(others) < _least_live(state) or sum(one.free_bytes for one in others) < _ROOM * node.used_bytes:
+            continue
+        return host
+    return None
+
+
+def is_whole(observation: Observation) -> bool:
+    """Return whether HDFS has all replicas, by a report that is fresh enough to remove a node on it."""
+    hdfs = observation.hdfs_within(FRESH_S)
+    if hdfs is None or hdfs.safe_mode or observation.now_s - hdfs.started_s < _STARTED_S:
+        return False
+    return not (hdfs.missing or hdfs.corrupt or hdfs.under_replicated)
+
+
+def _least_live(state: ClusterState) -> int:
+    return max(state.replication, state.first_core_nodes)
+
+
+def is_barred(observation: Observation, draft: Draft) -> bool:
+    """Return whether a decommission stalled, and nothing changed since that could help."""
+    return draft.marks.barred is not None and draft.marks.barred == _bar(observation, draft.state)
+
+
+def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int, ...]]:
+    return observation.cluster.generation, membership.staying(state, Role.CORE)
+
+
+# Going on
+
+
+def advance(observation: Observation, draft: Draft) -> Draft:
+    """Delete the pods of nodes that are drained, and remove those whose pods are gone."""
+    for node in draft.state.leaving:
+        ended = _ended(observation, node)
+        if ended is None:
+            continue
+        if ended is Leave.TIMED_OUT and node.reason != ended:
+            message = f"{node.host} still had containers after its drain timeout, which are lost"
+            draft = draft.telling(EventReason.DRAIN_TIMED_OUT, message, is_warning=True)
+        if observation.is_absent(node.host):
+            draft = membership.removed(draft, node.host).telling(EventReason.SHRANK, f"{node.host} has left")
+            continue
+        draft = draft.with_state(leaving=_with_reason(draft.state, node.host, ended))
+        draft = draft.deleting(observation.pod(node.host))
+    return draft
+
+
+def _with_reason(state: ClusterState, host: str, reason: Leave) -> tuple[LeavingNode, ...]:
+    return tuple(dataclasses.replace(node, reason=reason) if node.host == host else node for node in state.leaving)
+
+
+def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
+    """Return how a node's drain has ended; None if it goes on."""
+    if node.reason in _ENDED:
+        return Leave(node.reason)
+    if naming.role_of(node.host) is Role.CORE:
+        return Leave.DRAINED if _has_left_hdfs(observation, node) else None
+    pod = observation.pod(node.host)
+    if pod.is_over or pod.node is None if pod else node.host not in observation.taken:
+        return Leave.DRAINED
+    if node.deadline_s is not None and observation.now_s >= node.deadline_s + OVERTIME_S:
+        return Leave.TIMED_OUT
+    report = observation.report_within(FRESH_S)
+    if report is not None and _has_left_yarn(observation, report, node):
+        return Leave.DRAINED
+    return None
+
+
+def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
+    found = figures(report).get(node.host)
+    if found is not None and found.yarn is not YarnState.NONE:
+        return found.yarn in _OUT_OF_YARN
+    if report.yarn is None or report.yarn.up_s < RECOVERY_S or (found is None and report.idle_nodes):
+        return False
+    return report.refreshed and observation.now_s - node.since_s >= SETTLED_S
+
+
+def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
+    """Return whether no replica is on a core node alone, and YARN runs nothing on it."""
+    report, hdfs = observation.report_within(FRESH_S), observation.hdfs_within(FRESH_S)
+    if report is None or hdfs is None or hdfs.safe_mode or hdfs.missing or hdfs.corrupt:
+        return False
+    if observation.cluster.spec.compute and not _has_left_yarn(observation, report, node):
+        return False
+    dfs = figures(report).get(node.host, ABSENT).dfs
+    return dfs is DfsState.DECOMMISSIONED or (dfs in _OUT_OF_HDFS and report.refreshed and is_whole(observation))
+
+
+# Undoing
+
+
+def undo_stalled(observation: Observation, draft: Draft) -> Draft:
+    """Take back the decommission of a core node that cannot end."""
+    report = observation.report_within(FRESH_S)
+    leaving = [node for node in draft.state.leaving if naming.role_of(node.host) is Role.CORE and not has_ended(node)]
+    if not leaving:
+        return draft.with_marks(stalls={})
+    if report is None or report.hdfs is None:
+        return draft
+    known = figures(report)
+    for node in leaving:
+        draft = _watched(observation, draft, known.get(node.host, ABSENT))
+        stall = draft.marks.stalls.get(node.host)
+        if stall is not None and observation.now_s - stall.since_s >= STALL_S:
+            draft = undo(draft, node.host, _stalled(stall), is_warning=True)
+            draft = draft.with_marks(barred=_bar(observation, draft.state))
+        elif why := _too_few(draft, report):
+            draft = undo(draft, node.host, why, is_warning=True)
+    return draft
+
+
+def _watched(observation: Observation, draft: Draft, found: NodeFigures) -> Draft:
+    before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
+    if found.dfs is not DfsState.DECOMMISSIONING:
+        stalls.pop(found.host, None)
+    elif before is None or found.blocks_left < before.blocks:
+        stalls[found.host] = Stall(blocks=found.blocks_left, since_s=observation.now_s)
+    return draft.with_marks(stalls=stalls)
+
+
+def _stalled(stall: Stall) -> str:
+    return (
+        f"{stall.blocks} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
+        "files more than the core nodes that would be left?"
+    )
+
+
+def _too_few(draft: Draft, report: AgentReport) -> str:
+    if report.hdfs is None or report.hdfs.safe_mode:
+        return ""
+    known, least = figures(report), _least_live(draft.state)
+    hosts = membership.staying_hosts(draft.state, Role.CORE)
+    live = sum(known.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+    return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
+
+
+def undo(draft: Draft, host: str, why: str, *, is_warning: bool = False) -> Draft:
+    """Let a node stay that was to leave."""
+    draft = draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
+    return draft.telling(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=is_warning)
+
+
+def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:
+    """Return the nodes that leave to shrink the cluster and could stay, the last to leave first."""
+    found = []
+    for node in reversed(draft.state.leaving):
+        pod = observation.pod(node.host)
+        is_alive = pod is not None and not pod.is_over and pod not in draft.delete
+        if node.reason == Leave.SHRINKING and naming.role_of(node.host) is role and is_alive:
+            found.append(node.host)
+    return found

@@ -1,0 +1,255 @@
+"""What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.pods.node_pod import NodePod
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
+
+FRESH_S = 15.0
+"""Age of a report on which a node may be removed: three periods of the agent."""
+READY_S = 30.0
+"""Age of a report up to which a cluster counts as ready."""
+LATE_S = 60.0
+"""Age of a report from which the master counts as not reporting."""
+_REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimFacts:
+    """The claim of a host.
+
+    Attributes:
+        is_bound: Whether it has a volume.
+        is_tied: Whether its volume is reachable from one Kubernetes node only.
+        node_exists: Whether that node exists.
+    """
+
+    is_bound: bool = False
+    is_tied: bool = False
+    node_exists: bool = True
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether no pod can ever mount it."""
+        return self.is_bound and self.is_tied and not self.node_exists
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A policy's decision.
+
+    Attributes:
+        nodes: Core and transient nodes that the cluster keeps, those that leave not counted.
+        stores: Whether nodes that are added hold data.
+        reason: The policy's words.
+        offer: Nodes that it accepted of an offer; negative: that it gives back.
+    """
+
+    nodes: int
+    stores: bool = False
+    reason: str = ""
+    offer: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """Blocks that a decommission has left, and since when there are no fewer."""
+
+    blocks: int
+    since_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What the planner remembers beside the status. It is lost with the process, and observed again.
+
+    Attributes:
+        unplaced_s: Hosts without a Kubernetes node, and since when.
+        stalls: Decommissions in progress by host.
+        barred: Generation and core nodes with which a decommission stalled: none begins until one of them changes.
+        withdrawn_s: When nodes were last withdrawn for want of room.
+        idle_s: Since when the cluster has no application and no user.
+        no_application_s: Since when the cluster has no application.
+    """
+
+    unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    stalls: Mapping[str, Stall] = dataclasses.field(default_factory=dict)
+    barred: tuple[int, tuple[int, ...]] | None = None
+    withdrawn_s: float | None = None
+    idle_s: float | None = None
+    no_application_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """All that a decision may depend on.
+
+    Attributes:
+        nodes: The pods of master, core and transient nodes that exist.
+        report: The last report of the master's agent.
+        report_age_s: How long ago it was received.
+        taken: Hosts whose pods do not exist and may still be created: this process submitted them, and the scheduler
+            has them in its queue, or a write of it is in flight.
+        claims: Claims by host.
+        target: The last decision of the policy that no plan has used.
+        diagnosis: Why nodes are pending.
+        digest: Of the settings that the spec has now.
+        overridden: Settings of the user that are ignored.
+        slot_mb: Memory of a map task: one slot.
+        core_mb: What a core node offers to YARN.
+        transient_mb: What a transient node offers to YARN.
+        users: Jobs with clusterRef, and pods of jobs that read the HDFS.
+        probe: Whether the network let a connection through that no policy allows; None: it cannot be told.
+        marks: What the last plan returned.
+    """
+
+    cluster: Cluster
+    state: ClusterState
+    now_s: float
+    nodes: Sequence[NodePod] = ()
+    report: AgentReport | None = None
+    report_age_s: float | None = None
+    taken: frozenset[str] = frozenset()
+    claims: Mapping[str, ClaimFacts] = dataclasses.field(default_factory=dict)
+    target: Target | None = None
+    diagnosis: Problem | None = None
+    digest: str = ""
+    overridden: Sequence[str] = ()
+    slot_mb: int = 512
+    core_mb: int = 1024
+    transient_mb: int = 1024
+    users: int = 0
+    probe: bool | None = None
+    marks: Marks = Marks()
+
+    def pod(self, host: str) -> NodePod | None:
+        """Return the pod of a host."""
+        return next((pod for pod in self.nodes if pod.host == host), None)
+
+    def is_absent(self, host: str) -> bool:
+        """Return whether a host has no pod, and gets none from what was submitted."""
+        return self.pod(host) is None and host not in self.taken
+
+    def is_unplaced(self, host: str) -> bool:
+        """Return whether a host has no Kubernetes node."""
+        pod = self.pod(host)
+        return pod is None or pod.life is PodLife.UNPLACED
+
+    def report_within(self, limit_s: float) -> AgentReport | None:
+        """Return the last report if it is recent and about this cluster's HDFS."""
+        if self.report is None or self.report_age_s is None or self.report_age_s > limit_s or self.is_foreign:
+            return None
+        return self.report
+
+    def hdfs_within(self, limit_s: float) -> HdfsFigures | None:
+        """Return recent figures of HDFS."""
+        report = self.report_within(limit_s)
+        return report.hdfs if report else None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether the NameNode reports the ID of another HDFS than the status."""
+        known, found = self.state.cluster_id, self.report.hdfs if self.report else None
+        return bool(known and found and found.cluster_id != known)
+
+    @property
+    def halt(self) -> Problem | None:
+        """Return why no node may be submitted or removed: the NameNode's volume is empty, or another HDFS's."""
+        master = next((pod for pod in self.nodes if pod.role is Role.MASTER), None)
+        if master is not None and master.problem is not None and master.problem.reason in _REFUSALS:
+            return master.problem
+        if self.is_foreign and self.report is not None and self.report.hdfs is not None:
+            message = (
+                f"the NameNode has HDFS {self.report.hdfs.cluster_id}, and this cluster is {self.state.cluster_id}"
+            )
+            return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
+        return None
+
+
+ABSENT = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
+"""Figures of a node that neither HDFS nor YARN knows."""
+
+
+def figures(report: AgentReport) -> Mapping[str, NodeFigures]:
+    """Return the figures of a report by host."""
+    return {node.host: node for node in report.nodes}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A host that shall have a pod."""
+
+    host: str
+    role: Role
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterEvent:
+    """An event about the cluster, beside those of phases."""
+
+    reason: EventReason
+    message: str
+    is_warning: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What the steps of the planner have decided so far.
+
+    Attributes:
+        consumed: The target that was used.
+    """
+
+    state: ClusterState
+    marks: Marks
+    delete: tuple[NodePod, ...] = ()
+    events: tuple[ClusterEvent, ...] = ()
+    consumed: Target | None = None
+
+    def with_state(self, **fields: object) -> "Draft":
+        """Return a draft with other fields of the state."""
+        return dataclasses.replace(self, state=dataclasses.replace(self.state, **fields))  # type: ignore[arg-type]
+
+    def with_marks(self, **fields: object) -> "Draft":
+        """Return a draft with other marks."""
+        return dataclasses.replace(self, marks=dataclasses.replace(self.marks, **fields))  # type: ignore[arg-type]
+
+    def deleting(self, pod: NodePod | None) -> "Draft":
+        """Return a draft that also deletes a pod, unless its deletion was requested before."""
+        if pod is None or pod.deleting_since_s is not None or pod in self.delete:
+            return self
+        return dataclasses.replace(self, delete=(*self.delete, pod))
+
+    def telling(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Draft":
+        """Return a draft with another event."""
+        event = ClusterEvent(reason=reason, message=message, is_warning=is_warning)
+        return dataclasses.replace(self, events=(*self.events, event))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to do, in this order: write the state, delete pods, create claims, publish orders, have nodes scheduled.
+
+    Attributes:
+        delete: Pods that must end.
+        submit: All hosts that shall have a pod and have none; a task that is not in it must not be scheduled.
+        ensure: Hosts that need a claim.
+        consumed: The target that was used; None: it is kept.
+        requeue_s: When to reconcile again, if nothing happens before.
+        events: Events to publish once the state is written.
+        marks: To be given to the next observation.
+    """
+
+    state: ClusterState
+    delete: Sequence[NodePod] = ()
+    submit: Sequence[Wanted] = ()
+    ensure: Sequence[str] = ()
+    consumed: Target | None = None
+    requeue_s: float | None = None
+    events: Sequence[ClusterEvent] = ()
+    marks: Marks = Marks()

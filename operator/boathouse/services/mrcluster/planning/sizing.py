@@ -1,0 +1,118 @@
+"""How many nodes the cluster shall have, and which. Pure.
+
+| nodes | wanted |
+|---|---|
+| core | `core.count`; with GGDP what the policy took, up to `core.maximum`; never fewer than at first |
+| transient | `transient.minimum`; with GSP and GGP what the policy keeps, from the minimum to the maximum |
+
+A policy's decision is used once, and the number that it led to is in the status from then on.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.planning import draining, membership
+from boathouse.services.mrcluster.planning.observation import LATE_S, Draft, Observation
+from boathouse.services.mrcluster.state.cluster_state import SizeReason
+
+NO_ROOM_S: Final = 120.0
+"""How long a transient node waits for room before it is withdrawn."""
+
+
+def size(observation: Observation, draft: Draft) -> Draft:
+    """Decide how many nodes the cluster shall have, and add or remove nodes."""
+    if observation.report_within(LATE_S) is None and draft.state.ready_s is not None:
+        return draft
+    draft = _withdrawn(observation, draft)
+    draft = _decided(observation, draft)
+    for role in (Role.CORE, Role.TRANSIENT):
+        missing = membership.wanted(draft.state, role) - len(membership.staying(draft.state, role))
+        draft = _more(observation, draft, role, missing) if missing > 0 else _fewer(observation, draft, role, -missing)
+    return draft
+
+
+def _decided(observation: Observation, draft: Draft) -> Draft:
+    core, transient = _wanted_core(observation, draft), _wanted_transient(observation, draft)
+    before = tuple(membership.wanted(draft.state, role) for role in (Role.CORE, Role.TRANSIENT))
+    target = observation.target
+    draft = dataclasses.replace(draft, consumed=target)
+    if (core, transient) == before:
+        return draft
+    reason = target.reason if target else _by_spec(core, transient)
+    size_reason = SizeReason(time_s=observation.now_s, reason=reason, offer=target.offer if target else 0)
+    draft = membership.with_wanted(draft.with_state(size=size_reason), Role.CORE, core)
+    draft = membership.with_wanted(draft, Role.TRANSIENT, transient)
+    if core + transient > sum(before):
+        draft = draft.telling(EventReason.GREW, f"{core} core and {transient} transient nodes: {reason}")
+    return draft
+
+
+def _by_spec(core: int, transient: int) -> str:
+    return f"by its spec: {core} core and {transient} transient nodes"
+
+
+def _wanted_core(observation: Observation, draft: Draft) -> int:
+    spec, state, target = observation.cluster.spec, draft.state, observation.target
+    if spec.resizing.policy != "GGDP":
+        return max(spec.core.count, state.first_core_nodes)
+    found = max(spec.core.count, membership.wanted(state, Role.CORE))
+    if target is not None and target.stores:
+        found = max(found, target.nodes - len(membership.staying(state, Role.TRANSIENT)))
+    return max(state.first_core_nodes, spec.core.count, min(found, observation.cluster.most_core_nodes))
+
+
+def _wanted_transient(observation: Observation, draft: Draft) -> int:
+    spec, state, target = observation.cluster.spec, draft.state, observation.target
+    if spec.resizing.policy in {"Static", "GGDP"}:
+        return spec.transient.minimum
+    found = membership.wanted(state, Role.TRANSIENT)
+    if target is not None and not target.stores:
+        found = target.nodes - len(membership.staying(state, Role.CORE))
+    return max(spec.transient.minimum, min(found, spec.transient.maximum))
+
+
+def _more(observation: Observation, draft: Draft, role: Role, missing: int) -> Draft:
+    """Keep nodes that were to leave, then add new ones."""
+    for host in draining.undoable(observation, draft, role)[:missing]:
+        draft, missing = draining.undo(draft, host, "the cluster needs it again"), missing - 1
+    if role is Role.TRANSIENT:
+        return membership.added(draft, role, range(draft.state.next_transient, draft.state.next_transient + missing))
+    used = set(draft.state.wanted_core)
+    free = (
+        number
+        for number in range(len(used) + missing + len(observation.nodes))
+        if number not in used and observation.is_absent(naming.host_of(role, number))
+    )
+    return membership.added(draft, role, [number for number, _ in zip(free, range(missing), strict=False)])
+
+
+def _fewer(observation: Observation, draft: Draft, role: Role, spare: int) -> Draft:
+    """Let nodes leave: a few transient ones at a time, core nodes one after the other."""
+    if not spare or not draining.places(draft.state):
+        return draft
+    if role is Role.CORE:
+        host = draining.core_candidate(observation, draft)
+        return draining.begin(observation, draft, [host], draining.Leave.SHRINKING) if host else draft
+    leaving = sum(naming.role_of(node.host) is role for node in draft.state.leaving if not draining.has_ended(node))
+    most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving, draining.places(draft.state))
+    chosen = draining.transient_candidates(observation, draft)[: max(0, most)]
+    return draining.begin(observation, draft, chosen, draining.Leave.SHRINKING)
+
+
+def _withdrawn(observation: Observation, draft: Draft) -> Draft:
+    """Give up transient nodes for which there was no room for long; what the spec demands waits on."""
+    spare = len(membership.staying(draft.state, Role.TRANSIENT)) - observation.cluster.spec.transient.minimum
+    for host in _without_room(observation, draft)[: max(0, spare)]:
+        draft = membership.removed(draft.deleting(observation.pod(host)), host)
+        draft = membership.with_wanted(draft, Role.TRANSIENT, membership.wanted(draft.state, Role.TRANSIENT) - 1)
+        draft = draft.with_marks(withdrawn_s=observation.now_s)
+    return draft
+
+
+def _without_room(observation: Observation, draft: Draft) -> Sequence[str]:
+    hosts = reversed(membership.staying_hosts(draft.state, Role.TRANSIENT))
+    since_s = draft.marks.unplaced_s
+    return [host for host in hosts if observation.now_s - since_s.get(host, observation.now_s) >= NO_ROOM_S]

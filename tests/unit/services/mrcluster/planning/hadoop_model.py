@@ -1,0 +1,155 @@
+"""HDFS, YARN and an agent in miniature: what a cluster's master would report of its nodes."""
+
+import dataclasses
+
+from boathouse.services.mrcluster import naming
+from boathouse_task.cluster_contract import (
+    AgentReport,
+    DfsState,
+    HdfsFigures,
+    NodeFigures,
+    Version,
+    YarnFigures,
+    YarnState,
+)
+
+MEMORY_MB = 1024
+
+
+@dataclasses.dataclass
+class Hdfs:
+    """Blocks on the disks of core nodes. Disks outlive pods.
+
+    Attributes:
+        disks: The blocks on each host's disk.
+        excluded: Hosts that are decommissioned.
+    """
+
+    replication: int = 2
+    cluster_id: str = ""
+    started_s: float = 0.0
+    disks: dict[str, set[int]] = dataclasses.field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+    blocks: int = 0
+
+    def serving(self, live: set[str]) -> set[str]:
+        return live - self.excluded
+
+    def replicas(self, block: int, hosts: set[str]) -> set[str]:
+        return {host for host in hosts if block in self.disks.get(host, ())}
+
+    def write(self, live: set[str]) -> None:
+        """A block, on as many nodes as it should be."""
+        emptiest = sorted(self.serving(live), key=lambda host: (len(self.disks.get(host, ())), host))
+        for host in emptiest[: self.replication]:
+            self.disks.setdefault(host, set()).add(self.blocks)
+        self.blocks += 1
+
+    def lacking(self, live: set[str]) -> list[int]:
+        serving = self.serving(live)
+        return [block for block in range(self.blocks) if len(self.replicas(block, serving)) < self.replication]
+
+    def missing(self, live: set[str]) -> list[int]:
+        return [block for block in range(self.blocks) if not self.replicas(block, live)]
+
+    def copy(self, live: set[str], most: int = 3) -> None:
+        """Copy some blocks that lack replicas to nodes that serve."""
+        for block in self.lacking(live)[:most]:
+            free = sorted(self.serving(live) - self.replicas(block, live))
+            if self.replicas(block, live) and free:
+                self.disks.setdefault(free[0], set()).add(block)
+
+    def left(self, host: str, live: set[str]) -> int:
+        return len(set(self.lacking(live)) & self.disks.get(host, set()))
+
+    def state(self, host: str, live: set[str]) -> DfsState:
+        if host not in live:
+            return DfsState.DEAD if host in self.disks else DfsState.NONE
+        if host not in self.excluded:
+            return DfsState.LIVE
+        return DfsState.DECOMMISSIONING if self.left(host, live) else DfsState.DECOMMISSIONED
+
+    def figures(self, live: set[str]) -> HdfsFigures:
+        return HdfsFigures(
+            cluster_id=self.cluster_id,
+            started_s=int(self.started_s),
+            safe_mode=bool(self.missing(live)) and not live,
+            free_bytes=1000 * len(live),
+            missing=len(self.missing(live)),
+            under_replicated=len(self.lacking(live)),
+        )
+
+
+@dataclasses.dataclass
+class Yarn:
+    """Containers on nodes.
+
+    Attributes:
+        excluded: Hosts that take no more containers.
+        lost: Containers that were on nodes that ended before they were drained.
+    """
+
+    excluded: frozenset[str] = frozenset()
+    containers: dict[str, int] = dataclasses.field(default_factory=dict)
+    pending: int = 0
+
+    def run(self, up: set[str], most: int = 2) -> None:
+        """Start pending containers."""
+        for host in sorted(up - self.excluded):
+            while self.pending and self.containers.get(host, 0) < most:
+                self.containers[host] = self.containers.get(host, 0) + 1
+                self.pending -= 1
+
+    def state(self, host: str, up: set[str]) -> YarnState:
+        if host in self.excluded:
+            return YarnState.DECOMMISSIONING if host in up and self.containers.get(host) else YarnState.DECOMMISSIONED
+        return YarnState.RUNNING if host in up else YarnState.NONE
+
+
+@dataclasses.dataclass
+class Agent:
+    """The agent and what it has stored on the master's claim: later orders win, whoever sends them.
+
+    Attributes:
+        version: Of the orders that it holds.
+        leaving: The hosts of these orders.
+        is_refreshed: Whether HDFS and YARN have read them.
+    """
+
+    hdfs: Hdfs
+    yarn: Yarn
+    version: Version = Version()  # noqa: RUF009 - frozen
+    leaving: frozenset[str] = frozenset()
+    is_refreshed: bool = True
+
+    def take(self, version: Version, leaving: frozenset[str]) -> None:
+        if version > self.version:
+            self.is_refreshed = self.is_refreshed and leaving == self.leaving
+            self.version, self.leaving = version, leaving
+
+    def refresh(self) -> None:
+        self.hdfs.excluded = frozenset(host for host in self.leaving if host.startswith("c"))
+        self.yarn.excluded = self.leaving
+        self.is_refreshed = True
+
+    def report(self, up: set[str], now_s: float) -> AgentReport:
+        """What it reports of hosts whose pods run."""
+        live = {host for host in up if host.startswith("c")}
+        known = sorted(up | self.yarn.excluded | set(self.hdfs.disks), key=naming.number_of)
+        nodes = [
+            NodeFigures(
+                host,
+                self.hdfs.state(host, live) if host.startswith("c") else DfsState.NONE,
+                self.yarn.state(host, up),
+                self.yarn.containers.get(host, 0),
+                MEMORY_MB if host in up else 0,
+                self.hdfs.left(host, live) if host in live and host in self.hdfs.excluded else 0,
+                1000,
+                len(self.hdfs.disks.get(host, ())),
+            )
+            for host in known
+        ]
+        running = sum(count for host, count in self.yarn.containers.items() if host in up)
+        yarn = YarnFigures(started_s=0, up_s=int(now_s), running=running, pending=self.yarn.pending)
+        hdfs = self.hdfs.figures(live)
+        return AgentReport(version=self.version, refreshed=self.is_refreshed, hdfs=hdfs, yarn=yarn, nodes=nodes)

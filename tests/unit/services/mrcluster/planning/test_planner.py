@@ -1,0 +1,353 @@
+"""Lives of clusters, step by step, beside a model of HDFS and YARN."""
+
+from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
+from boathouse.services.mrcluster.planning import planner
+from tests.unit.services.mrcluster.planning.world import World
+
+CORE, TRANSIENT = Role.CORE, Role.TRANSIENT
+
+
+def ready(**spec) -> World:
+    world = World(**spec)
+    world.settle(20)
+    assert world.state.phase == "Ready", world.state.conditions
+    return world
+
+
+def reasons(world: World) -> set[str]:
+    return {event.reason for event in world.events}
+
+
+def why(world: World, condition: ConditionType) -> tuple[str, str]:
+    found = world.state.condition(condition)
+    return found.status, found.reason
+
+
+# Coming up
+
+
+def test_a_new_cluster_submits_its_master_and_core_nodes_in_order():
+    plan = World().reconcile()
+    assert [wanted.host for wanted in plan.submit] == ["master", "c0", "c1", "c2"]
+    assert list(plan.ensure) == ["master", "c0", "c1", "c2"]
+
+
+def test_a_cluster_becomes_ready_and_records_what_holds_for_life():
+    state = ready().state
+    assert (state.cluster_id, state.first_core_nodes, state.replication) == ("CID-1", 3, 3)
+    assert (state.core.ready, state.core.pending, state.settings) == (3, 0, "first")
+
+
+def test_a_cluster_is_not_ready_before_all_first_core_nodes_are_live():
+    world = World()
+    world.reconcile()
+    for host in ("master", "c0", "c1"):
+        world.create(host)
+        world.start(host)
+    world.exchange()
+    world.reconcile()
+    assert why(world, ConditionType.HDFS_AVAILABLE) == ("False", Reason.DATA_NODES_MISSING)
+    assert world.state.phase == "Starting"
+
+
+def test_planning_again_without_news_changes_nothing():
+    world = ready()
+    before = world.status
+    plan = world.reconcile()
+    assert world.status == before
+    assert (plan.delete, list(plan.submit), plan.events) == ((), [], ())
+
+
+# Growing and shrinking
+
+
+def test_a_decision_adds_nodes_once():
+    world = ready()
+    world.decide(5)
+    world.settle(3)
+    assert world.hosts(TRANSIENT) == ["t0", "t1"]
+    assert world.state.next_transient == 2
+    assert EventReason.GREW in reasons(world)
+
+
+def test_the_size_says_why():
+    world = ready()
+    world.decide(5)
+    world.reconcile()
+    assert world.state.size.reason == "by the test"
+
+
+def test_a_decision_beyond_the_maximum_is_cut():
+    world = ready(transient={"maximum": 1, "minimum": 0})
+    world.decide(50)
+    world.settle(3)
+    assert world.hosts(TRANSIENT) == ["t0"]
+
+
+def test_shrinking_drains_idle_nodes_first_and_waits_for_containers():
+    world = ready()
+    world.decide(6)
+    world.settle(3)
+    world.yarn.containers["t2"] = 1
+    world.decide(3)
+    world.turn()
+    assert [node.host for node in world.state.leaving] == ["t1", "t0"]
+    world.settle(5)
+    assert world.hosts(TRANSIENT) == ["t2"]  # it has a container
+    world.yarn.containers.clear()
+    world.settle(5)
+    assert world.hosts(TRANSIENT) == []
+
+
+def test_a_node_that_does_not_drain_is_removed_after_its_timeout():
+    world = ready()
+    world.decide(4)
+    world.settle(3)
+    world.yarn.containers["t0"] = 1
+    world.decide(3)
+    world.settle(30)
+    assert world.hosts(TRANSIENT) == ["t0"]
+    world.settle(6)
+    assert world.hosts(TRANSIENT) == []
+    assert EventReason.DRAIN_TIMED_OUT in reasons(world)
+
+
+def test_a_drain_is_undone_before_a_new_node_is_added():
+    world = ready()
+    world.decide(4)
+    world.settle(3)
+    world.yarn.containers["t0"] = 1
+    world.decide(3)
+    world.turn()
+    world.decide(4)
+    world.settle(3)
+    assert world.hosts(TRANSIENT) == ["t0"]
+    assert world.state.next_transient == 1
+    assert not world.yarn.excluded
+
+
+def test_no_node_leaves_without_a_fresh_report():
+    world = ready()
+    world.decide(5)
+    world.settle(3)
+    world.now_s += 20
+    world.target = None
+    world.decide(3)
+    world.reconcile()
+    assert not world.state.leaving
+
+
+def test_a_transient_node_without_room_is_withdrawn_and_its_number_burnt():
+    world = ready()
+    world.decide(4)
+    for _ in range(14):
+        world.now_s += 10
+        world.exchange()
+        world.reconcile()
+    assert world.state.wanted_transient == ()
+    assert world.state.next_transient == 1
+    assert why(world, ConditionType.RESIZING) == ("True", Reason.NO_ROOM)
+
+
+def test_more_core_nodes_come_by_spec_and_leave_again_without_losing_a_block():
+    world = ready()
+    for _ in range(9):
+        world.hdfs.write(world.up)
+    world.spec["core"] = {"count": 5}
+    world.settle(20)
+    assert len(world.hosts(CORE)) == 5
+    world.hdfs.disks["c4"] |= {0, 1, 2}
+    world.spec["core"] = {"count": 3}
+    world.settle(60)
+    assert world.hosts(CORE) == ["c0", "c1", "c2"]
+    assert not world.hdfs.missing({"c0", "c1", "c2"})
+
+
+def test_ggdp_adds_core_nodes_up_to_its_maximum():
+    world = ready(resizing={"policy": "GGDP"}, core={"count": 3, "maximum": 4}, transient={})
+    world.decide(9, stores=True)
+    world.settle(10)
+    assert world.hosts(CORE) == ["c0", "c1", "c2", "c3"]
+
+
+def test_core_nodes_leave_one_after_the_other():
+    world = ready(core={"count": 3}, hdfs={"replication": 1})
+    world.spec["core"] = {"count": 5}
+    world.settle(20)
+    world.hdfs.disks["c4"] = {0}
+    world.hdfs.blocks = 1
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    assert len(world.state.leaving) == 1
+
+
+def test_no_core_node_leaves_while_replicas_are_missing():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.hdfs.write({"c0", "c1"})
+    world.hdfs.disks["c1"].clear()
+    world.hdfs.replication = 9
+    world.spec["core"] = {"count": 3}
+    world.settle(10)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
+
+
+def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.hdfs.replication = 4
+    for _ in range(2):
+        world.hdfs.write(world.up | {"c3"})
+    world.hdfs.disks["c3"] |= {0, 1}
+    world.settle(80)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
+    assert EventReason.DECOMMISSION_UNDONE in reasons(world)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
+# Replacing
+
+
+def test_a_lost_transient_node_is_replaced_under_another_name():
+    world = ready(transient={"minimum": 2, "maximum": 8})
+    world.lose_node("t0")
+    world.reconcile()
+    world.settle(5)
+    assert world.hosts(TRANSIENT) == ["t1", "t2"]
+    assert EventReason.NODE_REPLACED in reasons(world)
+
+
+def test_a_lost_core_node_comes_again_under_its_name_once_the_old_pod_is_gone():
+    world = ready()
+    world.lose_node("c1")
+    plan = world.reconcile()
+    assert [pod.host for pod in plan.delete] == ["c1"]
+    assert not plan.submit
+    world.settle(5)
+    assert world.hosts(CORE) == ["c0", "c1", "c2"]
+    assert world.state.phase == "Ready"
+
+
+def test_a_master_that_is_lost_comes_again_and_its_volume_is_not_formatted_again():
+    world = ready()
+    world.lose_node("master")
+    world.settle(5)
+    assert world.formats == [""]
+    assert world.state.phase == "Ready"
+
+
+def test_an_empty_volume_of_the_name_node_stops_everything():
+    world = ready()
+    world.decide(5)
+    world.hdfs.cluster_id = ""
+    world.lose_node("master")
+    world.settle(5)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.NAME_VOLUME_EMPTY)
+    assert world.formats == [""]
+
+
+def test_figures_of_another_hdfs_are_ignored():
+    world = ready()
+    world.hdfs.cluster_id = "CID-2"
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.FOREIGN_CLUSTER)
+    assert (world.state.cluster_id, world.state.hdfs) == ("CID-1", None)
+
+
+def test_pods_that_a_restored_status_does_not_have_are_taken_in():
+    world = ready()
+    world.decide(5)
+    world.settle(3)
+    world.status = {}
+    world.forget()
+    world.settle(15)
+    assert world.hosts(CORE) == ["c0", "c1", "c2"]
+    assert world.hosts(TRANSIENT) == []
+    assert world.state.next_transient == 2
+
+
+def test_a_silent_master_is_reported_and_figures_are_dropped():
+    world = ready()
+    world.now_s += 100
+    world.reconcile()
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_NOT_REPORTING)
+    assert world.state.load_percent is None
+
+
+def test_a_transient_node_that_vanished_while_no_operator_ran_does_not_get_its_name_again():
+    world = ready(transient={"minimum": 2, "maximum": 8})
+    del world.pods["t0"]
+    world.forget()
+    world.settle(5)
+    assert world.hosts(TRANSIENT) == ["t1", "t2"]
+
+
+# Rolling
+
+
+def test_new_settings_roll_over_core_nodes_one_by_one_and_the_master_last():
+    world = ready()
+    world.digest, restarted = "second", []
+    for _ in range(120):
+        world.turn()
+        assert len([pod for pod in world.pods.values() if pod.is_over]) <= 1
+        restarted += [host for host, pod in world.pods.items() if pod.settings == "second" and host not in restarted]
+    assert restarted == ["c0", "c1", "c2", "master"]
+    assert world.state.settings == "second"
+
+
+def test_transient_nodes_roll_by_replacement():
+    world = ready(transient={"minimum": 2, "maximum": 8})
+    world.digest = "second"
+    world.settle(20)
+    assert world.hosts(TRANSIENT) == ["t2", "t3"]
+
+
+def test_nothing_rolls_while_hdfs_lacks_replicas():
+    world = ready()
+    world.hdfs.replication = 9
+    world.hdfs.write(world.up)
+    world.digest = "second"
+    world.settle(20)
+    assert {pod.settings for pod in world.pods.values()} == {"first"}
+
+
+def test_a_node_that_does_not_serve_is_restarted_at_once():
+    world = ready()
+    world.change("c1", is_ready=False)
+    world.now_s += 100  # no report either
+    world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
+# Idle
+
+
+def test_a_cluster_expires_when_nobody_used_it():
+    world = ready(ttlSecondsAfterIdle=600)
+    world.settle(30)
+    assert world.state.phase == "Ready"
+    world.settle(40)
+    assert world.state.phase == "Expired"
+    assert not planner.plan(world.observation()).submit
+
+
+def test_an_application_keeps_a_cluster():
+    world = ready(ttlSecondsAfterIdle=600)
+    world.yarn.containers["c0"] = 1
+    world.settle(100)
+    assert world.state.phase == "Ready"
+
+
+def test_a_new_process_gives_a_cluster_its_whole_time():
+    world = ready(ttlSecondsAfterIdle=600)
+    world.settle(40)
+    world.forget()
+    world.settle(40)
+    assert world.state.phase == "Ready"
