@@ -1,6 +1,7 @@
 """`boathouse-task`: run the task of a pod, or a whole job on this machine.
 
 Without arguments it runs the task in the variable BOATHOUSE_TASK. `boathouse-task local` runs a whole job.
+`boathouse-task agent` is the agent in the master's pod of a Hadoop cluster.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from boathouse_task import contract, environment, local, runner
+from boathouse_task import cluster_contract, contract, environment, local, runner
 from boathouse_task.contract import FileSource, Partitioner, Reason, S3Config, TaskResult, TaskSpec
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "local":
         return _local(options)
+    if options.command == "agent":
+        return _agent(parser)
     order = os.environ.get(contract.TASK_ENV)
     if order is None:
         parser.error(f"{contract.TASK_ENV} is not set; to run a job on this machine, see boathouse-task local --help")
@@ -118,7 +121,9 @@ def _say(text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
-    job = parser.add_subparsers(dest="command", metavar="COMMAND").add_parser(
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("agent", help="run the agent of a Hadoop cluster, in the pod of its master")
+    job = commands.add_parser(
         "local",
         help="run a whole MapReduce job on this machine, with the code of the task pods",
         description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that"
@@ -171,6 +176,17 @@ def _size(text: str) -> int:
     if found is None or not int(found[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def _agent(parser: argparse.ArgumentParser) -> int:
+    order = os.environ.get(cluster_contract.AGENT_ENV)
+    if order is None:
+        parser.error(f"{cluster_contract.AGENT_ENV} is not set; the operator sets it in the pods of masters")
+    from boathouse_task.agent import program  # tasks do not need it
+
+    keep_small()
+    program.run_pod(order, environment.from_variables(os.environ))
+    return contract.EXIT_SUCCEEDED
 
 
 def _local(options: argparse.Namespace) -> int:

@@ -64,8 +64,65 @@ class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
         self.retry_after_s = retry_after_s
 
 
-class Client:
+class Endpoint:
     """Sends requests of one pod to the endpoint.
+
+    Args:
+        url: https://HOST[:PORT] of the endpoint.
+        namespace: namespace of the pod.
+        uid: UID of the object that the pod belongs to.
+        environment: paths of token and authority.
+
+    Raises:
+        TaskError: InternalError: it is no such URL.
+    """
+
+    def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "https" or not parts.hostname:
+            message = f"the progress URL {url!r} is not https://HOST[:PORT]"
+            raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False)
+        self._host, self._port = parts.hostname, parts.port or 443
+        self._object = f"/v1/jobs/{quote(namespace)}/{quote(uid)}"
+        self._token_path = environment.token_path
+        self._ca_path = environment.ca_path
+
+    def request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
+        """Return the body of the response to a request.
+
+        Args:
+            method: the HTTP method.
+            path: path below the object's.
+            body: JSON.
+            timeout_s: limit of each of the connection's operations.
+            gzipped: whether the body is compressed.
+
+        Raises:
+            Unavailable: the request failed.
+        """
+        try:
+            context = ssl.create_default_context(cafile=str(self._ca_path))
+            headers = {
+                "Authorization": f"Bearer {self._token_path.read_text().strip()}",
+                "Content-Type": "application/json",
+            }
+            if gzipped:
+                headers["Content-Encoding"] = "gzip"
+            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
+            with contextlib.closing(connection):
+                connection.request(method, f"{self._object}/{path}", body, headers)
+                with connection.getresponse() as response:  # its socket outlives the connection
+                    content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise Unavailable(0, f"{type(error).__name__}: {error}") from None
+        if response.status not in _OK:
+            message = f"status {response.status}: {content[:200].decode('utf-8', 'replace')}"
+            raise Unavailable(response.status, message, _seconds(response.headers.get("Retry-After", "")))
+        return content
+
+
+class Client:
+    """Sends requests of a task.
 
     Args:
         spec: the task's parameters; `progress_url` must be set.
@@ -82,15 +139,8 @@ class Client:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        parts = urlsplit(spec.progress_url or "")
-        if parts.scheme != "https" or not parts.hostname:
-            message = f"the progress URL {spec.progress_url!r} is not https://HOST[:PORT]"
-            raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False)
-        self._host, self._port = parts.hostname, parts.port or 443
-        self._job = f"/v1/jobs/{quote(spec.namespace)}/{quote(spec.job_uid)}"
-        self._pod = f"{self._job}/tasks/{quote(environment.pod_name)}"
-        self._token_path = environment.token_path
-        self._ca_path = environment.ca_path
+        self._endpoint = Endpoint(spec.progress_url or "", spec.namespace, spec.job_uid, environment)
+        self._pod = f"tasks/{quote(environment.pod_name)}"
         self._sleep = sleep
         self._monotonic = monotonic
 
@@ -103,7 +153,7 @@ class Client:
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
             body = msgspec.json.encode(msgspec.structs.replace(report, counters={}))
-        answer = self._request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
+        answer = self._endpoint.request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
         try:
             return min(_LONGEST_RETRY_AFTER_S, msgspec.json.decode(answer, type=ReportTaken).next_s)
         except msgspec.DecodeError:
@@ -123,9 +173,7 @@ class Client:
         delays = Delays()
         while True:
             try:
-                answer = msgspec.json.decode(
-                    self._request("POST", f"{self._job}/plan", body, _TIMEOUT_S * 3, gzipped=True)
-                )
+                answer = msgspec.json.decode(self._endpoint.request("POST", "plan", body, _TIMEOUT_S * 3, gzipped=True))
             except Unavailable as error:
                 if error.status == _TOO_LARGE:
                     raise _plan_too_large(plan) from None
@@ -150,7 +198,7 @@ class Client:
         delays = Delays()
         while True:
             try:
-                body = self._request("GET", f"{self._pod}/orders?{query}", None, POLL_S + _TIMEOUT_S)
+                body = self._endpoint.request("GET", f"{self._pod}/orders?{query}", None, POLL_S + _TIMEOUT_S)
                 return msgspec.json.decode(body, type=Orders)
             except Unavailable as error:
                 self._sleep(max(delays.next(), error.retry_after_s))
@@ -163,7 +211,7 @@ class Client:
         give_up = self._monotonic() + _ACKNOWLEDGE_PATIENCE_S
         while (left_s := give_up - self._monotonic()) > 0:
             try:
-                self._request("POST", f"{self._pod}/acknowledge", body, left_s)
+                self._endpoint.request("POST", f"{self._pod}/acknowledge", body, left_s)
             except Unavailable as error:
                 self._sleep(max(_ACKNOWLEDGE_AGAIN_S, error.retry_after_s))
             else:
@@ -181,7 +229,7 @@ class Client:
         while True:
             try:
                 answer = msgspec.json.decode(
-                    self._request("GET", f"{self._pod}/owner?{query}", None, _TIMEOUT_S), type=Owner
+                    self._endpoint.request("GET", f"{self._pod}/owner?{query}", None, _TIMEOUT_S), type=Owner
                 )
                 if answer.state is not OwnerState.UNKNOWN:
                     return answer.state
@@ -194,27 +242,6 @@ class Client:
                 message = f"the state of job {job_uid}, the output's owner, is unknown: {problem}"
                 raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
             self._sleep(max(delays.next(), at_least_s))
-
-    def _request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
-        try:
-            context = ssl.create_default_context(cafile=str(self._ca_path))
-            headers = {
-                "Authorization": f"Bearer {self._token_path.read_text().strip()}",
-                "Content-Type": "application/json",
-            }
-            if gzipped:
-                headers["Content-Encoding"] = "gzip"
-            connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
-            with contextlib.closing(connection):
-                connection.request(method, path, body, headers)
-                with connection.getresponse() as response:  # its socket outlives the connection
-                    content = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise Unavailable(0, f"{type(error).__name__}: {error}") from None
-        if response.status not in _OK:
-            message = f"status {response.status}: {content[:200].decode('utf-8', 'replace')}"
-            raise Unavailable(response.status, message, _seconds(response.headers.get("Retry-After", "")))
-        return content
 
 
 def _seconds(retry_after: str) -> float:

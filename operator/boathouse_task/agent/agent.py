@@ -1,0 +1,242 @@
+"""Round of an agent: ask the cluster's daemons, report to the operator, carry out its orders."""
+
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.host_files import HostFiles, Stored
+from boathouse_task.agent.name_node import DataNode, Folder, NameNode
+from boathouse_task.agent.refreshing import Refresher, Wanted
+from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
+from boathouse_task.agent.rest import RestError
+from boathouse_task.agent.values import clip
+from boathouse_task.cluster_contract import (
+    MOST_NODES,
+    AgentOrders,
+    AgentReport,
+    AgentSpec,
+    ApplicationFigures,
+    DfsState,
+    HdfsFigures,
+    NodeFigures,
+    Request,
+    YarnFigures,
+    YarnState,
+)
+from boathouse_task.progress import Delays, Unavailable
+
+FOLDERS: Final = (
+    Folder(path="/tmp", permission="1777"),  # noqa: S108 - in HDFS
+    Folder(path="/tmp/hadoop-yarn", permission="755"),  # noqa: S108
+    Folder(path="/tmp/hadoop-yarn/staging", permission="1777"),  # noqa: S108
+    Folder(path="/tmp/logs", permission="1777"),  # noqa: S108
+    Folder(path="/mr-history", permission="755"),
+    Folder(path="/mr-history/tmp", permission="1777"),
+    Folder(path="/mr-history/done", permission="1777"),
+    Folder(path="/user", permission="755"),
+    Folder(path="/user/hadoop", permission="755"),
+)
+"""Folders that YARN and MapReduce need in HDFS."""
+ASKING_S: Final = 10.0
+"""Time in a round after which the agent asks for no further tag."""
+_LEAST_DISTANCE_S: Final = 2.0
+_LONGEST_DISTANCE_S: Final = 60.0
+_ERROR_CHARS: Final = 300
+T = TypeVar("T")
+
+
+class Agent:
+    """Agent of one cluster.
+
+    Args:
+        spec: the agent's parameters.
+        name_node: the cluster's NameNode.
+        resource_manager: None if the cluster has no compute.
+        client: sends the reports.
+        resolve: returns the addresses of a domain name, none if it has none.
+        canary: returns whether the canary listens.
+        monotonic: clock of intervals.
+    """
+
+    def __init__(
+        self,
+        spec: AgentSpec,
+        name_node: NameNode,
+        resource_manager: ResourceManager | None,
+        client: AgentClient,
+        *,
+        resolve: Callable[[str], Sequence[str]],
+        canary: Callable[[], bool],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._domain = spec.domain
+        self._name_node = name_node
+        self._resource_manager = resource_manager
+        self._client = client
+        self._resolve = resolve
+        self._canary = canary
+        self._monotonic = monotonic
+        self._files = HostFiles(spec)
+        self._refresher = Refresher(self._files, monotonic)
+        self._delays = Delays()
+        self._rounds = 0
+        self._tags: Sequence[str] = ()
+        self._addresses: dict[str, tuple[str, ...]] = {}
+        self._folders_s = -1
+        self._errors: list[str] = []
+        self._stored = self._files.read()
+        self._files.derive(self._stored)
+
+    def step(self) -> float:
+        """Run one round and return the seconds until the next."""
+        began_s = self._monotonic()
+        self._rounds += 1
+        hdfs, data_nodes = self._try(self._name_node.state) or (None, {})
+        yarn, managers = self._ask_yarn()
+        self._make_folders(hdfs)
+        refreshed = self._refresh(hdfs, yarn)
+        report = AgentReport(
+            version=self._stored.version,
+            refreshed=refreshed,
+            hdfs=hdfs,
+            yarn=yarn,
+            nodes=_nodes(data_nodes, managers),
+            tags=self._ask_applications(began_s) if yarn is not None else {},
+            canary=self._canary(),
+        )
+        try:
+            orders = self._client.report(replace(report, error=self._error(), took_ms=self._milliseconds(began_s)))
+        except Unavailable as error:
+            return max(self._delays.next(), error.retry_after_s)
+        self._delays = Delays()
+        self._take(orders)
+        self._refresh(hdfs, yarn)
+        return max(_LEAST_DISTANCE_S, min(_LONGEST_DISTANCE_S, orders.next_s))
+
+    def _ask_yarn(self) -> tuple[YarnFigures | None, Mapping[str, NodeManager]]:
+        manager = self._resource_manager
+        if manager is None:
+            return None, {}
+        return self._try(lambda: manager.state(node.host for node in self._stored.leaving)) or (None, {})
+
+    def _ask_applications(self, began_s: float) -> dict[str, list[ApplicationFigures]]:
+        """Return the applications of each tag. Rounds start with different tags, as there may be no time for all."""
+        manager, found = self._resource_manager, dict[str, list[ApplicationFigures]]()
+        first = self._rounds % max(1, len(self._tags))
+        for tag in (*self._tags[first:], *self._tags[:first]):
+            if manager is None or self._monotonic() - began_s > ASKING_S:
+                break
+            applications = self._try(partial(manager.applications, tag))
+            if applications is not None:
+                found[tag] = applications
+        return found
+
+    def _make_folders(self, hdfs: HdfsFigures | None) -> None:
+        """Make the folders in HDFS, once after each start of the NameNode."""
+        if hdfs is None or hdfs.safe_mode or hdfs.started_s == self._folders_s:
+            return
+        if self._succeeds(lambda: self._name_node.make_folders(FOLDERS)):
+            self._folders_s = hdfs.started_s
+
+    def _refresh(self, hdfs: HdfsFigures | None, yarn: YarnFigures | None) -> bool:
+        """Make the daemons read the orders; return whether all daemons of the cluster have read them."""
+        leaving, wanted = self._stored.leaving, {}
+        if hdfs is not None:
+            hosts = self._files.hdfs_exclude(leaving)
+            wanted[Request.HDFS] = Wanted(started_s=hdfs.started_s, hosts=hosts, addresses=self._find_addresses())
+        if yarn is not None:
+            wanted[Request.YARN] = Wanted(started_s=yarn.started_s, hosts=self._files.yarn_exclude(leaving))
+        done = self._try(lambda: self._refresher.update(wanted))
+        return bool(done) and len(wanted) == (1 if self._resource_manager is None else len(Request))
+
+    def _find_addresses(self) -> tuple[str, ...]:
+        """Return the addresses of the leaving DataNodes. One without an address keeps its last: its pod is gone."""
+        hosts = [node.host for node in self._stored.leaving if node.stores]
+        self._addresses = {
+            host: tuple(self._resolve(f"{host}.{self._domain}")) or self._addresses.get(host, ()) for host in hosts
+        }
+        return tuple(address for host in hosts for address in self._addresses[host])
+
+    def _take(self, orders: AgentOrders) -> None:
+        """Carry out orders, unless they are older than the stored ones: those of a former leader."""
+        if orders.version is None or orders.version < self._stored.version:
+            return
+        if orders.version > self._stored.version:
+            stored = Stored(version=orders.version, leaving=orders.leaving)
+            if not self._succeeds(lambda: self._files.write(stored)):
+                return
+            self._stored = stored
+        self._tags = orders.tags
+        for application_id in orders.kill:
+            if self._resource_manager is not None:
+                self._succeeds(partial(self._resource_manager.kill, application_id))
+
+    def _try(self, function: Callable[[], T]) -> T | None:
+        """Return the result of a function; None if it fails, which is reported."""
+        try:
+            return function()
+        except (RestError, OSError) as error:
+            self._errors.append(str(error))
+            return None
+
+    def _succeeds(self, function: Callable[[], None]) -> bool:
+        """Call a function; return False if it fails, which is reported."""
+
+        def call() -> bool:
+            function()
+            return True
+
+        return self._try(call) is not None
+
+    def _error(self) -> str:
+        """Return what went wrong since the last report."""
+        errors = dict.fromkeys([self._refresher.error, *self._errors])
+        self._errors = []
+        return clip("; ".join(filter(None, errors)), _ERROR_CHARS)
+
+    def _milliseconds(self, began_s: float) -> int:
+        return int((self._monotonic() - began_s) * 1000)
+
+
+def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> list[NodeFigures]:
+    no_data, no_manager = DataNode(state=DfsState.NONE), NodeManager(state=YarnState.NONE)
+    found = []
+    for host in sorted({*data_nodes, *managers})[:MOST_NODES]:
+        data_node, manager = data_nodes.get(host, no_data), managers.get(host, no_manager)
+        found.append(
+            NodeFigures(
+                host=host,
+                dfs=data_node.state,
+                yarn=manager.state,
+                containers=manager.containers,
+                memory_mb=manager.memory_mb,
+                blocks_left=data_node.blocks_left,
+                free_bytes=data_node.free_bytes,
+                used_bytes=data_node.used_bytes,
+            )
+        )
+    return found
+
+
+def addresses(name: str) -> list[str]:
+    """Return the addresses of a domain name, sorted; none if it cannot be resolved."""
+    try:
+        return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+    except OSError:
+        return []
+
+
+def run(agent: Agent, wait: Callable[[float], bool]) -> None:
+    """Run rounds until `wait` returns True.
+
+    Args:
+        agent: the agent.
+        wait: waits for a number of seconds, and returns whether to stop.
+    """
+    while not wait(agent.step()):
+        pass

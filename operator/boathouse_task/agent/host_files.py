@@ -1,0 +1,135 @@
+"""Orders on the master's volume, and what the other containers of the pod read of them.
+
+The orders are stored first and the exclude files derived from them, so after a crash between two writes the agent
+writes the exclude files again. Each write is atomic and reaches the disk before it counts.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from boathouse_task.cluster_contract import HDFS_EXCLUDE, YARN_EXCLUDE, AgentSpec, Leaving, Request, Version
+
+_ORDERS: Final = "orders.json"
+_LARGEST_BYTES: Final = 64
+_DONE_WORDS: Final = 2
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """The orders that the agent holds."""
+
+    version: Version = Version()
+    leaving: list[Leaving] = []
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The last request that the container `refresh` carried out, with the command's exit status."""
+
+    number: int
+    status: int
+
+
+class HostFiles:
+    """Files of an agent.
+
+    Args:
+        spec: folders of the files, domain of the hosts.
+    """
+
+    def __init__(self, spec: AgentSpec) -> None:
+        self._folder = Path(spec.files_path)
+        self._shared = Path(spec.refresh_path)
+        self._domain = spec.domain
+
+    def read(self) -> Stored:
+        """Return the stored orders.
+
+        Raises:
+            OSError: the volume cannot be read.
+        """
+        try:
+            return msgspec.json.decode((self._folder / _ORDERS).read_bytes(), type=Stored)
+        except (FileNotFoundError, msgspec.DecodeError):  # who damages it gets the orders anew
+            return Stored()
+
+    def write(self, stored: Stored) -> None:
+        """Store orders and derive the exclude files.
+
+        Raises:
+            OSError: the volume cannot be written.
+        """
+        _replace(self._folder / _ORDERS, msgspec.json.encode(stored))
+        self.derive(stored)
+
+    def derive(self, stored: Stored) -> None:
+        """Write the exclude files of stored orders.
+
+        Raises:
+            OSError: the volume cannot be written.
+        """
+        _replace(self._folder / HDFS_EXCLUDE, self.hdfs_exclude(stored.leaving).encode())
+        _replace(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored.leaving).encode())
+
+    def hdfs_exclude(self, leaving: Sequence[Leaving]) -> str:
+        """Return the list of nodes whose DataNodes are decommissioned."""
+        return "".join(f"{node.host}.{self._domain}\n" for node in leaving if node.stores)
+
+    def yarn_exclude(self, leaving: Sequence[Leaving]) -> str:
+        """Return the list of nodes whose NodeManagers are decommissioned, with timeouts in seconds."""
+        hosts = "".join(
+            f"  <host><name>{node.host}.{self._domain}</name><timeout>{node.timeout_s}</timeout></host>\n"
+            for node in leaving
+        )
+        return f'<?xml version="1.0"?>\n<hosts>\n{hosts}</hosts>\n'
+
+    def request(self, kind: Request) -> int:
+        """Request a command of the container `refresh`; return the request's number.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        path = self._shared / f"{kind.value}.want"
+        number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
+        _replace(path, f"{number}\n".encode())
+        return number
+
+    def done(self, kind: Request) -> Done | None:
+        """Return the last request that was carried out, or None.
+
+        Raises:
+            OSError: the folder cannot be read.
+        """
+        words = _words(self._shared / f"{kind.value}.done")
+        return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
+
+    def _number(self, path: Path) -> int:
+        words = _words(path)
+        return int(words[0]) if words else 0
+
+
+def _words(path: Path) -> list[str]:
+    """Return the decimal numbers in a file, none if there is no such file or it has something else."""
+    try:
+        with path.open("rb") as opened:
+            words = opened.read(_LARGEST_BYTES).decode("ascii", "replace").split()
+    except FileNotFoundError:
+        return []
+    return words if all(word.isascii() and word.isdecimal() for word in words) else []
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that it has its old or its new content after a crash at any time."""
+    temporary = path.with_name(f"{path.name}.new")
+    with temporary.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

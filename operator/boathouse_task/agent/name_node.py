@@ -1,0 +1,175 @@
+"""Client of a cluster's NameNode: its figures by JMX, folders by WebHDFS."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from boathouse_task.agent.rest import Rest, RestError
+from boathouse_task.agent.values import clip, figure, host_of
+from boathouse_task.cluster_contract import DfsState, HdfsFigures
+
+USER: Final = "hadoop"
+STALE_S: Final = 30
+"""dfs.namenode.stale.datanode.interval."""
+_JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder in HDFS.
+
+    Attributes:
+        permission: octal digits.
+    """
+
+    path: str
+    permission: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataNode:
+    """State of a DataNode.
+
+    Attributes:
+        blocks_left: under-replicated blocks, if it is being decommissioned.
+    """
+
+    state: DfsState
+    blocks_left: int = 0
+    free_bytes: int = 0
+    used_bytes: int = 0
+
+
+class NameNode:
+    """Asks a NameNode.
+
+    Args:
+        rest: connection to its HTTP port.
+        domain: domain of the cluster's nodes. DataNodes of other domains are left out.
+    """
+
+    def __init__(self, rest: Rest, domain: str) -> None:
+        self._rest = rest
+        self._domain = domain
+
+    def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
+        """Return the figures of HDFS and the state of each host with a DataNode.
+
+        Raises:
+            RestError: the NameNode does not respond, or has not loaded its namespace yet.
+        """
+        info, system = self._info(), self._system()
+        figures = HdfsFigures(
+            cluster_id=clip(info.cluster_id, 100),
+            started_s=figure(info.started_ms // 1000),
+            safe_mode=bool(info.safe_mode),
+            capacity_bytes=figure(system.capacity_total),
+            used_bytes=figure(system.capacity_used),
+            free_bytes=figure(system.capacity_remaining),
+            files=figure(system.files_total),
+            missing=figure(system.missing_blocks),
+            corrupt=figure(system.corrupt_blocks),
+            under_replicated=figure(system.under_replicated_blocks),
+            pending_replication=figure(system.pending_replication_blocks),
+        )
+        return figures, self._data_nodes(info)
+
+    def make_folders(self, folders: Iterable[Folder]) -> None:
+        """Make folders that do not exist yet. Folders that exist keep their permissions.
+
+        Raises:
+            RestError: the NameNode does not respond, or is in safe mode.
+        """
+        for folder in folders:
+            query = urlencode({"op": "MKDIRS", "permission": folder.permission, "user.name": USER})
+            self._rest.put(f"/webhdfs/v1{quote(folder.path)}?{query}")
+
+    def _info(self) -> "_Info":
+        beans = self._rest.get(f"{_JMX}NameNodeInfo", _Infos).beans
+        if not beans or not beans[0].cluster_id:
+            raise RestError("NameNode: it has not loaded its namespace yet")
+        return beans[0]
+
+    def _system(self) -> "_System":
+        beans = self._rest.get(f"{_JMX}FSNamesystem", _Systems).beans
+        if not beans:
+            raise RestError("NameNode: it has no figures yet")
+        return beans[0]
+
+    def _data_nodes(self, info: "_Info") -> dict[str, DataNode]:
+        """Return the DataNodes. Of two with one name, one is dead: the former volume of the node."""
+        decommissioning = _nodes(info.decommissioning)
+        found = {}
+        for is_live, text in ((False, info.dead), (True, info.live)):
+            for address, node in _nodes(text).items():
+                host = host_of(address.rpartition(":")[0], self._domain)
+                if host is not None:
+                    found[host] = DataNode(
+                        state=_state(node, is_live=is_live),
+                        blocks_left=figure(decommissioning.get(address, _Node()).under_replicated_blocks),
+                        free_bytes=figure(node.remaining),
+                        used_bytes=figure(node.used),
+                    )
+        return found
+
+
+def _state(node: "_Node", *, is_live: bool) -> DfsState:
+    if node.admin_state == "Decommissioned":
+        return DfsState.DECOMMISSIONED
+    if not is_live:
+        return DfsState.DEAD
+    if node.admin_state == "Decommission In Progress":
+        return DfsState.DECOMMISSIONING
+    return DfsState.STALE if node.last_contact > STALE_S else DfsState.LIVE
+
+
+class _Info(msgspec.Struct):
+    """The bean NameNodeInfo. Its lists of nodes are texts with JSON."""
+
+    cluster_id: str = msgspec.field(default="", name="ClusterId")
+    started_ms: int = msgspec.field(default=0, name="NNStartedTimeInMillis")
+    safe_mode: str = msgspec.field(default="", name="Safemode")
+    live: str = msgspec.field(default="{}", name="LiveNodes")
+    dead: str = msgspec.field(default="{}", name="DeadNodes")
+    decommissioning: str = msgspec.field(default="{}", name="DecomNodes")
+
+
+class _Infos(msgspec.Struct):
+    beans: list[_Info]
+
+
+class _System(msgspec.Struct, rename="pascal"):
+    """The bean FSNamesystem."""
+
+    capacity_total: int
+    capacity_used: int
+    capacity_remaining: int
+    files_total: int
+    missing_blocks: int
+    corrupt_blocks: int
+    under_replicated_blocks: int
+    pending_replication_blocks: int
+
+
+class _Systems(msgspec.Struct):
+    beans: list[_System]
+
+
+class _Node(msgspec.Struct, rename="camel"):
+    """A DataNode in one of the lists, which have different attributes."""
+
+    admin_state: str = ""
+    last_contact: int = 0
+    used: int = 0
+    remaining: int = 0
+    under_replicated_blocks: int = 0
+
+
+def _nodes(text: str) -> dict[str, _Node]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, _Node])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RestError(f"NameNode: unexpected list of nodes: {error}") from None

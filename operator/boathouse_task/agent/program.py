@@ -1,0 +1,67 @@
+"""Program of the container `agent`: `boathouse-task agent`."""
+
+import signal
+import threading
+from typing import Final
+
+import msgspec
+
+from boathouse_task.agent import agent
+from boathouse_task.agent.agent import Agent
+from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.canary import Canary
+from boathouse_task.agent.map_reduce import MapReduce
+from boathouse_task.agent.name_node import NameNode
+from boathouse_task.agent.resource_manager import ResourceManager
+from boathouse_task.agent.rest import Rest
+from boathouse_task.cluster_contract import AgentSpec
+from boathouse_task.environment import Environment
+from boathouse_task.progress import Endpoint
+
+_SMALL_BYTES: Final = 1024 * 1024
+"""Limit of responses about one job."""
+
+
+def run_pod(order: str, environment: Environment) -> None:
+    """Run an agent until SIGTERM.
+
+    Raises:
+        TaskError: InternalError: the progress URL is not one.
+        msgspec.DecodeError: the order is not an `AgentSpec`.
+        OSError: the master's volume cannot be read or written, or the canary's port is in use.
+    """
+    spec = msgspec.json.decode(order, type=AgentSpec)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
+    canary = Canary(spec.canary_port)
+    try:
+        agent.run(build(spec, environment, canary), stopped.wait)
+    finally:
+        canary.close()
+
+
+def build(spec: AgentSpec, environment: Environment, canary: Canary) -> Agent:
+    """Return the agent of a pod.
+
+    Raises:
+        TaskError: InternalError: the progress URL is not one.
+        OSError: the master's volume cannot be read or written.
+    """
+    endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
+    return Agent(
+        spec,
+        NameNode(Rest("NameNode", spec.name_node_port), spec.domain),
+        _resource_manager(spec) if spec.has_compute else None,
+        AgentClient(endpoint, environment),
+        resolve=agent.addresses,
+        canary=lambda: canary.listens,
+    )
+
+
+def _resource_manager(spec: AgentSpec) -> ResourceManager:
+    port = spec.resource_manager_port
+    map_reduce = MapReduce(
+        Rest("ResourceManager", port, most_bytes=_SMALL_BYTES),
+        Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES),
+    )
+    return ResourceManager(Rest("ResourceManager", port), map_reduce, spec)

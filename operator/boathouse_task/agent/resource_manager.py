@@ -1,0 +1,223 @@
+"""Client of a cluster's ResourceManager: nodes, applications with their progress and counters, kill, node labels."""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from boathouse_task.agent.map_reduce import MapReduce
+from boathouse_task.agent.rest import Rest, RestError
+from boathouse_task.agent.values import clip, figure, host_of
+from boathouse_task.cluster_contract import (
+    MOST_APPLICATIONS,
+    AgentSpec,
+    ApplicationFigures,
+    YarnFigures,
+    YarnState,
+)
+
+_NOT_FOUND: Final = 404
+_CLUSTER: Final = "/ws/v1/cluster"
+_ACTIVE: Final = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
+"""Other states are asked for by name: YARN may list every node that ever left."""
+_LEFT_OUT: Final = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
+_APPLICATION_ID: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
+_WORD: Final = re.compile(r"[A-Z_]{1,24}")
+_STATES: Final = {
+    "NEW": YarnState.NEW,
+    "RUNNING": YarnState.RUNNING,
+    "UNHEALTHY": YarnState.UNHEALTHY,
+    "DECOMMISSIONING": YarnState.DECOMMISSIONING,
+    "DECOMMISSIONED": YarnState.DECOMMISSIONED,
+    "LOST": YarnState.LOST,
+    "SHUTDOWN": YarnState.SHUTDOWN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeManager:
+    """State of a NodeManager."""
+
+    state: YarnState
+    containers: int = 0
+    memory_mb: int = 0
+    used_mb: int = 0
+
+
+class ResourceManager:
+    """Asks a ResourceManager.
+
+    Args:
+        rest: connection to its web port.
+        map_reduce: knows progress and counters of MapReduce applications.
+        spec: domain and port of the cluster's NodeManagers. Those of other domains are left out.
+        clock: epoch seconds.
+    """
+
+    def __init__(
+        self, rest: Rest, map_reduce: MapReduce, spec: AgentSpec, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._rest = rest
+        self._map_reduce = map_reduce
+        self._domain = spec.domain
+        self._port = spec.node_manager_port
+        self._clock = clock
+
+    def state(self, leaving: Iterable[str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
+        """Return the figures of YARN and the state of each host with a NodeManager.
+
+        Args:
+            leaving: hosts whose state is wanted even if their NodeManager has ended.
+
+        Raises:
+            RestError: the ResourceManager does not respond.
+        """
+        info = self._rest.get(f"{_CLUSTER}/info", _Info).cluster_info
+        metrics = self._rest.get(f"{_CLUSTER}/metrics", _Metrics).cluster_metrics
+        nodes = self._active()
+        running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
+        figures = YarnFigures(
+            started_s=figure(info.started_on // 1000),
+            up_s=figure(self._clock() - info.started_on / 1000),
+            running=sum(node.containers for node in nodes.values()),
+            pending=figure(metrics.containers_pending),
+            apps_running=figure(metrics.apps_running),
+            apps_pending=figure(metrics.apps_pending),
+            memory_mb=sum(node.memory_mb for node in running),
+            used_mb=sum(node.used_mb for node in nodes.values()),
+        )
+        ended = {host: node for host in leaving if host not in nodes and (node := self._ended(host)) is not None}
+        return figures, nodes | ended
+
+    def applications(self, tag: str) -> list[ApplicationFigures]:
+        """Return the applications with a tag: first those that run, then the newest.
+
+        Raises:
+            RestError: the ResourceManager does not respond.
+        """
+        answer = self._rest.get(f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}", _Applications)
+        applications = answer.apps.app if answer.apps else []
+        found = [_figures(each) for each in applications if _APPLICATION_ID.fullmatch(each.id)]
+        found.sort(key=lambda each: (each.has_ended, -each.started_ms, each.id))
+        kinds = {each.id: each.application_type for each in applications}
+        return [
+            self._map_reduce.add_details(each) if kinds[each.id] == "MAPREDUCE" else each
+            for each in found[:MOST_APPLICATIONS]
+        ]
+
+    def kill(self, application_id: str) -> None:
+        """Kill an application.
+
+        Raises:
+            RestError: the ResourceManager does not respond, or has no such application.
+        """
+        self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name=hadoop", b'{"state":"KILLED"}')
+
+    def _active(self) -> dict[str, NodeManager]:
+        answer = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", _Nodes)
+        nodes = answer.nodes.node if answer.nodes else []
+        hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
+        return {host: _node_manager(node) for host, node in hosts if host is not None}
+
+    def _ended(self, host: str) -> NodeManager | None:
+        """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it.
+
+        Raises:
+            RestError: the ResourceManager does not respond.
+        """
+        try:
+            answer = self._rest.get(f"{_CLUSTER}/nodes/{host}.{self._domain}:{self._port}", _OneNode)
+        except RestError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+        return _node_manager(answer.node)
+
+
+def _node_manager(node: "_Node") -> NodeManager:
+    used_mb = figure(node.used_memory_mb)
+    return NodeManager(
+        state=_STATES.get(node.state, YarnState.NONE),
+        containers=figure(node.num_containers),
+        memory_mb=used_mb + figure(node.avail_memory_mb),
+        used_mb=used_mb,
+    )
+
+
+def _figures(application: "_Application") -> ApplicationFigures:
+    return ApplicationFigures(
+        id=application.id,
+        name=clip(application.name or "", 80),
+        state=_word(application.state),
+        final=_word(application.final_status),
+        progress=min(100, figure(application.progress)),
+        started_ms=figure(application.started_time),
+        finished_ms=figure(application.finished_time),
+        diagnostics=clip(application.diagnostics or "", 500),
+    )
+
+
+def _word(text: str) -> str:
+    return text if _WORD.fullmatch(text) else "UNKNOWN"
+
+
+class _ClusterInfo(msgspec.Struct, rename="camel"):
+    started_on: int
+
+
+class _Info(msgspec.Struct, rename="camel"):
+    cluster_info: _ClusterInfo
+
+
+class _ClusterMetrics(msgspec.Struct, rename="camel"):
+    apps_pending: int
+    apps_running: int
+    containers_pending: int
+
+
+class _Metrics(msgspec.Struct, rename="camel"):
+    cluster_metrics: _ClusterMetrics
+
+
+class _Node(msgspec.Struct, rename="camel"):
+    state: str
+    node_host_name: str
+    num_containers: int = 0
+    used_memory_mb: int = msgspec.field(default=0, name="usedMemoryMB")
+    avail_memory_mb: int = msgspec.field(default=0, name="availMemoryMB")
+
+
+class _NodeList(msgspec.Struct):
+    node: list[_Node] = []
+
+
+class _Nodes(msgspec.Struct):
+    nodes: _NodeList | None = None
+
+
+class _OneNode(msgspec.Struct):
+    node: _Node
+
+
+class _Application(msgspec.Struct, rename="camel"):
+    id: str
+    name: str | None = ""
+    state: str = "UNKNOWN"
+    final_status: str = "UNDEFINED"
+    progress: float = 0.0
+    started_time: int = 0
+    finished_time: int = 0
+    application_type: str = ""
+    diagnostics: str | None = ""
+
+
+class _ApplicationList(msgspec.Struct):
+    app: list[_Application] = []
+
+
+class _Applications(msgspec.Struct):
+    apps: _ApplicationList | None = None

@@ -1,0 +1,152 @@
+"""Client of the REST interfaces of Hadoop's daemons in the agent's pod.
+
+The daemons come from a user's image, so nothing that they send may harm the agent: a response has a limit of bytes and
+of time from the first byte to the last, redirects are not followed, and only 127.0.0.1 is connected to.
+"""
+
+import contextlib
+import http.client
+import io
+import socket
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+TIMEOUT_S: Final = 3.0
+_HOST: Final = "127.0.0.1"
+_PIECE_BYTES: Final = 65_536
+_OK: Final = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
+T = TypeVar("T")
+
+
+class RestError(Exception):
+    """A daemon did not respond, or not as expected.
+
+    Attributes:
+        status: the HTTP status; 0 without a response.
+    """
+
+    def __init__(self, reason: str, status: int = 0) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Rest:
+    """Sends requests to one daemon.
+
+    Args:
+        name: name of the daemon for messages.
+        port: its port on 127.0.0.1.
+        timeout_s: limit of a request's time, its response included.
+        most_bytes: limit of a response, its headers included.
+        monotonic: clock of the limit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        port: int,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        most_bytes: int = MOST_BYTES,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._port = port
+        self._timeout_s = timeout_s
+        self._most_bytes = most_bytes
+        self._monotonic = monotonic
+
+    def get(self, path: str, expected: type[T]) -> T:
+        """Return the daemon's JSON response as a value of the expected type.
+
+        Raises:
+            RestError: there is no such response.
+        """
+        body = self._request("GET", path, None)
+        try:
+            return msgspec.json.decode(body, type=expected)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise RestError(f"{self._name}: unexpected response to {path}: {error}") from None
+
+    def put(self, path: str, body: bytes = b"") -> None:
+        """Send JSON.
+
+        Raises:
+            RestError: the daemon did not accept it.
+        """
+        self._request("PUT", path, body)
+
+    def _request(self, method: str, path: str, body: bytes | None) -> bytes:
+        connection = http.client.HTTPConnection(_HOST, self._port, timeout=self._timeout_s)
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        ends_s = self._monotonic() + self._timeout_s
+        try:
+            with contextlib.closing(connection):
+                connection.request(method, path, body, headers)
+                source = _Source(connection.sock, ends_s, self._most_bytes, self._monotonic)
+                with http.client.HTTPResponse(source, method=method) as response:  # type: ignore[arg-type] # makefile
+                    response.begin()
+                    content = _read(response)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise RestError(f"{self._name}: {method} {path}: {type(error).__name__}: {error}") from None
+        if response.status not in _OK:
+            raise RestError(f"{self._name}: {method} {path}: status {response.status}", response.status)
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RestError(f"{self._name}: {method} {path}: compressed response")
+        return content
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """Return the body, in pieces: a declared length is no reason to allocate memory.
+
+    Raises:
+        OSError: the body is too large, too slow or incomplete.
+    """
+    content = bytearray()
+    while piece := response.read1(_PIECE_BYTES):
+        content += piece
+    if response.length:
+        message = f"the response ends {response.length} bytes early"
+        raise OSError(message)
+    return bytes(content)
+
+
+class _Source(io.RawIOBase):
+    """A socket to read from until a time and a number of bytes, in the place of the socket of an HTTPResponse."""
+
+    def __init__(self, sock: socket.socket, ends_s: float, most_bytes: int, monotonic: Callable[[], float]) -> None:
+        self._sock = sock
+        self._ends_s = ends_s
+        self._left_bytes = most_bytes
+        self._monotonic = monotonic
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the file that the response is read from."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:  # type: ignore[explicit-override]
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override, explicit-override]
+        """Read what has arrived.
+
+        Raises:
+            TimeoutError: the time is over.
+            OSError: the response is too large.
+        """
+        left_s = self._ends_s - self._monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the response is too slow")
+        self._sock.settimeout(left_s)
+        count = self._sock.recv_into(buffer)
+        self._left_bytes -= count
+        if self._left_bytes < 0:
+            raise OSError("the response is too large")
+        return count

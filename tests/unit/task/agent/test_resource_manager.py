@@ -1,0 +1,197 @@
+"""Figures and applications of a ResourceManager, from recordings of one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from boathouse_task.agent import map_reduce
+from boathouse_task.agent.map_reduce import MapReduce
+from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
+from boathouse_task.agent.rest import Rest, RestError
+from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
+from tests.unit.task.agent.daemons import APPLICATION, DOMAIN, Daemon, agent_spec, recorded, serving
+
+RUNNING = "application_1795455136309_0001"
+
+
+class World:
+    """A ResourceManager, a JobHistoryServer and a client of them."""
+
+    def __init__(self, manager: Daemon, history: Daemon, ports: tuple[int, int], folder: Path) -> None:
+        self.manager, self.history = manager, history
+        proxy, rest = Rest("ResourceManager", ports[0]), Rest("JobHistoryServer", ports[1])
+        spec = agent_spec(folder)
+        self.client = ResourceManager(proxy, MapReduce(proxy, rest), spec, clock=lambda: 1795455236.0)
+
+    def with_apps(self, *applications: dict[str, object]) -> None:
+        """Change the list of applications."""
+        self.manager.responses["/ws/v1/cluster/apps?"] = (200, json.dumps({"apps": {"app": applications}}).encode())
+
+    def with_nodes(self, *nodes: dict[str, object]) -> None:
+        """Change the list of nodes."""
+        self.manager.responses["/ws/v1/cluster/nodes?"] = (200, json.dumps({"nodes": {"node": nodes}}).encode())
+
+
+@pytest.fixture
+def world(tmp_path):
+    manager, history = Daemon.resource_manager(), Daemon.history()
+    with serving(manager) as port, serving(history) as history_port:
+        yield World(manager, history, (port, history_port), tmp_path)
+
+
+def app(number: int = 1, **fields: object) -> dict[str, object]:
+    return {"id": f"application_1_{number:04d}", "state": "RUNNING", "applicationType": "TEZ", **fields}
+
+
+def test_figures_have_the_nodes_of_all_labels(world):
+    figures, nodes = world.client.state(leaving=[])
+    metrics = json.loads(recorded("rm-metrics"))["clusterMetrics"]
+    assert metrics["totalMB"] == 1536  # without those of the label
+    assert figures == YarnFigures(
+        started_s=1795455136, up_s=99, running=2, pending=0, apps_running=1, apps_pending=0, memory_mb=3072, used_mb=704
+    )
+    assert nodes == {
+        "c0": NodeManager(state=YarnState.RUNNING, containers=2, memory_mb=1536, used_mb=704),
+        "t0": NodeManager(state=YarnState.RUNNING, memory_mb=1536),
+    }
+
+
+def test_a_draining_node_has_containers_and_no_room(world):
+    world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-leaving"))
+    figures, nodes = world.client.state(leaving=["c0"])
+    assert nodes["c0"] == NodeManager(state=YarnState.DECOMMISSIONING, containers=1, memory_mb=384, used_mb=384)
+    assert (figures.running, figures.memory_mb) == (1, 0)
+
+
+def test_a_leaving_node_that_has_ended_is_asked_for_by_name(world):
+    world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-none"))
+    world.manager.responses[f"/ws/v1/cluster/nodes/t0.{DOMAIN}:8041"] = (200, recorded("rm-node-ended"))
+    _, nodes = world.client.state(leaving=["t0", "t9"])
+    assert {host: node.state for host, node in nodes.items()} == {"t0": YarnState.DECOMMISSIONED}
+    assert f"/ws/v1/cluster/nodes/t9.{DOMAIN}:8041" in world.manager.paths()
+
+
+def test_nodes_that_left_before_are_not_asked_for(world):
+    world.client.state(leaving=[])
+    (path,) = [path for path in world.manager.paths() if "/nodes" in path]
+    assert path.endswith("?states=NEW,RUNNING,UNHEALTHY,DECOMMISSIONING")
+
+
+def test_unknown_states_and_foreign_nodes_do_no_harm(world):
+    node = {"state": "NAPPING", "nodeHostName": f"t1.{DOMAIN}", "usedMemoryMB": -4, "availMemoryMB": 2**80}
+    world.with_nodes(node, {"state": "RUNNING", "nodeHostName": "evil.example.com"})
+    _, nodes = world.client.state(leaving=[])
+    assert nodes == {"t1": NodeManager(state=YarnState.NONE, memory_mb=2**62)}
+
+
+@pytest.mark.parametrize("path", ["info", "metrics", "nodes?"])
+@pytest.mark.parametrize("response", [(200, b"[]"), (503, b"standby"), (302, b""), (200, b'{"nodes":{"node":{}}}')])
+def test_a_resource_manager_without_figures_is_an_error(world, path, response):
+    world.manager.responses[f"/ws/v1/cluster/{path}"] = response
+    with pytest.raises(RestError, match="ResourceManager: "):
+        world.client.state(leaving=[])
+
+
+def test_a_running_job_has_its_progress_from_its_application_master(world):
+    (found,) = world.client.applications("uid-1-1")
+    assert found == ApplicationFigures(
+        id=RUNNING,
+        name="word count",
+        state="RUNNING",
+        progress=50,
+        started_ms=1795455206514,
+        maps=(6, 6),
+        reduces=(0, 1),
+    )
+    assert "applicationTags=uid-1-1&" in world.manager.paths()[0]
+
+
+def test_a_job_whose_application_master_does_not_respond_has_no_progress(world):
+    world.manager.responses["/proxy/"] = (302, b"")
+    (found,) = world.client.applications("uid-1-1")
+    assert (found.state, found.maps) == ("RUNNING", (0, 0))
+
+
+def test_a_job_that_ended_has_its_counters_from_the_history(world):
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
+    (found,) = world.client.applications("uid-3-1")
+    assert (found.id, found.final, found.maps, found.reduces) == (APPLICATION, "SUCCEEDED", (6, 6), (1, 1))
+    assert found.counters["org.apache.hadoop.mapreduce.TaskCounter"]["MAP_INPUT_RECORDS"] == 73585
+
+
+def test_the_history_is_asked_once_for_a_job(world):
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
+    first = world.client.applications("uid-3-1")
+    assert world.client.applications("uid-3-1") == first
+    assert len(world.history.requests) == 2
+
+
+def test_the_history_is_asked_again_while_it_does_not_know_the_job(world):
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
+    responses, world.history.responses = world.history.responses, {}
+    assert world.client.applications("uid-3-1")[0].counters == {}
+    world.history.responses = responses
+    assert world.client.applications("uid-3-1")[0].counters
+
+
+def test_a_job_that_was_killed_says_why(world):
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-killed"))
+    (found,) = world.client.applications("uid-4-1")
+    assert (found.state, found.final, found.has_ended) == ("KILLED", "KILLED", True)
+    assert found.diagnostics.endswith("was killed by user hadoop")
+
+
+def test_a_tag_without_applications_has_none(world):
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-none"))
+    assert world.client.applications("uid-9") == []
+
+
+def test_of_many_applications_those_that_run_come_first_then_the_newest(world):
+    ended = [app(number, state="FINISHED", startedTime=number) for number in range(1, 20)]
+    world.with_apps(*ended, app(20), app(21))
+    found = world.client.applications("uid-1")
+    assert [each.id[-2:] for each in found] == ["20", "21", "19", "18", "17", "16", "15", "14"]
+
+
+def test_texts_of_an_application_are_brought_into_their_bounds(world):
+    world.with_apps(
+        app(name="a\n" + "b" * 100, state="</script>", diagnostics="x\x00" * 900, progress=-3.5),
+        {"id": "application_1_1/../../jmx", "state": "RUNNING"},
+    )
+    (found,) = world.client.applications("uid-1")
+    assert (found.name, found.state, found.progress) == ("a " + "b" * 78, "UNKNOWN", 0)
+    assert found.diagnostics == "x " * 250
+
+
+def test_counters_are_limited_in_number(world):
+    counter = [{"name": f"n{number}", "totalCounterValue": 2**70} for number in range(100)]
+    groups = [{"counterGroupName": f"g{number}", "counter": counter[:5]} for number in range(100)]
+    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
+    path = next(iter(world.history.responses))
+    world.history.responses[path] = (200, json.dumps({"jobCounters": {"counterGroup": groups}}).encode())
+    (found,) = world.client.applications("uid-3-1")
+    assert sum(map(len, found.counters.values())) == MOST_COUNTERS
+    assert found.counters["g0"]["n0"] == 2**63 - 1
+
+
+def test_details_of_ended_jobs_are_kept_in_a_limited_number(world, monkeypatch):
+    monkeypatch.setattr(map_reduce, "MOST_KEPT", 1)
+    world.history.responses = {
+        "/ws/v1/history/mapreduce/jobs/job_1_0001/counters": (200, b'{"jobCounters":{}}'),
+        "/ws/v1/history/mapreduce/jobs/job_1_0002/counters": (200, b'{"jobCounters":{}}'),
+        "/ws/v1/history/mapreduce/jobs/": (200, b'{"job":{"mapsTotal":3}}'),
+    }
+    jobs = [app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)]
+    world.with_apps(*jobs)
+    assert [each.maps for each in world.client.applications("uid-1")] == [(0, 3), (0, 3)]
+    assert len(world.history.requests) == 4
+    world.with_apps(jobs[1])
+    world.client.applications("uid-1")
+    assert len(world.history.requests) == 4
+
+
+def test_an_application_is_killed_as_the_user_hadoop(world):
+    world.client.kill("application_1_0001")
+    path = "/ws/v1/cluster/apps/application_1_0001/state?user.name=hadoop"
+    assert world.manager.requests == [("PUT", path, b'{"state":"KILLED"}')]
