@@ -135,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         "--input",
         action="append",
         required=True,
-        help="file, folder or glob, as a path or URL (s3://, file:///); may be repeated",
+        help="file, folder or glob, as a path or URL (s3://, hdfs://HOST:PORT/, file:///); may be repeated",
     )
     job.add_argument("--output", required=True, help="folder that does not exist yet, as a path or URL")
     job.add_argument("--mapper", required=True, help="command that reads lines and writes KEY<TAB>VALUE lines")

@@ -133,15 +133,24 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
     combined: int = 0
 
 
-class InputFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole file of the input."""
+class InputFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A whole file of the input.
+
+    Attributes:
+        block_bytes: size of its blocks; 0 if its store has none.
+    """
 
     url: str
     size_bytes: int
+    block_bytes: int = 0
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """All splits of a step's input. The index of a split in the list is that of its map."""
+    """All splits of a step's input. The index of a split in the list is that of its map.
+
+    Attributes:
+        location_sets: names of the hosts that store a split, as the store says them.
+    """
 
     splits: list[Split]
     location_sets: list[list[str]] = []
@@ -164,6 +173,18 @@ class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     endpoint_url: str | None = None
     region: str = "us-east-1"
+
+
+class HdfsAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Addresses of the HDFS of a cluster, HOST:PORT.
+
+    Attributes:
+        name_node: the NameNode's, for clients.
+        web_hdfs: the NameNode's for WebHDFS, which tells where blocks are; empty: unknown.
+    """
+
+    name_node: str
+    web_hdfs: str = ""
 
 
 class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -215,6 +236,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         task_timeout_s: time after which a command that neither reads, writes nor reports is stopped; 0: never.
         secret_variables: environment variables whose values must be masked.
         files: files for the working folder of every task (setup checks commands in it).
+        hdfs: addresses of the clusters that hdfs:// URLs name.
         cluster: identity of the cluster, for the ownership mark; empty outside of a cluster.
         progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the
             work folder (`sN/plan.json`), and reduces read the maps' commits from the storage.
@@ -250,6 +272,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     secret_variables: list[str] = []
     files: list[FileSource] = []
     s3: S3Config | None = None
+    hdfs: dict[str, HdfsAddress] = {}
     cluster: str = ""
     progress_url: str | None = None
 

@@ -130,7 +130,7 @@ def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
 
 
 def _plan(spec: TaskSpec, environment: Environment) -> Plan:
-    storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes)
+    storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes, hdfs_addresses=spec.hdfs)
     return msgspec.json.decode(storage.read(Layout(spec).plan), type=Plan)
 
 

@@ -1,4 +1,4 @@
-"""URLs of the user's storage, s3://BUCKET/KEY and file:///PATH, with folders, hidden names and globs as in Hadoop."""
+"""URLs of the storage, s3://BUCKET/KEY, hdfs://CLUSTER/PATH and file:///PATH, with Hadoop's folders and globs."""
 
 import itertools
 import re
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from boathouse_task.contract import Reason
 from boathouse_task.errors import TaskError
 
+_AUTHORITY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 _GLOB = re.compile(r"[*?\[{]")
 
 
@@ -17,8 +18,8 @@ class Location:
     """Location in a store.
 
     Attributes:
-        scheme: "s3" or "file".
-        bucket: S3's bucket; "" for files.
+        scheme: "s3", "hdfs" or "file".
+        bucket: S3's bucket, or HDFS's cluster; "" for files.
         path: the key without slashes at its ends; "" is the root.
     """
 
@@ -48,12 +49,14 @@ def parse(url: str) -> Location:
     """
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
-    if scheme == "s3" and bucket:
+    if (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket)):
         return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
     if scheme == "file" and not bucket and path:
         return Location(scheme=scheme, bucket="", path=path.strip("/"))
     raise TaskError(
-        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY or file:///PATH", user_error=True
+        Reason.INVALID_URL,
+        f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH",
+        user_error=True,
     )
 
 

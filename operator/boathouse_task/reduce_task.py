@@ -86,7 +86,7 @@ def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
     while True:
         for file in task.storage.files(task.layout.commits):
             kind, _, number = file.location.path.rpartition("/")[2].partition("-")
-            if kind == "m" and int(number) not in winners:
+            if kind == "m" and number.isdecimal() and int(number) not in winners:
                 winners[int(number)] = msgspec.json.decode(task.storage.read(file.location), type=CommitRecord).attempt
         yield sorted(winners.items())
         time.sleep(_LOOK_S)

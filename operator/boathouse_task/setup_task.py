@@ -11,12 +11,13 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, contract, locations, ownership, splits
+from boathouse_task import commits, contract, locations, ownership, placing, splits
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location
+from boathouse_task.object_store import not_exclusive
 from boathouse_task.prefix import Prefixer
-from boathouse_task.storage import Storage, StoredObject, not_exclusive
+from boathouse_task.storage import Storage, StoredObject
 from boathouse_task.task import Task
 
 _RACERS = 8
@@ -38,7 +39,7 @@ def run(task: Task) -> TaskResult:
         Prefixer(spec.partitioner, max(1, spec.reduces))
         if spec.step == 0:
             check_output(task)
-        plan = make_plan(task)
+        plan = placing.with_locations(task, make_plan(task))
     if spec.step == 0:
         with task.phase("race"):
             race(task)
@@ -109,7 +110,9 @@ def _inputs(task: Task) -> list[InputFile]:
                 else "the file does not exist, or the folder has no files"
             )
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
-        found += [InputFile(url=file.location.url, size_bytes=file.size_bytes) for file in files]
+        found += [
+            InputFile(url=file.location.url, size_bytes=file.size_bytes, block_bytes=file.block_bytes) for file in files
+        ]
     return found
 
 
@@ -142,14 +145,14 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
     if locations.is_glob(location.path):
         yield from _matches(storage, location)
         return
-    size = storage.size(location) if location.path else None
-    if size is not None:
-        yield StoredObject(location=location, size_bytes=size)
+    file = storage.find(location) if location.path else None
+    if file is not None:
+        yield file
         return
     depth = len(location.path.split("/")) if location.path else 0
-    for file in _without_markers(storage.files(location)):
-        if not any(locations.is_hidden(name) for name in file.location.path.split("/")[depth:]):
-            yield file
+    for below in _without_markers(storage.files(location)):
+        if not any(locations.is_hidden(name) for name in below.location.path.split("/")[depth:]):
+            yield below
 
 
 def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
@@ -199,6 +202,6 @@ def race(task: Task) -> None:
         if winners == [there]:
             return
         if winners or there not in contents:
-            raise not_exclusive(location)
+            raise not_exclusive(location.url)
     message = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
     raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)

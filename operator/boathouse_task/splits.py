@@ -14,6 +14,7 @@ MAX_COMBINED = 5000
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
     """Return splits of at most `split_max_bytes` (the last of a file: 1.1 times that), in the order of the files.
 
+    A split is never larger than a block, if the file has blocks (FileInputFormat.computeSplitSize).
     An empty file is one empty split: its map runs, as in Hadoop. A compressed file is one split, whatever its size.
     """
     splits = [split for file in files for split in _file_splits(file, split_max_bytes)]
@@ -43,10 +44,11 @@ def _file_splits(file: InputFile, split_max_bytes: int) -> Iterator[Split]:
     if compression.codec_of(file.url):
         yield _split(file, 0, file.size_bytes)
         return
+    most = min(split_max_bytes, file.block_bytes or split_max_bytes)
     offset, remaining = 0, file.size_bytes
-    while remaining / split_max_bytes > SPLIT_SLOP:
-        yield _split(file, offset, split_max_bytes)
-        offset, remaining = offset + split_max_bytes, remaining - split_max_bytes
+    while remaining / most > SPLIT_SLOP:
+        yield _split(file, offset, most)
+        offset, remaining = offset + most, remaining - most
     if remaining or not file.size_bytes:
         yield _split(file, offset, remaining)
 

@@ -8,7 +8,7 @@ from typing import Self
 import msgspec
 from obstore.store import MemoryStore
 
-from boathouse_task import cleanup_task, commit_task, local, setup_task
+from boathouse_task import cleanup_task, commit_task, local, object_store, setup_task
 from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
@@ -99,7 +99,9 @@ class HookedStorage(Storage):
         self._memory, self._hook = memory, hook
 
     def _open_store(self, scheme, bucket):
-        return self._memory if scheme == "s3" else super()._open_store(scheme, bucket)
+        return (
+            object_store.ObjectStore(self._memory, 1 << 20) if scheme == "s3" else super()._open_store(scheme, bucket)
+        )
 
     def __getattribute__(self, name):
         whole = super().__getattribute__(name)

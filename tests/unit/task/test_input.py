@@ -20,7 +20,7 @@ def test_a_bucket_alone_is_its_root():
     assert locations.parse("s3://bucket").path == ""
 
 
-@pytest.mark.parametrize("url", ["", "books", "s3:///key", "file://host/x", "hdfs://nn/x", "file:///"])
+@pytest.mark.parametrize("url", ["", "books", "s3:///key", "file://host/x", "hdfs:///x", "hdfs://a@b/x", "file:///"])
 def test_other_urls_are_refused(url):
     with pytest.raises(TaskError, match="InvalidURL"):
         locations.parse(url)

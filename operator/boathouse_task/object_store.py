@@ -1,0 +1,216 @@
+"""Access S3 and local files with obstore, and convert its errors to reasons that say what to do.
+
+obstore retries requests with backoff for `retry_s` before it raises an error.
+"""
+
+import contextlib
+import itertools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore import exceptions
+from obstore import store as stores
+
+from boathouse_task.contract import Reason, S3Config
+from boathouse_task.errors import TaskError
+from boathouse_task.locations import without_credentials
+from boathouse_task.stores import Entry, Source
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore as Obstore
+    from obstore.store import S3Config as ObstoreS3Config
+
+LIST_CHUNK = 1000
+_SMALLEST_PART_BYTES = 5 * 1024**2
+
+_ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
+_ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
+_HINTS = {
+    "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
+    "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
+    "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
+    "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
+    "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
+    "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
+    "InvalidContentType": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+    "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL has an unknown authority: add it to the image",
+    "dns error": "the host name of spec.storage.s3.endpointURL does not resolve",
+    "Connection refused": "spec.storage.s3.endpointURL refuses connections",
+    "No space left": "the disk is full",
+    "timed out": "no answer in time from spec.storage.s3.endpointURL",
+    "error sending request": "no connection to spec.storage.s3.endpointURL",
+}
+_USER_ERRORS = (
+    "NoSuchBucket",
+    "InvalidAccessKeyId",
+    "XAdminUserNotFound",
+    "SignatureDoesNotMatch",
+    "AccessDenied",
+    "AuthorizationHeaderMalformed",
+    "InvalidContentType",
+)
+
+
+class ObjectStore:
+    """A bucket, or the local files, as a `Store`.
+
+    Args:
+        store: obstore's store.
+        part_bytes: size of a part of an upload, of which a few are in memory.
+    """
+
+    def __init__(self, store: "Obstore", part_bytes: int) -> None:
+        self._store = store
+        self._part_bytes = part_bytes
+
+    def find(self, path: str) -> Entry:
+        """Return the object."""
+        return _entry(obstore.head(self._store, path))
+
+    def read(self, path: str) -> bytes:
+        """Return a small object's content."""
+        return bytes(obstore.get(self._store, path).bytes())
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Return a part of an object."""
+        return bytes(obstore.get_range(self._store, path, start=offset, length=length))
+
+    def files(self, folder: str) -> Iterator[Entry]:
+        """Yield the objects below a folder at any depth; an unknown folder is empty."""
+        try:
+            for batch in obstore.list(self._store, folder or None, chunk_size=LIST_CHUNK):
+                yield from map(_entry, batch)
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise
+
+    def children(self, folder: str) -> Iterator[Entry]:
+        """Yield the objects directly in a folder; an unknown folder is empty."""
+        try:
+            yield from map(_entry, obstore.list_with_delimiter(self._store, folder or None)["objects"])
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Create the object; return False if it exists (O_EXCL, If-None-Match: *)."""
+        try:
+            obstore.put(self._store, path, content, mode="create", use_multipart=False)
+        except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+            return False
+        return True
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a small object, replacing an existing one."""
+        obstore.put(self._store, path, content, use_multipart=False)
+
+    def upload(self, path: str, source: Source) -> None:
+        """Write a small object with one request, a larger one in parts."""
+        head = source.take(self._part_bytes)  # frees its chunks one by one
+        if source.exhausted:
+            obstore.put(self._store, path, b"".join(head), use_multipart=False)
+            return
+        obstore.put(
+            self._store,
+            path,
+            itertools.chain((head.popleft() for _ in range(len(head))), source),
+            use_multipart=True,
+            chunk_size=self._part_bytes,
+            max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each has a part in memory
+        )
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename an object (S3: copy, then delete), replacing an existing one."""
+        obstore.rename(self._store, source, target)
+
+    def delete(self, paths: list[str]) -> None:
+        """Delete objects."""
+        obstore.delete(self._store, paths)
+
+    def remove_empty_folders(self, folder: str) -> None:
+        """Remove a folder's empty folders and then itself; buckets have none."""
+        if isinstance(self._store, stores.LocalStore):
+            for path, _, _ in os.walk(f"/{folder}", topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(path)  # noqa: PTH106 - os.walk's strings
+
+
+def local_store() -> "Obstore":
+    """Return the store of file:// URLs."""
+    return stores.LocalStore(prefix="/")
+
+
+def s3_store(bucket: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
+    """Return the store of a bucket.
+
+    Raises:
+        TaskError: InvalidSpec if the endpoint is not a URL.
+    """
+    endpoint = s3.endpoint_url
+    if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
+        shown = without_credentials(endpoint)
+        message = f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]"
+        raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+    key, secret = credentials.get("AWS_ACCESS_KEY_ID"), credentials.get("AWS_SECRET_ACCESS_KEY")
+    config: ObstoreS3Config = {
+        "region": s3.region,
+        "virtual_hosted_style_request": False,
+        "conditional_put": "etag",
+    }
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    if key and secret:
+        config |= {"access_key_id": key, "secret_access_key": secret}
+    else:
+        config["skip_signature"] = True
+    return stores.S3Store(
+        bucket,
+        config=config,
+        client_options={"allow_http": bool(endpoint and endpoint.startswith("http://")), "timeout": "120s"},
+        retry_config={
+            "max_retries": 1_000_000,  # the time limit applies instead
+            "retry_timeout": timedelta(seconds=retry_s),
+            "backoff": {"init_backoff": timedelta(seconds=0.2), "max_backoff": timedelta(seconds=10), "base": 2},
+        },
+    )
+
+
+def not_exclusive(url: str) -> TaskError:
+    """Return the error for a store on which two attempts could both commit."""
+    message = (
+        f"the store of {url} does not keep an exclusive create exclusive (S3 If-None-Match: *), so that two "
+        "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later"
+    )
+    return TaskError(Reason.STORE_NOT_EXCLUSIVE, message, user_error=True)
+
+
+def explain(error: Exception, action: str, url: str) -> TaskError:
+    """Return the error. It quotes only known words of the response, which may contain keys."""
+    if isinstance(error, exceptions.NotSupportedError) and action == "create":
+        return not_exclusive(url)
+    text = str(error)
+    code = _ERROR_CODE.search(text)
+    cause = next((word for word in _HINTS if word in text), code.group(1) if code else "")
+    denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError))
+    if not cause and denied:
+        cause = "AccessDenied"
+    hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"
+    reason = (
+        Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
+    )
+    return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
+
+
+def _entry(meta: "ObjectMeta") -> Entry:
+    return Entry(path=str(meta["path"]), size_bytes=int(meta["size"]))
+
+
+def _first_line(text: str) -> str:
+    """Return the error's first line without credentials and signatures."""
+    line = text.partition("\n")[0]
+    return re.sub(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*", "...", line)[:300]
