@@ -82,7 +82,8 @@ test: forget-rights lint test-unit test-contract test-hostile-short test-e2e tes
 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the long fault campaigns (an hour and more), with their counts
-	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
+	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -n 2 -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
+	@echo "==> attacks in full size"; $(BIN)/pytest tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/attacks.xml
 	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
 
 build/reports:

@@ -22,7 +22,7 @@ WHOLE = {
     "e2e": "end-to-end, short",
 }
 """Reports of `make test`, each of which is one row."""
-CAMPAIGNS = ("campaigns", "e2e-long")
+CAMPAIGNS = ("campaigns", "attacks", "e2e-long")
 """Reports with a row for each file of tests."""
 BEGIN, END = "<!-- runs -->\n", "<!-- /runs -->"
 
