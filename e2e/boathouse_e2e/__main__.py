@@ -27,6 +27,8 @@ ProviderName = Annotated[
 ]
 Context = Annotated[str | None, typer.Option("--context", help="Kubeconfig context of an existing cluster.")]
 
+ImageNames = Annotated[list[str] | None, typer.Argument(help="Image names. Default: those of the demo and the tests.")]
+
 
 @app.command()
 def up(  # noqa: PLR0917 # a command's options, which typer passes by name
@@ -112,22 +114,22 @@ def load_image(
 
 @app.command(name="images")
 def build_images(
-    names: Annotated[list[str] | None, typer.Argument(help="Image names. Default: all.")] = None,
+    names: ImageNames = None,
 ) -> None:
     """Build the images of the demo and the tests if their inputs changed, and print the paths of their archives."""
-    for path in images.ensure(names or images.ALL).values():
+    for path in images.ensure(names or images.DEFAULT).values():
         print(path)
 
 
 @app.command(name="load-images")
 def load_images(
-    names: Annotated[list[str] | None, typer.Argument(help="Image names. Default: all.")] = None,
+    names: ImageNames = None,
     name: Name = _DEFAULT.name,
     provider: ProviderName = "auto",
     context: Context = None,
 ) -> None:
     """Build the images of the demo and the tests, and load them into every node of the cluster."""
-    images.load(_found(provider, name, context), names or images.ALL)
+    images.load(_found(provider, name, context), names or images.DEFAULT)
 
 
 @app.command(name="tools")

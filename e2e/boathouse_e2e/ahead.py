@@ -22,4 +22,4 @@ def build(session: pytest.Session, programs: Iterable[str], *, with_images: bool
     with capture.global_and_fixture_disabled(), contextlib.suppress(ClusterError):
         tools.ensure(programs)
         if with_images:
-            images.ensure(images.ALL)
+            images.ensure(images.DEFAULT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from boathouse_e2e.errors import ClusterError
@@ -75,6 +75,10 @@ SPARK_BASE = Base(
         f"{_JVM}/server/*_nocoops.jsa",  # for heaps over 32 GiB, which start a little later without it
     ),
     folders=("/usr/share/man/man1",),
+)
+HADOOP_BASE = replace(
+    SPARK_BASE,
+    packages=("ca-certificates", "ivy", "openjdk-17-jre-headless", "python3", "tini", "usr-is-merged"),
 )
 
 

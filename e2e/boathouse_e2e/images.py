@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from boathouse_e2e import builders, tools
 from boathouse_e2e.archive import Image, write_programs
 from boathouse_e2e.catalogue import TOOLS_BY_NAME
-from boathouse_e2e.dockerfiles import PYTHON_BASE, SPARK_BASE, Recipe
+from boathouse_e2e.dockerfiles import HADOOP_BASE, PYTHON_BASE, SPARK_BASE, Recipe
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.paths import REPOSITORY, images_folder, locked
 from boathouse_e2e.providers import choose
@@ -22,19 +22,25 @@ if TYPE_CHECKING:
 
     from boathouse_e2e.spec import Cluster
 
-OPERATOR, TASK, SPARK, VERSITYGW = (
+OPERATOR, TASK, SPARK, HADOOP, VERSITYGW = (
     "localhost/boathouse-operator:dev",
     "localhost/boathouse-task:dev",
     "localhost/boathouse-spark:dev",
+    "localhost/boathouse-hadoop:dev",
     "localhost/versitygw:dev",
 )
 OF_VERSION = {
     OPERATOR: Recipe(target="operator", base=PYTHON_BASE),
     TASK: Recipe(target="task", base=PYTHON_BASE),
 }
-RECIPES = {**OF_VERSION, SPARK: Recipe(target="spark", base=SPARK_BASE, context="images/spark")}
+RECIPES = {
+    **OF_VERSION,
+    SPARK: Recipe(target="spark", base=SPARK_BASE, context="images/spark"),
+    HADOOP: Recipe(target="hadoop", base=HADOOP_BASE, context="images/hadoop"),
+}
 ALL = (*RECIPES, VERSITYGW)
 FOR_MRJOBS = (OPERATOR, TASK, VERSITYGW)
+DEFAULT = (*FOR_MRJOBS, SPARK)
 
 _KEPT_ARCHIVES = 3
 
