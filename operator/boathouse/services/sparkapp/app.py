@@ -16,10 +16,9 @@ from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services import times
-from boathouse.services.frame import queues
+from boathouse.services.frame import pod_template, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.sparkapp.submission import executor_memory, ports, properties_file, sizing, user_properties
-from boathouse.services.sparkapp.submission import template as pod_template
 from boathouse.services.sparkapp.submission.sizes import spark_size
 
 MAX_PROPERTIES_BYTES: Final = 512 * 1024

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
+from boathouse.services.frame import pod_template
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import executor_memory, pod_parts, ports
-from boathouse.services.sparkapp.submission import template as pod_template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
 from boathouse.resources.sparkapp.roles import Role
+from boathouse.services.frame import pod_template
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import pod_parts
-from boathouse.services.sparkapp.submission import template as pod_template
 
 if TYPE_CHECKING:
     from boathouse.services.sparkapp.app import App
