@@ -1,0 +1,110 @@
+"""The objects of a cluster that are not pods or claims: Service, ConfigMap, NetworkPolicies. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from boathouse.resources import names
+from boathouse.resources.mrcluster import names as cluster_names
+from boathouse.resources.mrcluster.names import Role
+from boathouse.services.mrcluster import ports
+from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster.settings.files import Rendered
+from boathouse_task.contract import TaskType
+
+APP: Final = "boathouse-hadoop"
+_MAX_LABEL: Final = 63
+_CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
+"""Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
+Manifest = dict[str, Any]
+
+
+def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
+    """Return the metadata of an object of a cluster.
+
+    Args:
+        cluster: The cluster.
+        name: Name of the object.
+        owned: Whether Kubernetes deletes it with the cluster.
+    """
+    owner = {
+        "apiVersion": names.API_VERSION,
+        "kind": cluster_names.KIND,
+        "name": cluster.name,
+        "uid": cluster.uid,
+        "controller": True,
+        "blockOwnerDeletion": False,
+    }
+    return {
+        "name": name,
+        "namespace": cluster.namespace,
+        "labels": {
+            names.APP_NAME: APP,
+            names.APP_INSTANCE: cluster.name if len(cluster.name) <= _MAX_LABEL else cluster.uid,
+            names.APP_PART_OF: "boathouse",
+            names.APP_MANAGED_BY: names.MANAGER,
+            names.LABEL_JOB_UID: cluster.uid,
+            names.LABEL_KIND: cluster_names.KIND,
+        },
+        **({"ownerReferences": [owner]} if owned else {}),
+    }
+
+
+def service(cluster: Cluster) -> Manifest:
+    """Return the headless Service, which gives each host a name before its pod is ready: daemons need their own."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(cluster, Names(cluster).service),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": {names.LABEL_JOB_UID: cluster.uid},
+            "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.BY_NAME.items()],
+        },
+    }
+
+
+def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
+    """Return the ConfigMap with the files; another digest is another ConfigMap."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(cluster, Names(cluster).config_map(rendered.digest)),
+        "immutable": True,
+        "data": dict(rendered.files),
+    }
+
+
+def network_policies(cluster: Cluster) -> Sequence[Manifest]:
+    """Return who reaches the cluster: its own pods on all ports, clients on theirs; nobody on the canary's."""
+    if cluster.spec.network_policy == "None":
+        return []
+    first, last = ports.APPLICATION_MASTERS
+    clients = [*({"port": port, "protocol": "TCP"} for port in ports.OF_CLIENTS)]
+    clients.append({"port": first, "endPort": last, "protocol": "TCP"})
+    itself = {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}
+    return [
+        _network_policy(cluster, "cluster", [{"from": [{"podSelector": itself}]}]),
+        _network_policy(cluster, "clients", [{"from": [{"podSelector": _clients(cluster)}], "ports": clients}]),
+    ]
+
+
+def _clients(cluster: Cluster) -> Manifest:
+    """Return the selector of pods of the cluster's namespace that may be clients; an empty one selects all."""
+    if cluster.spec.network_policy == "Namespace":
+        return {}
+    return {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
+
+
+def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Manifest:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(cluster, Names(cluster).network_policy(part)),
+        "spec": {
+            "podSelector": {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}},
+            "policyTypes": ["Ingress"],
+            "ingress": ingress,
+        },
+    }

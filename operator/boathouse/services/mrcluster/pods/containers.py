@@ -1,0 +1,140 @@
+"""The containers with Hadoop. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from boathouse.resources import quantity
+from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster.cluster import Cluster, Requests
+from boathouse.services.mrcluster.daemons import Daemon
+from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster.pods import volumes
+from boathouse.services.mrcluster.settings import mapred_site, memory, paths
+from boathouse.services.mrcluster.settings.memory import Memory
+
+Manifest = dict[str, Any]
+REFRESH: Final = "refresh"
+_REFRESH_LIMIT_MIB: Final = 256
+_REFRESH_HEAP_MIB: Final = 64
+_PARALLEL_FROM_MIB: Final = 2048
+"""From this memory on a JVM uses its default collector, which has threads of its own."""
+
+
+def daemon(
+    cluster: Cluster,
+    host: str,
+    program: Daemon,
+    size: Memory,
+    *,
+    env: Sequence[tuple[str, str]] = (),
+    mounts: Sequence[Manifest] = (),
+) -> Manifest:
+    """Return the container of a daemon, without CPU (see `with_cpu`).
+
+    A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
+    """
+    options = _options(cluster, heap_mib=size.heap_mib, limit_mib=size.limit_mib)
+    container = _container(cluster, program.container, [*env_of(cluster, host, options), *_variables(env)])
+    container["command"] = ["sh", f"{paths.CONF}/start.sh", program.java_class]
+    container["resources"] = _memory(size.limit_mib, size.limit_mib)
+    container["volumeMounts"] += mounts
+    if program.port:
+        container["ports"] = [{"name": program.container, "containerPort": program.port, "protocol": "TCP"}]
+        container["readinessProbe"] = {"tcpSocket": {"port": program.port}, "periodSeconds": 5}
+    return container
+
+
+def refresh(cluster: Cluster, label: str) -> Manifest:
+    """Return the container that carries out the agent's requests with the commands of the cluster's image."""
+    options = _options(cluster, heap_mib=_REFRESH_HEAP_MIB, limit_mib=_REFRESH_LIMIT_MIB)
+    env = env_of(cluster, naming.MASTER, [*options, "-XX:TieredStopAtLevel=1"])
+    container = _container(cluster, REFRESH, env)
+    container["command"] = ["sh", f"{paths.CONF}/refresh.sh", paths.REFRESH, label]
+    container["resources"] = _memory(memory.REFRESH_MIB, _REFRESH_LIMIT_MIB)
+    container["volumeMounts"].append(volumes.mount("refresh", paths.REFRESH))
+    return container
+
+
+def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest]:
+    """Return the variables of a container with Hadoop: the user's first, so that ours win."""
+    names = Names(cluster)
+    ours = (
+        ("JAVA_HOME", cluster.spec.java_home),
+        ("HADOOP_CONF_DIR", paths.CONF),
+        ("HADOOP_USER_NAME", paths.USER),
+        ("BOATHOUSE_CLASSPATH", cluster.spec.classpath),
+        ("BOATHOUSE_JAVA_OPTS", " ".join(options)),
+        (paths.FQDN_ENV, names.fqdn(host)),
+        ("BOATHOUSE_MASTER", names.fqdn(naming.MASTER)),
+    )
+    user = [each.model_dump(by_alias=True, exclude_none=True) for each in cluster.spec.env or ()]
+    address = {"name": "BOATHOUSE_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    return [*user, *_variables(ours), address]
+
+
+def security() -> Manifest:
+    """Return what Pod Security `restricted` demands of a container, and a read-only root file system."""
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def with_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> list[Manifest]:
+    """Return the containers with the pod's CPU, divided by weight.
+
+    Each container may use all of it: with a part, the start of a JVM would take minutes.
+    """
+    shares = [requests.cpu_milli * weight // sum(weights) for weight in weights]
+    shares[0] += requests.cpu_milli - sum(shares)
+    for container, share in zip(containers, shares, strict=True):
+        container["resources"]["requests"]["cpu"] = quantity.format_milli(share)
+        container["resources"]["limits"]["cpu"] = quantity.format_milli(requests.cpu_milli)
+    return containers
+
+
+def with_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) -> None:
+    """Add the pod's ephemeral storage to one of its containers: the kubelet compares the sum of all with the limit."""
+    default, resources = cluster.defaults.ephemeral_storage, container["resources"]
+    if default.request_bytes:
+        resources["requests"]["ephemeral-storage"] = quantity.format_bytes(default.request_bytes)
+    if default.limit_bytes:
+        limit = max(default.limit_bytes, least_bytes)
+        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(limit)
+
+
+def _container(cluster: Cluster, name: str, env: list[Manifest]) -> Manifest:
+    return {
+        "name": name,
+        "image": cluster.image,
+        "imagePullPolicy": cluster.spec.image_pull_policy,
+        "command": [],
+        "env": env,
+        "resources": {},
+        "securityContext": security(),
+        "volumeMounts": volumes.hadoop_mounts(name),
+    }
+
+
+def _options(cluster: Cluster, *, heap_mib: int, limit_mib: int) -> list[str]:
+    """Return the options of a JVM. It forgets addresses soon: a master that starts again has another one."""
+    return [
+        f"-Xmx{heap_mib}m",
+        *(["-XX:+UseSerialGC"] if limit_mib < _PARALLEL_FROM_MIB else []),
+        "-XX:+ExitOnOutOfMemoryError",
+        *(["-Djava.net.preferIPv4Stack=true"] if cluster.defaults.prefer_ipv4 else []),
+        "-Dsun.net.inetaddr.ttl=5",
+        "-Dsun.net.inetaddr.negative.ttl=1",
+        mapred_site.ADD_OPENS,
+    ]
+
+
+def _memory(request_mib: int, limit_mib: int) -> Manifest:
+    return {"requests": {"memory": f"{request_mib}Mi"}, "limits": {"memory": f"{limit_mib}Mi"}}
+
+
+def _variables(values: Sequence[tuple[str, str]]) -> list[Manifest]:
+    return [{"name": name, "value": value} for name, value in values]

@@ -1,0 +1,1 @@
+"""From a cluster to the configuration files of Hadoop. Pure."""

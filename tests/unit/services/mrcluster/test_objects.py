@@ -1,0 +1,111 @@
+"""Service, ConfigMap, NetworkPolicies and claims."""
+
+import pytest
+
+from boathouse.resources.mrcluster.names import Role
+from boathouse.services.mrcluster import claims, objects, ports
+from boathouse.services.mrcluster.pods import worker_pod
+from boathouse.services.mrcluster.settings import files
+from tests.unit.services.mrcluster.builders import UID, cluster
+
+SELF = {"matchLabels": {"boathouse.dev/job-uid": UID}}
+
+
+def owned(manifest):
+    return [each["uid"] for each in manifest["metadata"].get("ownerReferences", ())]
+
+
+def policies(**fields):
+    return {each["metadata"]["name"]: each["spec"] for each in objects.network_policies(cluster(**fields))}
+
+
+def test_hosts_have_names_before_their_pods_are_ready():
+    spec = objects.service(cluster())["spec"]
+    assert (spec["clusterIP"], spec["publishNotReadyAddresses"]) == ("None", True)
+    assert spec["selector"] == {"boathouse.dev/job-uid": UID}
+    assert all(len(port["name"]) <= 15 for port in spec["ports"])
+
+
+def test_the_config_map_cannot_be_changed_and_is_named_by_its_digest():
+    rendered = files.render(cluster())
+    manifest = objects.config_map(cluster(), rendered)
+    assert manifest["immutable"] is True
+    assert manifest["metadata"]["name"].endswith(f"-conf-{rendered.digest[:8]}")
+    assert manifest["data"] == rendered.files
+
+
+def test_pods_mount_the_config_map_of_their_digest():
+    found = cluster()
+    rendered = files.render(found)
+    volumes = worker_pod.build(found, "c0", Role.CORE, rendered)["spec"]["volumes"]
+    (name,) = [each["configMap"]["name"] for each in volumes if "configMap" in each]
+    assert name == objects.config_map(found, rendered)["metadata"]["name"]
+
+
+def test_the_largest_settings_fit_a_config_map():
+    settings = {f"dfs.{number}": "é" * 400 for number in range(80)}
+    data = files.render(cluster(hdfs={"settings": settings})).files
+    assert sum(len(key.encode()) + len(text.encode()) for key, text in data.items()) < 2**20 // 4
+
+
+def test_everything_goes_with_the_cluster():
+    found = cluster()
+    made = [objects.service(found), objects.config_map(found, files.render(found)), *objects.network_policies(found)]
+    assert [owned(each) for each in made] == [[UID]] * 4
+
+
+def test_a_cluster_reaches_itself_on_all_ports():
+    spec = policies()["etl-0a1b2c3d-cluster"]
+    assert (spec["podSelector"], spec["policyTypes"]) == (SELF, ["Ingress"])
+    assert spec["ingress"] == [{"from": [{"podSelector": SELF}]}]
+
+
+def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_clients():
+    (rule,) = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    assert rule["from"] == [{"podSelector": {}}]
+    opened = {each["port"] for each in rule["ports"]}
+    assert {8020, 9870, 9866, 8032, 8088, 10020, 19888} <= opened
+    assert not {ports.CANARY, ports.NODE_MANAGER, ports.RESOURCE_MANAGER_ADMIN, ports.SHUFFLE} & opened
+
+
+def test_clients_reach_the_application_masters_of_their_jobs():
+    (rule,) = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    first, last = ports.APPLICATION_MASTERS
+    assert {"port": first, "endPort": last, "protocol": "TCP"} in rule["ports"]
+    assert f"{first}-{last}" in files.render(cluster()).files["mapred-site.xml"]
+
+
+def test_a_closed_cluster_is_reached_by_pods_of_jobs_alone():
+    (rule,) = policies(networkPolicy="Cluster")["etl-0a1b2c3d-clients"]["ingress"]
+    (sender,) = rule["from"]
+    (expression,) = sender["podSelector"]["matchExpressions"]
+    assert expression["key"] == "boathouse.dev/task-type"
+    assert {"client", "setup", "map", "reduce"} <= set(expression["values"])
+    assert not {"master", "core", "transient"} & set(expression["values"])
+
+
+def test_a_cluster_may_have_no_network_policy():
+    assert policies(networkPolicy="None") == {}
+
+
+def test_a_claim_that_is_retained_is_not_owned_and_names_its_cluster():
+    manifest = claims.build(cluster(), "c0")
+    assert owned(manifest) == []
+    assert manifest["metadata"]["labels"]["boathouse.dev/job-uid"] == UID
+    assert owned(claims.build(cluster(dataPolicy="Delete"), "c0")) == [UID]
+
+
+def test_a_claim_is_as_the_spec_says():
+    volume = {"size": "5Gi", "storageClassName": "fast"}
+    spec = claims.build(cluster(master={"volume": volume}), "master")["spec"]
+    assert spec["accessModes"] == ["ReadWriteOnce"]
+    assert spec["resources"] == {"requests": {"storage": "5Gi"}}
+    assert spec["storageClassName"] == "fast"
+    assert "storageClassName" not in claims.build(cluster(), "c0")["spec"]
+
+
+def test_hosts_without_data_or_with_an_empty_dir_have_no_claim():
+    found = cluster(core={"volume": {"emptyDir": True}}, dataPolicy="Delete")
+    assert [claims.has_claim(found, host) for host in ("master", "c0", "t1")] == [True, False, False]
+    with pytest.raises(ValueError, match="has no claim"):
+        claims.build(found, "c0")
