@@ -16,6 +16,7 @@ ID = "CID-0a1b2c3d"
 JAVA = """\
 #!/bin/sh
 echo "$@" >>"$CALLS"
+echo "$BOATHOUSE_FQDN" >"$CALLS.fqdn"
 for each; do
   [ "$last" != -clusterid ] || id=$each
   case $each in dfs.namenode.name.dir=*) folder=${each#*file://} ;; esac
@@ -26,7 +27,8 @@ done
 """
 GETENT = """\
 #!/bin/sh
-grep -s "^$2 " "$NAMES" | sed 's/^[^ ]* //'
+[ "$1 $2" = "-s dns" ] || exit 2 # names in /etc/hosts are of no use to Hadoop
+grep -s "^$4 " "$NAMES" | sed 's/^[^ ]* //'
 """
 
 
@@ -57,6 +59,7 @@ class Pod:
             "BOATHOUSE_CLUSTER_ID": ID,
             "BOATHOUSE_NAME_FOLDER": str(self.name_folder),
             "BOATHOUSE_RESOLVE_SECONDS": "0",
+            "BOATHOUSE_HOSTS_FILE": str(self.file("hosts", "127.0.0.1\tlocalhost\n")),
             "BOATHOUSE_TMP": str(folder / "tmp"),
             "BOATHOUSE_TERMINATION_LOG": str(folder / "termination-log"),
         }
@@ -108,14 +111,19 @@ def test_the_scripts_need_nothing_of_bash(name):
 
 def test_a_daemon_gets_its_options_and_a_classpath_that_only_java_expands(pod):
     assert pod.start(DATA_NODE) == (0, "")
-    web = pod.folder / "tmp" / "web"
-    assert pod.commands == [f"-Xmx9m -Dx=y -cp /etc/hadoop:/opt/hadoop/lib/*:{web} {DATA_NODE}"]
+    assert pod.commands == [f"-Xmx9m -Dx=y -cp /etc/hadoop:/opt/hadoop/lib/* {DATA_NODE}"]
 
 
-def test_daemons_have_a_folder_for_each_web_application_which_the_jars_lack(pod):
+def test_a_data_node_has_the_name_with_domain_that_its_node_manager_finds_in_the_hosts_file(pod):
+    pod.file("hosts", "127.0.0.1\tlocalhost\n10.0.0.7\town.cluster.local\town\n")
+    pod.file("names", "own.cluster.local 10.0.0.7 STREAM own\nmaster 10.0.0.1 STREAM master\n")
+    assert pod.start(DATA_NODE) == (0, "")
+    assert (pod.folder / "calls.fqdn").read_text() == "own.cluster.local\n"
+
+
+def test_without_a_name_in_the_hosts_file_the_name_without_domain_is_used(pod):
     pod.start(DATA_NODE)
-    found = {each.name for each in (pod.folder / "tmp" / "web" / "webapps").iterdir()}
-    assert {"hdfs", "datanode", "secondary", "static", "cluster", "node", "jobhistory"} <= found
+    assert (pod.folder / "calls.fqdn").read_text() == "own\n"
 
 
 def test_a_daemon_starts_below_an_init_that_reaps_processes_if_the_image_has_one(pod):

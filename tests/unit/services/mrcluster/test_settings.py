@@ -165,6 +165,7 @@ def test_the_state_of_the_resource_manager_is_on_the_masters_volume():
     assert found["yarn.resourcemanager.recovery.enabled"] == "true"
     assert found["yarn.resourcemanager.fs.state-store.uri"] == "file:///data/rm"
     assert found["yarn.node-labels.fs-store.root-dir"].startswith("file:///data/rm/")
+    assert found["yarn.node-attribute.fs-store.root-dir"].startswith("file:///data/rm/")
 
 
 def test_the_files_of_a_job_have_no_more_copies_than_hdfs_allows():

@@ -125,6 +125,7 @@ def _options(cluster: Cluster, *, heap_mib: int, limit_mib: int) -> list[str]:
         f"-Xmx{heap_mib}m",
         *(["-XX:+UseSerialGC"] if limit_mib < _PARALLEL_FROM_MIB else []),
         "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-UsePerfData",
         *(["-Djava.net.preferIPv4Stack=true"] if cluster.defaults.prefer_ipv4 else []),
         "-Dsun.net.inetaddr.ttl=5",
         "-Dsun.net.inetaddr.negative.ttl=1",

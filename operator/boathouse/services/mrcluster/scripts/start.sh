@@ -5,6 +5,7 @@
 set -euf # -f: the * of a classpath is for Java
 tmp=${BOATHOUSE_TMP:-/tmp}
 class=$1
+classpath=$HADOOP_CONF_DIR:$BOATHOUSE_CLASSPATH
 name_node=org.apache.hadoop.hdfs.server.namenode.NameNode
 
 fail() { # STATUS REASON TEXT
@@ -13,10 +14,19 @@ fail() { # STATUS REASON TEXT
   exit "$1"
 }
 
-# Daemons end if they cannot resolve their own name, or register under a name that others cannot resolve. DNS may have
-# the address of the pod that had the name before.
+# NodeManagers register under the name that the kubelet writes to /etc/hosts, with the domain of the cluster. DataNodes
+# must have the same one: otherwise YARN finds no block on its nodes.
+full_name() { # NAME
+  while read -r _ name _; do
+    case $name in "$1".*) printf '%s\n' "$name" && return ;; esac
+  done <"${BOATHOUSE_HOSTS_FILE:-/etc/hosts}"
+  printf '%s\n' "$1"
+}
+
+# Daemons end if they cannot resolve their own name, or register under a name that others cannot resolve. Hadoop asks DNS
+# alone, which may have no address yet, or that of the pod that had the name before.
 resolves() { # NAME [ADDRESS]
-  addresses=$(getent ahosts "$1" | cut -d ' ' -f 1) || return 1
+  addresses=$(getent -s dns ahosts "$1" | cut -d ' ' -f 1) || return 1
   [ -n "$addresses" ] || return 1
   [ -z "${2:-}" ] || printf '%s\n' "$addresses" | grep -qxF "$2"
 }
@@ -44,7 +54,10 @@ make_exclude_file() {
 # one starts again. rmdir fails if the folder has anything in it.
 format() {
   rm -rf "$1.new"
-  run "$name_node" -D "dfs.namenode.name.dir=file://$1.new" -format -nonInteractive -clusterid "$BOATHOUSE_CLUSTER_ID"
+  # shellcheck disable=SC2086 # several options
+  "$JAVA_HOME/bin/java" $BOATHOUSE_JAVA_OPTS -cp "$classpath" "$name_node" \
+    -D "dfs.namenode.name.dir=file://$1.new" \
+    -format -nonInteractive -clusterid "$BOATHOUSE_CLUSTER_ID"
   [ ! -d "$1" ] || rmdir "$1"
   mv "$1.new" "$1"
 }
@@ -61,26 +74,14 @@ prepare_name_folder() {
     fail 78 ForeignCluster "the volume of the master has another cluster's file system: $(grep clusterID= "$version")"
 }
 
-# Hadoop's HTTP servers need a folder for each of their applications, which the jars lack. Empty ones are enough.
-make_web_folders() {
-  for name in hdfs datanode secondary static cluster node jobhistory mapreduce proxy; do
-    mkdir -p "$tmp/web/webapps/$name"
-  done
-}
-
-run() {
-  # shellcheck disable=SC2086 # several options
-  "$JAVA_HOME/bin/java" $BOATHOUSE_JAVA_OPTS -cp "$HADOOP_CONF_DIR:$BOATHOUSE_CLASSPATH:$tmp/web" "$@"
-}
-
+BOATHOUSE_FQDN=$(full_name "$BOATHOUSE_FQDN")
+export BOATHOUSE_FQDN # the settings read it
 wait_for "$BOATHOUSE_FQDN" "$BOATHOUSE_POD_IP"
 wait_for "$BOATHOUSE_MASTER"
 [ -z "${BOATHOUSE_EXCLUDE_FILE:-}" ] || make_exclude_file "$BOATHOUSE_EXCLUDE_FILE"
 [ "$class" != "$name_node" ] || prepare_name_folder "$BOATHOUSE_NAME_FOLDER"
-make_web_folders
 
 # Processes of containers outlive their parents: as process 1 the JVM would not reap them.
 init=$(command -v tini) || init=
 # shellcheck disable=SC2086
-exec ${init:+"$init" --} "$JAVA_HOME/bin/java" $BOATHOUSE_JAVA_OPTS \
-  -cp "$HADOOP_CONF_DIR:$BOATHOUSE_CLASSPATH:$tmp/web" "$class"
+exec ${init:+"$init" --} "$JAVA_HOME/bin/java" $BOATHOUSE_JAVA_OPTS -cp "$classpath" "$class"

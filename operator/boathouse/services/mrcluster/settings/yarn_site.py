@@ -21,6 +21,7 @@ def defaults(cluster: Cluster) -> dict[str, str]:
     master = naming.Names(cluster).fqdn(naming.MASTER)
     return {
         "yarn.application.classpath": sizes.classpath(cluster),
+        "yarn.node-attribute.fs-store.root-dir": f"file://{paths.RM_STATE}/attributes",
         "yarn.log.server.url": f"http://{master}:{ports.HISTORY_HTTP}/jobhistory/logs",
         "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "5",
         "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs": "-1",
