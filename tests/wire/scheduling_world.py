@@ -87,6 +87,7 @@ class World:
         factory=None,
         namespace: str = "demo",
         skipped: Collection[str] = (),
+        stage: model.Stage = model.Stage.OTHER,
         suspend_until_s: float | None = None,
     ):
         one = model.Job(
@@ -97,7 +98,7 @@ class World:
             namespace=model.NamespaceName(namespace),
         )
         size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
-        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size)
+        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size, stage=stage)
         todo = [
             model.Task(id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i)
             for i in range(tasks)

@@ -80,7 +80,8 @@ class Scene:
     def submit(self, *, until_s: float | None = None) -> None:
         """Submit the tasks of the job that have no pod; with `until_s`, its author suspends its reducers."""
         factory = Reducers("wc", self.tasks)
-        self.world.submit("wc", 3, cpu="1", factory=factory, skipped=self.api.objects("pods"), suspend_until_s=until_s)
+        more = {"skipped": self.api.objects("pods"), "stage": model.Stage.REDUCE, "suspend_until_s": until_s}
+        self.world.submit("wc", 3, cpu="1", factory=factory, **more)
 
     @property
     def refused(self) -> list[str]:

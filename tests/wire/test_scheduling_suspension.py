@@ -6,6 +6,7 @@ import copy
 import pytest
 
 from boathouse import failpoints
+from boathouse.resources import names
 from boathouse.scheduling.adjusting import adjuster, by_hand, keeper, suspending
 from boathouse.scheduling.pods import suspension
 from boathouse_policies import framework, model, profiles
@@ -363,15 +364,31 @@ async def test_a_reducer_that_has_all_map_output_is_asked_once(api, eventually, 
 # What other writers and crashes leave
 
 
-async def test_a_task_whose_record_was_removed_is_resumed_with_the_cpu_of_its_class(api, eventually):
+def remove_record(api):
+    pod = copy.deepcopy(api.get("pods", FIRST))
+    del pod["metadata"]["annotations"][names.ANNOTATION_SUSPENSION]
+    api.world.update("pods", FIRST, pod)
+
+
+@pytest.mark.parametrize("is_submitted", [True, False])
+async def test_a_task_whose_record_was_removed_is_resumed_with_the_cpu_that_it_had(api, eventually, is_submitted):
     async with scene(api, eventually) as s:
         s.suspend()
         await eventually(lambda: s.size() == SHRUNK)
-        pod = copy.deepcopy(api.get("pods", FIRST))
-        del pod["metadata"]["annotations"]["boathouse.dev/suspension"]
-        api.world.update("pods", FIRST, pod)
+        if not is_submitted:
+            s.submit()
+        remove_record(api)
         await eventually(lambda: s.size() == WHOLE)
         assert suspension.parse(s.record()).reason == "RecordLost"
+
+
+async def test_a_successor_resumes_a_task_without_a_record_with_the_request_of_its_class(api, eventually):
+    async with scene(api, eventually) as s:
+        s.suspend()
+        await eventually(lambda: s.size() == SHRUNK)
+    remove_record(api)
+    async with scene(api, eventually, leader=Leader(2)) as s:
+        await eventually(lambda: s.size() == ("1", "1001m"))
 
 
 async def test_a_task_that_another_writer_resized_is_left_alone(api, eventually):

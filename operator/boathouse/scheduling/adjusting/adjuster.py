@@ -24,7 +24,7 @@ MOST_SUSPENDING = 64
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
 UNKNOWN_SIZE = stages.CpuSize(100, 1000)
-"""CPU of a task that is resumed although its record was removed, and its job does not list its class any more."""
+"""CPU of a task that is resumed although nothing is known of what it had: its record is gone, and so is its class."""
 _WRITES = 16
 _SUSPENDED = {Stage.SHRINKING, Stage.SUSPENDED}
 Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
@@ -203,9 +203,10 @@ class Adjuster(Part):
         self._finished(row, outcome)
 
     async def _keep_record(self, row: rows.PodRow) -> None:
-        """Write the record of a task whose record was removed, with the CPU of its class; the task is resumed then."""
+        """Write the record of a task whose record was removed, with the CPU that it had; the task is resumed then."""
         entry, pod, now_s = self._jobs.owner_of(row), row.facts, round(self._clock(), 3)
-        size = UNKNOWN_SIZE if entry is None else resizing.size_of(row, entry) or UNKNOWN_SIZE
+        of_class = None if entry is None else resizing.size_of(row, entry)
+        size = self._keeper.original(row) or of_class or UNKNOWN_SIZE
         if pod is None or size == stages.SUSPENDED_SIZE:
             self._keeper.leave(row)
             return

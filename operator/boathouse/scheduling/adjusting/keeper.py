@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from boathouse.scheduling.adjusting import by_hand
 from boathouse.scheduling.pods import rows, suspension
 from boathouse.scheduling.pods.requests import INFEASIBLE
-from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling.pods.stages import CpuSize, Stage
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse_policies import model
 
@@ -48,6 +48,7 @@ class _Case:
         uid: UID of its pod.
         stage: The stage that was seen last.
         since_s: Since when.
+        record: What was recorded last.
         reason: Why it is to be resumed; empty if it is not.
         failures: Refused writes in a row.
         retry_s: When to write again.
@@ -57,6 +58,7 @@ class _Case:
     uid: str | None
     stage: Stage
     since_s: float
+    record: suspension.SuspensionRecord | None = None
     reason: str = ""
     failures: int = 0
     retry_s: float = -math.inf
@@ -76,6 +78,11 @@ class Keeper(Part):
     def resume(self, row: rows.PodRow, reason: str) -> None:
         """Resume a suspended task before its time is over."""
         self._case(row).reason = reason
+
+    def original(self, row: rows.PodRow) -> CpuSize | None:
+        """Return the CPU that a task had, as recorded before its record was removed; None if this process saw none."""
+        record = self._case(row).record
+        return None if record is None else CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
 
     def leave(self, row: rows.PodRow) -> None:
         """Do nothing of a task that asked for the CPU of a suspended one."""
@@ -131,6 +138,8 @@ class Keeper(Part):
         stage = Stage.NONE if row.facts is None else row.facts.stage
         if case is None or case.uid != row.uid:
             case = self._cases[row.id] = _Case(row, row.uid, stage, now_s)
+        if row.facts is not None and row.facts.suspension is not None:
+            case.record = row.facts.suspension
         if case.stage is not stage:
             if stage is Stage.SUSPENDED and row.facts is not None and row.facts.suspension is not None:
                 self._counters.suspension_step("actuated", now_s - row.facts.suspension.since_s)

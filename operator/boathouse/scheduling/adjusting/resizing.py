@@ -10,16 +10,29 @@ from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse_policies import model
 
+LEAST_LIMIT_MILLI = 1000
+"""CPU limit of a task whose owner does not submit it any more, so that only its class is known, if it requests less."""
+
 
 def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
-    """Return the CPU of a task's container by its class; None if its owner does not submit it any more."""
-    task_class = next((one for one in entry.classes if row.task is not None and one.id == row.task.task_class), None)
-    if entry.factory is None or task_class is None or not row.is_submitted:
+    """Return the CPU of a task's container by its class; None if its job does not list that any more."""
+    task_class = next((one for one in entry.classes if _is_of(row, one)), None)
+    if entry.factory is None or task_class is None:
         return None
+    if not row.is_submitted:
+        request_milli = task_class.resources.cpu_milli
+        return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
     containers = entry.factory.build(row.id, task_class.resources, None)["spec"]["containers"]
     wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
     request, limit = (quantities.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
     return stages.CpuSize(request, limit)
+
+
+def _is_of(row: rows.PodRow, task_class: model.TaskClass) -> bool:
+    """Say whether a task is of a class: by its label once its owner does not submit it any more."""
+    if row.task is not None and row.is_submitted:
+        return task_class.id == row.task.task_class
+    return row.facts is not None and row.facts.metadata.labels.get(names.LABEL_TASK_TYPE) == task_class.stage
 
 
 def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.Quantities]:
