@@ -104,7 +104,7 @@ async def test_nothing_stays_reserved_for_a_driver_that_requests_no_executors(ap
     world.nodes.scripts[0] = Script(executors=0, ends=False)
     api.add(sparkapp())
     await eventually(lambda: world.phase() == "Running")
-    world.later(70)
+    world.later(310)
     await eventually(lambda: world.condition("ExecutorsReady") == ("False", "NoExecutorsRequested"))
     await eventually(lambda: world.kind._scheduler.state.jobs.entry(world.uid()).gang is None)
 

@@ -251,10 +251,22 @@ def test_executors_that_are_lost_later_are_the_drivers_to_replace():
 
 def test_the_reservation_of_a_driver_that_requests_nothing_expires():
     world = World().running()
-    assert world.plan(driver(), after_s=59).reserve == 2
+    assert world.plan(driver(), after_s=299).reserve == 2
     assert world.plan(driver(), after_s=1).reserve == 0
     assert world.reason(ConditionType.EXECUTORS_READY) == ("False", "NoExecutorsRequested")
     assert world.plan(driver(), after_s=5000).state.phase == "Running"
+
+
+def test_nothing_is_reserved_for_a_driver_whose_program_sets_a_master_of_its_own():
+    world = World().running()
+    assert world.plan(driver(), report=Report(overridden=("spark.executor.memory",))).reserve == 2
+    assert world.plan(driver(), report=Report(overridden=("spark.master",))).reserve == 0
+    assert world.reason(ConditionType.EXECUTORS_READY) == ("False", "NoExecutorsRequested")
+
+
+def test_nothing_is_reserved_for_a_driver_that_ended_before_it_requested_executors():
+    world = World(restartPolicy=ON_FAILURE).running()
+    assert world.plan(crashed(), after_s=100).reserve == 0
 
 
 def test_a_suspended_application_has_no_driver_and_resumes_with_another_attempt():

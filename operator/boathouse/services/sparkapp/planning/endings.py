@@ -13,8 +13,9 @@ from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 MAX_MESSAGE: Final = 1200
 IMAGE_S: Final = 300.0
 """How long an image may fail to be pulled before the application is to blame."""
-NO_REQUEST_S: Final = 60.0
-"""How long a driver may run without requesting its executors before nothing is reserved for it."""
+NO_REQUEST_S: Final = 300.0
+"""How long a driver may run without requesting its executors before nothing is reserved for it: on a loaded machine it
+takes minutes to create its SparkContext."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 

@@ -25,6 +25,7 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.planning import conditions, endings
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
+from boathouse.services.sparkapp.rest import answers
 from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
 from boathouse.services.sparkapp.submission import executor_memory, ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
@@ -191,6 +192,8 @@ def _has_requested(observation: Observation, state: AppState, pod: DriverPod | N
     """Whether the driver has requested executors, or may still be about to."""
     if observation.executors.pending or observation.executors.running or state.holds(ConditionType.EXECUTORS_READY):
         return True
+    if answers.MASTER in (observation.report.overridden or ()):
+        return False  # it runs its tasks by itself
     started_s = pod.started_s if pod else None
     return started_s is None or observation.now_s < started_s + endings.NO_REQUEST_S
 

@@ -16,7 +16,7 @@ ENVIRONMENT_PATH: Final = "environment"
 STAGES_PATH: Final = "stages?status=complete"
 _MAX_COUNT: Final = 2**31 - 1
 _MAX_BYTES: Final = 2**60
-_MASTER: Final = "spark.master"
+MASTER: Final = "spark.master"
 _REDACTED: Final = "redacted)"
 _SIZES: Final = (
     *(f"spark.{role}.{what}" for role in ("driver", "executor") for what in ("cores", "memory", "memoryOverhead")),
@@ -31,7 +31,7 @@ _CLOSED: Final = (
     *("spark.kubernetes.executor.podTemplateFile", "spark.kubernetes.executor.scheduler.name"),
     "spark.kubernetes.authenticate.executor.serviceAccountName",
 )
-COMPARED: Final = frozenset({_MASTER, *_SIZES, *_CLOSED})
+COMPARED: Final = frozenset({MASTER, *_SIZES, *_CLOSED})
 """The properties that a program must not set: what Boathouse relies on, and what room was reserved by."""
 
 
@@ -122,6 +122,6 @@ def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | No
 
 
 def _differs(key: str, expected: str, found: str | None) -> bool:
-    if key == _MASTER:
+    if key == MASTER:
         return found is not None and not found.startswith("k8s://")
     return found is None or (found.strip() != expected.strip() and not found.endswith(_REDACTED))
