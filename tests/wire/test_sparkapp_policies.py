@@ -89,6 +89,15 @@ async def test_executors_get_less_memory_where_all_of_it_does_not_fit(api, world
     assert world.status()["requests"]["executor"]["memory"] == quantity.format_bytes(chosen)
 
 
+@pytest.mark.parametrize("world", ["yarn-me", "boathouse"], indirect=True)
+async def test_executors_of_which_the_minimum_fits_no_node_with_all_its_memory_start_with_less(api, world, eventually):
+    api.change("nodes", "n1", {"status": {"allocatable": {"memory": "10Gi"}}})
+    teach(world)
+    world.nodes.scripts[0].ends = False
+    api.add(sparkapp(**ELASTIC))
+    await eventually(lambda: world.status().get("executors", {}).get("running") == 2)
+
+
 @pytest.mark.parametrize("world", ["yarn-me"], indirect=True)
 async def test_a_new_leader_expects_executors_of_the_chosen_size(api, world, eventually):
     teach(world)

@@ -1,5 +1,6 @@
 """Whether a gang is in line: it could start at all, and the quotas of its namespace have room for it."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 
 from boathouse.scheduling import gangs, jobs, pod_conditions
@@ -24,8 +25,9 @@ class GangJudge(Part):
 
     def trouble(self, entry: jobs.Entry, gang: gangs.Gang) -> pod_conditions.PendingReason | None:
         """Say why a gang is out of the line; None if it is in it."""
-        why = fitting.above_limit(gang, self._queue.queues.get(entry.job.queue))
-        why = why or fitting.never_fits(gang, fitting.empty(self._pods.nodes.values()))
+        least = self._least(gang)
+        why = fitting.above_limit(least, self._queue.queues.get(entry.job.queue))
+        why = why or fitting.never_fits(least, fitting.empty(self._pods.nodes.values()))
         if why is not None:
             return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why)
         return self._quotas.check(
@@ -34,6 +36,14 @@ class GangJudge(Part):
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
         )
+
+    def _least(self, gang: gangs.Gang) -> gangs.Gang:
+        """Return a gang with the least sizes that the profile may choose."""
+        leader, executor = (
+            dataclasses.replace(one, resources=self._state.profile.sizer.least(one))
+            for one in (gang.leader, gang.executor)
+        )
+        return dataclasses.replace(gang, leader=leader, executor=executor)
 
     def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
         """Yield what other drivers of a namespace may still create of their minimum."""
