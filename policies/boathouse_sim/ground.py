@@ -105,7 +105,9 @@ class Ground(Generic[S, R]):
         looks = self.room.tick(self.clock.now_s)
         if self.profile.node_driven:
             while once or ((self.freed or self.renewed) and self.waits):
-                offered = None if self.renewed or once else self.freed
+                # What must start together may fit on nodes of which none is enough alone: it is offered all of them.
+                is_whole = self.renewed or once or self.room.sorted_classes().gangs
+                offered = None if is_whole else self.freed
                 once = self.renewed = False
                 cycle(offered)
                 if not self.renewed:

@@ -38,8 +38,9 @@ class Profile:
         hooks: What is told of a cycle as it goes on.
         figures: What explains decisions, for users.
         running: The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
-        node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new:
-            what failed on the others fails there still. A shell may offer all nodes all the same.
+        node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new
+            and none starts together with others: what failed on the other nodes fails there still. A shell may offer
+            all nodes all the same.
         sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
             schedulers that were not made for virtual machines do not know of hosts.
     """

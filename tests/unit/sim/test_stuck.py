@@ -40,6 +40,13 @@ def test_a_gang_that_never_fits_ends_a_simulation_in_which_nodes_fail():
         live.run(live.workload(gang, nodes=2, outages=OFTEN))
 
 
+@pytest.mark.parametrize("profile", ["yarn", "capacity", "yarn-me", "fair"])
+def test_a_gang_starts_on_nodes_that_come_free_one_after_the_other(profile):
+    maps = [live.mapreduce(str(i), one=live.container(live.cpu(5.0 + 5.0 * i), mb=8000)) for i in range(2)]
+    gang = live.spark(executors=2, driver=live.container(mb=500), min_executors=2, mb=7000, submit_ms=1000)
+    assert live.run(live.workload(*maps, gang, nodes=2), profile).job_times_s == (5.0, 10.0, 29.0)
+
+
 def test_a_task_that_runs_longer_than_any_node_ends_the_simulation():
     job = live.mapreduce(one=live.container(live.cpu(10_000)))
     with pytest.raises(StuckError, match="the task 0/0/map-0 was lost 1000 times and never ended"):
