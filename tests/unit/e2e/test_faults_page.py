@@ -21,7 +21,7 @@ def write(folder, name, *cases):
 def test_reports_of_one_file_of_tests_are_one_row(reports):
     write(reports, "campaigns", KILLED, CASE.format("<failure />"), CASE.format("<skipped />"))
     page = faults_page.written(PAGE, reports)
-    assert "| `tests/faults/test_kills.py` | 3 | 2 | 3 | 1.5 |" in page
+    assert "| `tests/faults/test_kills.py` | 4 | 3 | 3 | 2.0 |" in page
 
 
 def test_a_part_of_make_test_is_one_row(reports):
