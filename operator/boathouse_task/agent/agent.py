@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.failpoints import AGENT
 from boathouse_task.agent.host_files import HostFiles, Stored
 from boathouse_task.agent.name_node import DataNode, Folder, NameNode
 from boathouse_task.agent.refreshing import Refresher, Wanted
@@ -109,8 +110,10 @@ class Agent:
             tags=self._ask_applications(began_s) if yarn is not None else {},
             canary=self._canary(),
         )
+        AGENT.hit("before-report")
         try:
             orders = self._client.report(replace(report, error=self._error(), took_ms=self._milliseconds(began_s)))
+            AGENT.hit("after-report")
         except Unavailable as error:
             return max(self._delays.next(), error.retry_after_s)
         self._delays = Delays()

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from boathouse_task.agent.failpoints import AGENT
 from boathouse_task.cluster_contract import HDFS_EXCLUDE, YARN_EXCLUDE, AgentSpec, Leaving, Request, Version
 
 _ORDERS: Final = "orders.json"
@@ -61,7 +62,7 @@ class HostFiles:
         Raises:
             OSError: the volume cannot be written.
         """
-        _replace(self._folder / _ORDERS, msgspec.json.encode(stored))
+        self._write(_ORDERS, msgspec.json.encode(stored))
         self.derive(stored)
 
     def derive(self, stored: Stored) -> None:
@@ -70,8 +71,8 @@ class HostFiles:
         Raises:
             OSError: the volume cannot be written.
         """
-        _replace(self._folder / HDFS_EXCLUDE, self.hdfs_exclude(stored.leaving).encode())
-        _replace(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored.leaving).encode())
+        self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored.leaving).encode())
+        self._write(YARN_EXCLUDE, self.yarn_exclude(stored.leaving).encode())
 
     def hdfs_exclude(self, leaving: Sequence[Leaving]) -> str:
         """Return the list of nodes whose DataNodes are decommissioned."""
@@ -93,7 +94,9 @@ class HostFiles:
         """
         path = self._shared / f"{kind.value}.want"
         number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
+        AGENT.hit("before-refresh-request")
         _replace(path, f"{number}\n".encode())
+        AGENT.hit("after-refresh-request")
         return number
 
     def done(self, kind: Request) -> Done | None:
@@ -104,6 +107,11 @@ class HostFiles:
         """
         words = _words(self._shared / f"{kind.value}.done")
         return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
+
+    def _write(self, name: str, content: bytes) -> None:
+        AGENT.hit("before-file")
+        _replace(self._folder / name, content)
+        AGENT.hit("after-file")
 
     def _number(self, path: Path) -> int:
         words = _words(path)

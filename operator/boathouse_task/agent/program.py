@@ -10,6 +10,7 @@ from boathouse_task.agent import agent
 from boathouse_task.agent.agent import Agent
 from boathouse_task.agent.agent_client import AgentClient
 from boathouse_task.agent.canary import Canary
+from boathouse_task.agent.failpoints import AGENT
 from boathouse_task.agent.map_reduce import MapReduce
 from boathouse_task.agent.name_node import NameNode
 from boathouse_task.agent.resource_manager import ResourceManager
@@ -29,7 +30,9 @@ def run_pod(order: str, environment: Environment) -> None:
         TaskError: InternalError: the progress URL is not one.
         msgspec.DecodeError: the order is not an `AgentSpec`.
         OSError: the master's volume cannot be read or written, or the canary's port is in use.
+        ValueError: the environment names a failpoint that does not exist.
     """
+    AGENT.arm(environment.variables)
     spec = msgspec.json.decode(order, type=AgentSpec)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())

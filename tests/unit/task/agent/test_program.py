@@ -78,12 +78,13 @@ class World:
         )
 
     @contextlib.contextmanager
-    def agent(self) -> Iterator["subprocess.Popen[bytes]"]:
+    def agent(self, failpoint: str = "") -> Iterator["subprocess.Popen[bytes]"]:
         """Runs an agent."""
         variables = {
             **os.environ,
             AGENT_ENV: msgspec.json.encode(self.spec).decode(),
             "BOATHOUSE_POD_NAME": "hdp-master-1a2b",
+            "BOATHOUSE_AGENT_FAILPOINT": failpoint,
             "RES_OPTIONS": "timeout:1 attempts:1",
         }
         files = [str(self.folder / "token"), str(self.folder / "ca.crt")]
@@ -100,7 +101,7 @@ def world(tmp_path):
         yield World(tmp_path, stack)
 
 
-def test_an_agent_reports_takes_orders_and_carries_them_out_also_after_it_was_killed(world):
+def test_an_agent_reports_takes_orders_and_carries_them_out(world):
     leaving = [Leaving("t0", 300), Leaving("c1", stores=True)]
     with world.agent():
         first = world.operator.report(Version(0, 0))
@@ -115,10 +116,15 @@ def test_an_agent_reports_takes_orders_and_carries_them_out_also_after_it_was_ki
     assert "/ws/v1/cluster/apps/application_1_0001/state?user.name=hadoop" in world.manager.paths()
     assert (world.folder / "agent" / "dfs.exclude").read_text() == f"c1.{DOMAIN}\n"
 
-    world.operator.orders = AgentOrders(next_s=2)  # another leader, which knows nothing yet
+
+@pytest.mark.parametrize("failpoint", ["after-file:3", "before-refresh-request:3", "after-report"])
+def test_orders_are_carried_out_by_the_next_agent_if_one_is_killed_between_two_writes(world, failpoint):
+    world.operator.orders = AgentOrders(next_s=2, version=Version(1, 7), leaving=[Leaving("t0", 300)])
+    with world.agent(failpoint) as process:
+        assert process.wait(timeout=60) == -signal.SIGKILL
     with world.agent():
         assert world.operator.report(Version(1, 7), refreshed=True).error == ""
-    assert (world.folder / "refresh" / "hdfs.want").read_text() == "3\n"
+    assert f"t0.{DOMAIN}" in (world.folder / "agent" / "yarn.exclude.xml").read_text()
 
 
 def test_an_agent_ends_with_its_pod_and_answers_on_the_canarys_port_until_then(world):
