@@ -9,6 +9,7 @@ from boathouse.cluster import errors
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
+from boathouse.services.hadoop import directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
@@ -81,6 +82,7 @@ class Desk:
             controllers=SimpleNamespace(context=context, mark=lambda _: None),
             bundles=self,
             signals=missing.Signals(),
+            clusters=directory.Directory(),
             metrics=SimpleNamespace(registry=registry.CollectorRegistry()),
         )
         return MRJobKind(leader, lambda _, call: call())

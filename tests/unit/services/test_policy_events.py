@@ -1,14 +1,18 @@
 """What observers are told, from one look at a job's pods to the next."""
 
+import dataclasses
+
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import policy_events
 from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import framework, model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskReport, TaskType, Timing
+from tests.unit.services.hadoop import builders as hadoop
 
 
 class Witness(framework.Observer):
@@ -37,8 +41,13 @@ def learner():
 
 
 @pytest.fixture
-def told(witness, learner):
-    return policy_events.PolicyEvents((witness,), learner, lambda: 7.0)
+def clusters():
+    return directory.Directory()
+
+
+@pytest.fixture
+def told(witness, learner, clusters):
+    return policy_events.PolicyEvents((witness,), learner, lambda: 7.0, clusters)
 
 
 def look(build, told, learner, state, job, *pods):
@@ -97,13 +106,15 @@ def test_pods_with_less_memory_are_new_once(build, told):
     assert told.update(job, build.mapping(job), [pod], []) == []
 
 
-def test_a_map_is_as_far_as_the_closest_node_with_its_split(build, witness, told):
+def test_a_map_is_as_far_as_the_closest_node_with_its_split(build, witness, told, clusters):
     splits = [contract.Split(url="u", offset_bytes=0, length_bytes=9, size_bytes=9, locations=n) for n in (0, 1, 2, -1)]
-    plan = contract.Plan(splits=splits, location_sets=[["n1"], ["n2", "gone"], ["gone"]])
+    plan = contract.Plan(splits=splits, location_sets=[["c1.lake"], ["c2.lake", "c3.lake"], ["c3.lake"]])
     for name in ("n1", "n2"):
         node = model.Node(name=name, allocatable=model.Resources(), rack="r1")
         told.node_changed(name, node)
     job = build.job()
+    facts = hadoop.cluster(namespace=job.namespace, hosts={"c1": "n1", "c2": "n2", "c3": "gone"})
+    clusters.put(dataclasses.replace(facts, domain="lake"))
     told.update(job, build.mapping(job, 4), [build.pod(f"m-{index}") for index in range(4)], [], plan)
     far = model.Distance
     assert [event.distance for event in witness.of(model.Placed)] == [far.NODE, far.RACK, far.ANYWHERE, far.ANYWHERE]

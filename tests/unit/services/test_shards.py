@@ -131,3 +131,9 @@ def test_a_plan_with_a_split_that_cannot_be_is_none(split):
 def test_a_plan_of_too_many_splits_is_none():
     kept = shards.encode(plan(40_001))
     assert split_plans.read(kept.pieces, kept.digest) is None
+
+
+def test_a_set_of_many_hosts_is_no_plan_of_the_runtime():
+    hosts = [f"c{number}" for number in range(shards.MAX_HOSTS + 1)]
+    assert shards.fault(contract.Plan(splits=[], location_sets=[hosts[1:]])) == ""
+    assert "more than 16 hosts" in shards.fault(contract.Plan(splits=[], location_sets=[hosts]))

@@ -11,6 +11,7 @@ from boathouse.scheduling import assembly
 from boathouse.services import learned
 from boathouse.services.frame import admission, metrics, object_store, protocols, reconciler, resync, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.hadoop import directory
 from boathouse.services.instruments import missing
 from boathouse.services.progress import server, trust_bundle
 from boathouse.telemetry import metrics as telemetry
@@ -92,6 +93,7 @@ class LeaderServices:
         saved: Parts whose state is saved across restarts, by names that never change.
         limited: Functions that return how often an operation was delayed by a namespace's limit.
         signals: Whether the policies get the measurements of nodes that they use.
+        clusters: Hadoop clusters, for the kinds that use them.
     """
 
     settings: OperatorConfig
@@ -105,6 +107,7 @@ class LeaderServices:
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
     signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
+    clusters: directory.Directory = dataclasses.field(default_factory=directory.Directory)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

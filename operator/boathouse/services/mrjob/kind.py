@@ -29,7 +29,7 @@ from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import control, pod_builder, probes, seconds, submission
+from boathouse.services.mrjob.placement import control, hdfs, pod_builder, probes, seconds, submission
 from boathouse.services.mrjob.planning import cleanup, measurements, planner, predictions, retries, steps, suspensions
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.progress.task_orders import TaskOrders
@@ -143,8 +143,9 @@ class MRJobKind:
         api, monotonic = self._context.api, self._context.monotonic
         self.learner = run_times.Learner()
         self.policy_events = policy_events.PolicyEvents(
-            leader.profile.observers, self.learner, scheduler.steady_clock()
+            leader.profile.observers, self.learner, scheduler.steady_clock(), leader.clusters
         )
+        self._clusters = leader.clusters
         mark = leader.controllers.mark
         self.pods = pod_index.PodIndex(
             pod_reader.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
@@ -178,6 +179,7 @@ class MRJobKind:
                 placing=self._scheduler,
                 related_objects=self._related_objects,
                 pod_settings=self._pod_settings,
+                clusters=self._clusters,
             )
         )
 
@@ -406,14 +408,19 @@ class MRJobKind:
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
         failpoints.hit("before-mrjob.submit")
-        builder = pod_builder.PodBuilder(job=job, settings=self._pod_settings, splits=plan.splits if plan else ())
+        builder = pod_builder.PodBuilder(
+            job=job,
+            settings=self._pod_settings,
+            splits=plan.splits if plan else (),
+            hdfs=hdfs.addresses(job, self._clusters),
+        )
         avoided = self.seconds.avoided(job.uid, waiting)
         tasks_control = control.Control(job.uid, self.orders, self.seconds)
         factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
         over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
             submission.classes_in_use(job, [*waiting, *live], classes, avoided),
-            factory.tasks(plan),
+            factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
             factory,
             suspend_until_s=suspensions.until_s(job, self._context.now()),
         )

@@ -1,11 +1,13 @@
 """Publish events about jobs and their tasks to the profile's observers."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_events import LOST, Ended, PodEvents
+from boathouse.services.hadoop.directory import Directory
 from boathouse.services.mrjob import signals
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
@@ -44,11 +46,17 @@ class PolicyEvents:
         observers: Observers of the profile.
         learner: Learns run times of tasks.
         now: Returns the scheduler's time in seconds.
+        clusters: Hadoop clusters, whose hosts store splits.
     """
 
     def __init__(
-        self, observers: Sequence[framework.Observer], learner: run_times.Learner, now: Callable[[], float]
+        self,
+        observers: Sequence[framework.Observer],
+        learner: run_times.Learner,
+        now: Callable[[], float],
+        clusters: Directory,
     ) -> None:
+        self._clusters = clusters
         self._observers = observers
         self._learner = learner
         self._now = now
@@ -132,7 +140,8 @@ class PolicyEvents:
 
     def _begin(self, job: Job) -> _ReportedJob:
         def distance(pod: AttemptPod) -> model.Distance:
-            stored_on = locality.locations(pod.task_type, pod.index, reported.plan)
+            node_of = functools.partial(self._clusters.node_of, job.namespace)
+            stored_on = locality.locations(pod.task_type, pod.index, reported.plan, node_of)
             return locality.distance(model.NodeName(pod.node or ""), stored_on, self._nodes)
 
         reported = _ReportedJob(

@@ -1,7 +1,7 @@
 """Build the manifest of a task pod, which is Burstable and satisfies Pod Security `restricted`. Pure."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -57,6 +57,7 @@ class PodBuilder:
 
     Attributes:
         splits: splits of the current step's accepted plan, by map index; empty before its acceptance.
+        hdfs: addresses of the clusters whose HDFS the job reads or writes, by name.
         sample: of a probe, the indices of the splits that it reads, and how many bytes of each.
         probe_s: of a probe, the time after which it reads no further split.
     """
@@ -64,6 +65,7 @@ class PodBuilder:
     job: Job
     settings: PodSettings
     splits: Sequence[contract.Split] = ()
+    hdfs: Mapping[str, contract.HdfsAddress] = dataclasses.field(default_factory=dict)
     sample: Sequence[tuple[int, int]] = ()
     probe_s: float = contract.PROBE_S
     _specs: dict[tuple[TaskType, int, Resources], dict[str, Any]] = dataclasses.field(default_factory=dict, init=False)
@@ -238,6 +240,7 @@ class PodBuilder:
             max_record_bytes=job.max_record_bytes,
             files=[_file(each) for each in self._files(attempt)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
             progress_url=None if attempt.task_type is TaskType.PROBE else self.settings.progress_url,
             task_timeout_s=job.spec.task_timeout_seconds,

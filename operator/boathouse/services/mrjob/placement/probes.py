@@ -14,10 +14,11 @@ from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop.directory import Directory
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import pod_builder, submission
+from boathouse.services.mrjob.placement import hdfs, pod_builder, submission
 from boathouse.services.mrjob.planning import predictions
 from boathouse.services.mrjob.planning.observation import SizeView
 from boathouse.services.mrjob.policy_events import PolicyEvents
@@ -57,6 +58,7 @@ class Probes:
         placing: The scheduler.
         related_objects: Priority classes.
         pod_settings: Settings for every pod.
+        clusters: Hadoop clusters, whose HDFS jobs read.
     """
 
     sizes: fspy.SizeBased
@@ -67,6 +69,7 @@ class Probes:
     placing: scheduler.Scheduler
     related_objects: RelatedObjects
     pod_settings: pod_builder.PodSettings
+    clusters: Directory
 
     def view(self, job: Job, state: JobState) -> SizeView:
         """Return what the profile knows of a job's size, and its probe."""
@@ -123,13 +126,17 @@ class Probes:
             job=job,
             settings=self.pod_settings,
             splits=plan.splits,
+            hdfs=hdfs.addresses(job, self.clusters),
             sample=self._sample(job, plan),
             probe_s=self.settings.probe_seconds,
         )
         attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
         factory = submission.Factory.of(builder, [attempt])
         self.placing.submit(
-            submission.probe_job(job, priority), [submission.probe_class(job)], factory.tasks(None), factory
+            submission.probe_job(job, priority),
+            [submission.probe_class(job)],
+            factory.tasks(None, lambda _host: None),
+            factory,
         )
         failpoints.hit("after-mrjob.submit")
         memory.submitted = pod_uid

@@ -1,6 +1,7 @@
 """Convert a job's pending attempts to the scheduler's job, classes and tasks, and placed tasks to pods."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 import types
@@ -159,17 +160,20 @@ class Factory:
         """Return a factory for these attempts."""
         return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
 
-    def tasks(self, plan: contract.Plan | None) -> list[model.Task]:
+    def tasks(self, plan: contract.Plan | None, node_of: locality.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        return [self._task(task, attempt, plan) for task, attempt in self.attempts.items()]
+        nodes = functools.cache(node_of)
+        return [self._task(task, attempt, plan, nodes) for task, attempt in self.attempts.items()]
 
-    def _task(self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None) -> model.Task:
+    def _task(
+        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: locality.NodeOf
+    ) -> model.Task:
         usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
         return model.Task(
             id=task,
             task_class=_class_id_apart(usual, avoided) if avoided else usual,
             index=attempt.index,
-            locations=tuple(locality.locations(attempt.task_type, attempt.index, plan)),
+            locations=tuple(locality.locations(attempt.task_type, attempt.index, plan, node_of)),
             pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
         )
 

@@ -23,6 +23,8 @@ from boathouse_task import contract
 SHARD_BYTES = 180 * 1024
 """With a third more for base64, each ConfigMap has less than 256 KiB."""
 _SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
+MAX_HOSTS = 16
+"""Maximum hosts in a set of locations, each of which is looked up for each map. The runtime sends 3."""
 KEY = "plan.json.gz"
 KIND = "plan"
 MAX_URL = 16 * 1024
@@ -62,6 +64,8 @@ def encode(plan: contract.Plan) -> StoredPlan:
 
 def fault(plan: contract.Plan) -> str:
     """Return the error in an untrusted plan, or an empty text."""
+    if any(len(hosts) > MAX_HOSTS for hosts in plan.location_sets):
+        return f"a set of locations has more than {MAX_HOSTS} hosts"
     numbers = [plan.bytes_total]
     for split in plan.splits:
         numbers += (split.offset_bytes, split.length_bytes, split.size_bytes, split.combined)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
+from boathouse.services.sparkapp.submission import hdfs_properties
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse.services.hadoop.directory import ClusterFacts
     from boathouse.services.sparkapp.app import App
     from boathouse.services.sparkapp.submission.naming import AttemptNames
 
@@ -21,9 +25,16 @@ _K8S: Final = "spark.kubernetes"
 _API_SERVER: Final = "https://kubernetes.default.svc"
 
 
-def of(app: App, attempt: AttemptNames) -> dict[str, str]:
-    """Return all properties of an attempt; those that Boathouse sets win."""
-    return {**app.conf, **_identity(app, attempt), **_executor_pods(app), **_security()}
+def of(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> dict[str, str]:
+    """Return all properties of an attempt; those that Boathouse sets win.
+
+    Args:
+        app: The application.
+        attempt: The names of the attempt's objects.
+        clusters: Hadoop clusters whose HDFS the application sees as hdfs://NAME/.
+    """
+    hdfs = hdfs_properties.of(clusters, app.conf)
+    return {**app.conf, **hdfs, **_identity(app, attempt), **_executor_pods(app), **_security()}
 
 
 def _identity(app: App, attempt: AttemptNames) -> dict[str, str]:

@@ -1,0 +1,27 @@
+"""Return the addresses of the clusters whose HDFS a job reads or writes. Pure."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from boathouse.services.hadoop.directory import Directory
+from boathouse.services.mrjob.job.model import Job
+from boathouse_task.contract import HdfsAddress
+
+_SCHEME = "hdfs"
+
+
+def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
+    """Return the addresses by name of the clusters in the job's URLs. One that does not exist is left out."""
+    found = ((name, clusters.find(job.namespace, name)) for name in sorted(set(_names(job))))
+    return {
+        name: HdfsAddress(name_node=cluster.name_node, web_hdfs=cluster.web_hdfs)
+        for name, cluster in found
+        if cluster is not None
+    }
+
+
+def _names(job: Job) -> Iterator[str]:
+    """Yield the names of the clusters in the job's URLs."""
+    for url in (*job.spec.input, job.spec.output, *(file.url or "" for file in job.spec.files or ())):
+        if url.startswith(f"{_SCHEME}://"):
+            yield urlsplit(url).netloc
