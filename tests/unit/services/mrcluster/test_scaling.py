@@ -1,0 +1,218 @@
+"""Between clusters and the policy that resizes them."""
+
+import dataclasses
+
+from boathouse.resources.mrcluster.names import Role
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster.planning import load
+from boathouse.services.mrcluster.planning.observation import Draft, Observation
+from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NO_CLUSTER, NOT_READY, Scaling, Submission
+from boathouse_policies import koala, model, profiles
+from boathouse_task.cluster_contract import AgentReport, NodeFigures, YarnFigures, YarnState
+from tests.unit.policies import builders as make
+from tests.unit.services.mrcluster.planning.world import World
+
+UID = ObjectUid("a")
+MASTER = model.TaskId("ns/etl-master")
+
+
+def state(name: str = "a", transient: int = 0, **fields) -> koala.Cluster:
+    """A cluster of three core nodes that has much to do."""
+    busy = {"slots": 6, "node_slots": 2, "running_tasks": 6, "runnable_tasks": 90, "core_nodes": 3}
+    known = busy | {"first_core_nodes": 3, "transient_nodes": transient, "most_nodes": 11} | fields
+    return koala.Cluster(name=model.JobId(name), **known)
+
+
+class Shell(make.World):
+    """A scheduler with profile `fair` whose clusters are resized, and nodes with room for one worker each."""
+
+    def __init__(self, nodes: int = 8) -> None:
+        profile = profiles.build("fair", switches=profiles.Switches(scale=True))
+        super().__init__([make.node(f"n{i}") for i in range(nodes)], profile=profile)
+        self.marked: list[ObjectUid] = []
+        self.scaling = Scaling(profile, profile.observers, lambda: self.now_s, self.marked.append)
+
+    def submit(self, name: str = "a", **constants) -> None:
+        job = make.job(name)
+        classes = tuple(make.task_class(job, make.amount(4000, 8), name=role) for role in ("master", "transient"))
+        constants = koala.Config(**constants)
+        submission = Submission(job=job, classes=classes, worker=classes[1].id, tasks={}, constants=constants)
+        self.scaling.submit(ObjectUid(name), submission)
+
+    def report(self, name: str = "a", **fields) -> None:
+        self.scaling.report(ObjectUid(name), state(name, **fields), master=MASTER, node="n0")
+
+    def cycle_at(self, now_s: float) -> list[str]:
+        """What became of the decisions at a time."""
+        self.now_s = now_s
+        advice = [each.advise(self.room, self.view()) for each in self.profile.controllers]
+        return [self.scaling.take(decision) for decisions in advice for decision in decisions]
+
+
+def test_a_busy_cluster_gets_a_target_with_the_offer_in_words():
+    shell = Shell()
+    shell.submit()
+    shell.report()
+    assert shell.cycle_at(30.0) == [""]
+    target = shell.scaling.target(UID)
+    assert (target.nodes, target.offer, target.stores) == (8, 5, False)
+    assert target.reason == "GSP: F = 16.00 is above 1.5; 8 of 8 idle nodes, weight 1 of 1"
+    assert shell.marked == [UID]
+
+
+def test_a_target_is_dropped_once_a_plan_used_it_and_a_later_one_is_kept():
+    shell = Shell()
+    shell.submit()
+    shell.report()
+    shell.cycle_at(30.0)
+    used = shell.scaling.target(UID)
+    shell.cycle_at(60.0)
+    shell.scaling.use(UID, used)
+    assert shell.scaling.target(UID) is not None
+    shell.scaling.use(UID, shell.scaling.target(UID))
+    assert shell.scaling.target(UID) is None
+
+
+def test_two_clusters_share_idle_nodes_by_weight():
+    shell = Shell(nodes=6)
+    for name in ("a", "b"):
+        shell.submit(name)
+    shell.report("a", weight=2)
+    shell.report("b")
+    shell.cycle_at(30.0)
+    assert [shell.scaling.target(ObjectUid(name)).offer for name in ("a", "b")] == [4, 2]
+
+
+def scale(workers: int, name: str = "a") -> model.Scale:
+    return model.Scale(job=model.JobId(name), workers=workers, reason="")
+
+
+def test_decisions_that_cannot_be_carried_out_are_refused_with_the_reason():
+    shell = Shell()
+    assert shell.scaling.take(scale(5)) == NO_CLUSTER
+    shell.submit()
+    assert shell.scaling.take(scale(5)) == NOT_READY
+    shell.report(transient=8)
+    assert shell.scaling.take(scale(12)) == AT_MAXIMUM
+    shell.report(transient=4, leaving_nodes=2)
+    assert shell.scaling.take(scale(5)) == LEAVING
+    assert shell.scaling.target(UID) is None
+
+
+def test_a_cluster_that_cannot_be_resized_loses_its_target():
+    shell = Shell()
+    shell.submit()
+    shell.report()
+    shell.cycle_at(30.0)
+    shell.scaling.report(UID, None, master=MASTER, node="n0")
+    assert shell.scaling.target(UID) is None
+
+
+def test_a_cluster_has_the_constants_of_its_spec():
+    shell = Shell()
+    shell.submit(policy=koala.Policy.GGP, offer_nodes=1, greedy_every_s=60.0)
+    shell.report()
+    assert shell.cycle_at(59.0) == []
+    assert shell.cycle_at(60.0) == [""]
+    assert shell.scaling.target(UID).offer == 1
+
+
+def test_a_cluster_that_ended_is_forgotten():
+    shell = Shell()
+    shell.submit()
+    shell.report()
+    shell.scaling.end(UID, succeeded=True)
+    assert shell.cycle_at(30.0) == []
+    assert shell.scaling.target(UID) is None
+
+
+def test_the_load_settles_without_growing_and_shrinking_in_turn():
+    """80 tasks on nodes of two slots: the policy stops between its thresholds, and stays there."""
+    shell, nodes, sizes = Shell(nodes=40), 3, []
+    shell.submit()
+    for i in range(40):
+        running = min(80, 2 * nodes)
+        fields = {"slots": 2 * nodes, "running_tasks": running, "runnable_tasks": 80 - running, "most_nodes": 60}
+        shell.report(transient=nodes - 3, **fields)
+        shell.cycle_at(30.0 * (i + 1))
+        target = shell.scaling.target(UID)
+        nodes = target.nodes if target else nodes
+        shell.scaling.use(UID, target)
+        sizes.append(nodes)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == sizes[-20]
+    assert 80 / (2 * sizes[-1]) <= 1.5
+
+
+# The load of a cluster
+
+
+def observed(world: World, **yarn) -> koala.Cluster | None:
+    """What the policy is told if the ResourceManager reports this."""
+    seen: Observation = world.observation()
+    report = AgentReport(hdfs=seen.report.hdfs, nodes=seen.report.nodes, yarn=YarnFigures(started_s=0, **yarn))
+    seen = dataclasses.replace(seen, report=report, slot_mb=256, transient_mb=1024)
+    return load.cluster(seen, Draft(state=seen.state, marks=seen.marks))
+
+
+def ready() -> World:
+    world = World(weight=3)
+    world.settle(20)
+    return world
+
+
+def test_masters_of_applications_are_no_tasks_and_waiting_applications_are():
+    found = observed(ready(), running=5, apps_running=2, pending=7, apps_pending=1)
+    assert (found.running_tasks, found.runnable_tasks) == (3, 8)
+
+
+def test_nodes_on_their_way_are_pending_and_slots_are_those_of_running_nodes():
+    world = ready()
+    world.decide(5)
+    world.reconcile()
+    found = observed(world)
+    assert (found.core_nodes, found.transient_nodes, found.pending_nodes) == (3, 0, 2)
+    assert (found.slots, found.node_slots, found.weight) == (12, 4, 3)
+
+
+def test_a_cluster_takes_no_more_nodes_while_some_found_no_room():
+    world = ready()
+    assert observed(world).growth == 8
+    world.decide(5)
+    world.reconcile()
+    world.reconcile()
+    assert observed(world).growth == 0
+
+
+def test_without_a_fresh_report_there_is_no_load():
+    world = ready()
+    world.now_s += 20
+    assert observed(world) is None
+
+
+def test_idle_nodes_that_a_long_report_leaves_out_count():
+    world = ready()
+    world.decide(5)
+    world.settle(3)
+    seen = world.observation()
+    nodes = [node for node in seen.report.nodes if node.host.startswith("c")]
+    report = AgentReport(hdfs=seen.report.hdfs, nodes=nodes, yarn=seen.report.yarn, idle_nodes=2)
+    seen = dataclasses.replace(seen, report=report)
+    found = load.cluster(seen, Draft(state=seen.state, marks=seen.marks))
+    assert (found.transient_nodes, found.pending_nodes, found.slots) == (2, 0, 3 * 2 + 2 * 2)
+
+
+def test_a_liar_makes_a_cluster_grow_within_its_maximum_only():
+    world = ready()
+    most = 2**62
+    found = observed(world, running=most, pending=most)
+    assert found.most_nodes == 11
+    world.report = AgentReport(
+        hdfs=world.report.hdfs,
+        yarn=YarnFigures(started_s=0, pending=most),
+        nodes=[NodeFigures(f"x{i}", yarn=YarnState.RUNNING, memory_mb=most) for i in range(9)],
+    )
+    world.decide(10**9)
+    world.reconcile()
+    assert len(world.state.wanted_transient) == 8
+    assert world.hosts(Role.TRANSIENT) == []
