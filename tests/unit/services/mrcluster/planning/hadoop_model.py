@@ -52,7 +52,7 @@ class Hdfs:
     def missing(self, live: set[str]) -> list[int]:
         return [block for block in range(self.blocks) if not self.replicas(block, live)]
 
-    def copy(self, live: set[str], most: int = 3) -> None:
+    def copy(self, live: set[str], most: int = 1) -> None:
         """Copy some blocks that lack replicas to nodes that serve."""
         for block in self.lacking(live)[:most]:
             free = sorted(self.serving(live) - self.replicas(block, live))

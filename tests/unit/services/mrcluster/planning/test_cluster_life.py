@@ -26,6 +26,11 @@ class ClusterLife(stateful.RuleBasedStateMachine):
         super().__init__()
         self.world = World(hdfs={"replication": 1})
         self.world.hdfs.replication = 1  # so that each replica counts
+        self.world.settle(15)
+        self.world.spec["core"] = {"count": 5}
+        self.world.settle(8)
+        for _ in range(15):
+            self.world.hdfs.write({f"c{i}" for i in range(5)})
         self.history = [self.world.ordered]
 
     def _picked(self, pick: int) -> str | None:
