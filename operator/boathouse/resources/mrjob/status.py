@@ -148,28 +148,6 @@ class Prediction(Model):
     )
 
 
-class HadoopApplication(Model):
-    """An application of YARN that an attempt submitted."""
-
-    id: str = Field(max_length=40)
-    name: str = Field(default="", max_length=80)
-    state: str = Field(default="", max_length=16)
-    final_status: str = Field(default="", max_length=16)
-    progress_percent: int = Field(default=0, ge=0, le=100)
-    diagnostics: str = Field(default="", max_length=500)
-
-
-class HadoopStatus(Model):
-    """The current attempt of a job with clusterRef."""
-
-    attempt: int = Field(description="From 1.")
-    tag: str = Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")
-    since: Annotated[str, Field(json_schema_extra=_time)]
-    applications: list[HadoopApplication] | None = Field(
-        default=None, max_length=8, json_schema_extra={"x-kubernetes-list-type": "atomic"}
-    )
-
-
 class MRJobStatus(Model):
     """Observed state of the job."""
 
@@ -222,7 +200,6 @@ class MRJobStatus(Model):
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
     prediction: Prediction | None = None
-    hadoop: HadoopStatus | None = Field(default=None, description="Of a job with clusterRef.")
 
 
 class MRJob(Model):
