@@ -1,6 +1,7 @@
 """The operator's command line, and its failpoints."""
 
 import json
+import os
 
 import pydantic
 import pytest
@@ -66,8 +67,8 @@ def test_the_failpoints_can_be_listed(capsys):
 def killed(monkeypatch):
     """How often the process would have killed itself."""
     kills = []
-    monkeypatch.setattr(failpoints.os, "kill", lambda *_: None)
-    monkeypatch.setattr(failpoints.os, "_exit", kills.append)
+    monkeypatch.setattr(os, "kill", lambda *_: None)
+    monkeypatch.setattr(os, "_exit", kills.append)
     yield kills
     failpoints.arm({})
 

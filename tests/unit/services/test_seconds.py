@@ -187,4 +187,4 @@ def test_attempts_that_avoid_nodes_have_a_class_of_their_own_behind_the_others(b
     elsewhere = model.Expression(key="metadata.name", operator=model.Operator.NOT_IN, values=("n1", "n2"))
     assert classes[2].constraints.affinity == (model.AffinityTerm(fields=(elsewhere,)),)
     factory = submission.Factory.of(types.SimpleNamespace(job=job), [SECOND, other], avoided=avoided)
-    assert [task.task_class for task in factory.tasks(None)] == [classes[2].id, classes[1].id]
+    assert [task.task_class for task in factory.tasks(None, {}.get)] == [classes[2].id, classes[1].id]
