@@ -226,6 +226,7 @@ async def test_a_suspended_reduce_whose_runtime_is_killed_is_followed_by_another
             return len(names_now) == SHAPE.reduces and killed not in names_now
 
         await trial.until(is_followed, "another attempt runs")
+        await suspending.resume(trial)
         await finish(trial)
 
 
@@ -244,6 +245,7 @@ async def test_a_suspended_reduce_whose_node_is_lost_is_followed_by_another_atte
                 return len(found) == SHAPE.reduces and node not in found
 
             await trial.until(has_left, "all reduces run elsewhere", patience_s=_EVICTED_WITHIN_S)
+            await suspending.resume(trial)
             await finish(trial)
         finally:
             trial.lab.cluster.apply(test_sparkapps.without_identity(kept))

@@ -391,6 +391,19 @@ async def test_a_successor_resumes_a_task_without_a_record_with_the_request_of_i
         await eventually(lambda: s.size() == ("1", "1001m"))
 
 
+async def test_a_successor_resumes_a_task_of_an_unknown_class_once_its_job_had_time_to_be_submitted(
+    api, eventually, monkeypatch
+):
+    monkeypatch.setattr(keeper, "SUBMITTED_S", 0.1)
+    async with scene(api, eventually) as s:
+        s.suspend()
+        await eventually(lambda: s.size() == SHRUNK)
+    remove_record(api)
+    api.change("pods", FIRST, {"metadata": {"labels": {names.LABEL_TASK_TYPE: "other"}}})
+    async with scene(api, eventually, leader=Leader(2)) as s:
+        await eventually(lambda: s.size() == ("100m", "1"))
+
+
 async def test_a_task_that_another_writer_resized_is_left_alone(api, eventually):
     async with scene(api, eventually) as s:
         s.suspend()

@@ -23,8 +23,6 @@ MOST_SUSPENDING = 64
 """Suspensions in flight: further ones are refused, and decided again."""
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
-UNKNOWN_SIZE = stages.CpuSize(100, 1000)
-"""CPU of a task that is resumed although nothing is known of what it had: its record is gone, and so is its class."""
 _WRITES = 16
 _SUSPENDED = {Stage.SHRINKING, Stage.SUSPENDED}
 Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
@@ -204,10 +202,8 @@ class Adjuster(Part):
 
     async def _keep_record(self, row: rows.PodRow) -> None:
         """Write the record of a task whose record was removed, with the CPU that it had; the task is resumed then."""
-        entry, pod, now_s = self._jobs.owner_of(row), row.facts, round(self._clock(), 3)
-        of_class = None if entry is None else resizing.size_of(row, entry)
-        size = self._keeper.original(row) or of_class or UNKNOWN_SIZE
-        if pod is None or size == stages.SUSPENDED_SIZE:
+        pod, size, now_s = row.facts, self._keeper.original(row), round(self._clock(), 3)
+        if pod is None or size is None or size == stages.SUSPENDED_SIZE:
             self._keeper.leave(row)
             return
         lost = suspension.SuspensionRecord(

@@ -10,7 +10,7 @@ import enum
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from boathouse.scheduling.adjusting import by_hand
+from boathouse.scheduling.adjusting import by_hand, resizing
 from boathouse.scheduling.pods import rows, suspension
 from boathouse.scheduling.pods.requests import INFEASIBLE
 from boathouse.scheduling.pods.stages import CpuSize, Stage
@@ -22,6 +22,10 @@ LAPSES_S = 10.0
 DEFERRED_S = 2.0
 """How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
 DEFERRED_RETRY_S = 30.0
+SUBMITTED_S = 10.0
+"""How long the job of a task without a record may take to be submitted after the task was seen."""
+UNKNOWN_SIZE = CpuSize(100, 1000)
+"""CPU of a task that is resumed although nothing is known of what it had: its record is gone, and so is its class."""
 _LEAST_NAP_S = 0.05
 _BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -80,9 +84,12 @@ class Keeper(Part):
         self._case(row).reason = reason
 
     def original(self, row: rows.PodRow) -> CpuSize | None:
-        """Return the CPU that a task had, as recorded before its record was removed; None if this process saw none."""
-        record = self._case(row).record
-        return None if record is None else CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
+        """Return the CPU that a task had whose record was removed; None while its job may still be submitted."""
+        case, entry = self._case(row), self._jobs.owner_of(row)
+        if case.record is not None:
+            return CpuSize(case.record.cpu_request_milli, case.record.cpu_limit_milli)
+        of_class = None if entry is None else resizing.size_of(row, entry)
+        return UNKNOWN_SIZE if of_class is None and self._clock() >= case.since_s + SUBMITTED_S else of_class
 
     def leave(self, row: rows.PodRow) -> None:
         """Do nothing of a task that asked for the CPU of a suspended one."""
@@ -159,7 +166,7 @@ class Keeper(Part):
         if pod is None or now_s < case.retry_s:
             return None
         if case.stage is Stage.ORPHAN:
-            return Action.RECORD
+            return None if self.original(case.row) is None else Action.RECORD
         if self.reason(case.row):
             is_whole = case.failures % 2 and self._has_room(
                 case.row, debts
@@ -174,6 +181,8 @@ class Keeper(Part):
 
     def _due_s(self, case: _Case) -> float:
         pod = case.row.facts
+        if pod is not None and case.stage is Stage.ORPHAN:
+            return max(case.retry_s, case.since_s + SUBMITTED_S)
         if pod is None or pod.suspension is None:
             return math.inf
         if case.stage is Stage.GROWING:
