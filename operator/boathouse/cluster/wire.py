@@ -290,10 +290,14 @@ class ContainerState(View, frozen=True, kw_only=True):
 
 
 class ContainerStatus(View, frozen=True, kw_only=True):
-    """Status of a container: `resources` are actuated, `allocated_resources` are reserved by the kubelet."""
+    """Status of a container: `resources` are actuated, `allocated_resources` are reserved by the kubelet.
+
+    `last_state` is that of the container before its last restart.
+    """
 
     name: str
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
     ready: bool = False
     restart_count: int = 0
     resources: ResourceRequirements | None = None

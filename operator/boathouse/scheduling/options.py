@@ -22,7 +22,7 @@ class Options:
         conditions_per_s: Conditions of a namespace's pods written per second.
         shape_limits: Limits of shapes and constraints of a namespace's pending pods.
         switches: What may be done to pods beside placing them.
-        pod_labels: Labels of pods that kinds read, in addition to those of all pods.
+        pod_labels: Labels and annotations of pods that kinds read, in addition to those of all pods.
         pod_containers: Containers of tasks whose statuses kinds read.
         stall_s: Time without a round of the loop after which the process is unhealthy.
     """

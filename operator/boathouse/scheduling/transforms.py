@@ -1,8 +1,8 @@
 """Transforms of the informers: reduce each object to the used fields, with a limit of its size.
 
 An informer calls its transform with each decoded object and stores the result, so memory depends only on the number of
-objects. To read another annotation of pods, add it to `POD_ANNOTATIONS`. A kind that reads labels that are not in
-`POD_LABELS` names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
+objects. To read another annotation of pods, add it to `POD_ANNOTATIONS`. A kind that reads others, or labels that are
+not in `POD_LABELS`, names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
 
 A pod's containers, init containers, overhead and resizes in flight are stored as its effective requests. Resource names
 are arbitrary: if a pod that is not pending requests very many, only those are stored that some node has. Constraints
@@ -57,16 +57,16 @@ def pods(
     Args:
         scheduler_name: Name of this scheduler, for whose pods constraints are stored.
         offered: Returns the extended resources that nodes have.
-        labels: Labels to store in addition to those of all pods.
+        labels: Labels and annotations to store in addition to those of all pods.
         containers: Containers of tasks whose statuses are stored.
     """
-    labels |= POD_LABELS
+    annotations, labels = labels | POD_ANNOTATIONS, labels | POD_LABELS
 
     def transform(pod: wire.PodView) -> facts.PodFacts:
         spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
-        metadata = _metadata(pod.metadata, labels, POD_ANNOTATIONS)
+        metadata = _metadata(pod.metadata, labels, annotations)
         container = requests.task_container(pod) if is_task else None
         try:
             resources, size = _resources(pod, None if waits else offered), requests.cpu_size(container)
@@ -315,9 +315,18 @@ def _condition(condition: wire.Condition) -> wire.Condition:
 
 
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
-    """Reduce a container's status to its state. The kubelet limits the termination message, a task's result."""
+    """Reduce a container's status to its state, and how it ended before its last restart.
+
+    The kubelet limits the termination message, a task's result.
+    """
     waiting = status.state.waiting
     if waiting is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])
     state = wire.ContainerState(waiting=waiting, running=status.state.running, terminated=status.state.terminated)
-    return wire.ContainerStatus(name=status.name, state=state, ready=status.ready, restart_count=status.restart_count)
+    return wire.ContainerStatus(
+        name=status.name,
+        state=state,
+        last_state=wire.ContainerState(terminated=status.last_state.terminated),
+        ready=status.ready,
+        restart_count=status.restart_count,
+    )

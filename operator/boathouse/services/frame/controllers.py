@@ -115,7 +115,8 @@ class KindEntry:
     """A kind that the operator reconciles.
 
     Attributes:
-        pod_labels: The labels of pods that it reads, in addition to those that the operator always reads.
+        pod_labels: The labels and annotations of pods that it reads, in addition to those that the operator always
+            reads.
         pod_containers: The containers of its pods that it reads the statuses of.
         add: Adds the kind to a leader.
     """

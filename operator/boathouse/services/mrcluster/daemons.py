@@ -31,3 +31,5 @@ RESOURCE_MANAGER: Final = Daemon(
 )
 HISTORY: Final = Daemon("history", "org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer", ports.HISTORY_HTTP)
 NODE_MANAGER: Final = Daemon("nodemanager", f"{_YARN}.nodemanager.NodeManager", ports.NODE_MANAGER_HTTP)
+
+ALL: Final = (NAME_NODE, CHECKPOINT, DATA_NODE, RESOURCE_MANAGER, HISTORY, NODE_MANAGER)
