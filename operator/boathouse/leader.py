@@ -233,7 +233,7 @@ def _switches(settings: OperatorConfig) -> profiles.Switches:
         suspend=allowed.suspend,
         resize=allowed.resize,
         speculate=allowed.speculate,
-        scale=allowed.scale,
+        scale=allowed.scale and any(kind.scales for kind in KINDS),
         probe=settings.prediction.probe,
     )
 

@@ -26,11 +26,13 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, *, profile="fair", **cl
     """
     if not api.objects("nodes"):
         api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
+    switches = profiles.Switches(scale=any(kind.scales for kind in kinds))
     options = {
         "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
         "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),
+        "switches": switches,
     }
-    leaders, built = [], profiles.build(profile)
+    leaders, built = [], profiles.build(profile, switches=switches)
 
     def prepare(below, client):
         leaders.append(_leader(below, client, config, built, clocks))

@@ -505,7 +505,7 @@ async def test_a_resize_that_is_refused_frees_what_was_assumed(api, eventually):
 
 
 async def test_what_nobody_carries_out_is_refused(api, eventually):
-    on = profiles.Switches(speculate=True)
+    on = profiles.Switches(speculate=True, scale=True)
     async with scene(api, eventually, switches=on) as s:
         s.decide(model.Speculate, attempt=model.TaskId("demo/x"))
         s.world.scheduler.adjuster.take(model.Scale(job=model.JobId("c"), workers=3, reason="a test"))

@@ -43,6 +43,7 @@ from boathouse_policies import framework, model
 BEHIND_S = 0.25
 """Minimum time between two cycles while decisions are queued for writing. It keeps decisions current, and a namespace
 with many writes does not stop decisions for others."""
+NO_CLUSTER = "NoCluster"
 Options = scheduler_options.Options
 
 
@@ -77,6 +78,7 @@ class Scheduler:
         executor: Carries decisions out.
         adjuster: Acts on running tasks.
         pod_writer: Writes and reads pods.
+        scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
     """
 
     def __init__(
@@ -140,7 +142,8 @@ class Scheduler:
             finished=self.intake.finished,
             workers=options.workers,
         )
-        self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted)
+        self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
+        self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted, scale=self._scale)
         self.submit = self.intake.submit
         self.withdraw = self.intake.withdraw
         self.set_queues = self.intake.set_queues
@@ -197,6 +200,9 @@ class Scheduler:
             self.executor.start(operation)
         for decision in self.decider.take_advice():
             self.adjuster.take(decision)
+
+    def _scale(self, decision: model.Scale) -> str:
+        return self.scaler(decision)
 
     def _decides_from_s(self) -> float:
         return self._decided_s + (BEHIND_S if len(self.executor.operations) > self.state.options.workers else 0.0)

@@ -54,7 +54,8 @@ class FreePorts(Filter):
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """One reason."""
         nodes = int((among & ~self._free(pending, state)).sum()) if self.concerns(pending) else 0
-        return [model.Refusal(reason=PORTS, nodes=nodes)] if nodes else []
+        has_sockets = any(port.port for port in pending.task_class.constraints.host_ports)
+        return [model.Refusal(reason=PORTS if has_sockets else APART, nodes=nodes)] if nodes else []
 
     @staticmethod
     def _free(pending: PendingClass, state: CycleState) -> model.BoolVector:
@@ -91,4 +92,5 @@ def reason(resource: str) -> str:
 
 
 PORTS = "node(s) didn't have free ports for the requested pod ports"
+APART = "node(s) didn't match pod anti-affinity rules"
 PREDICATES = (Allowed(), FreePorts(), Room())

@@ -26,6 +26,7 @@ from boathouse_policies.koala.controller import Koala, Terms
 from boathouse_policies.koala.growers import Grower, grower, load
 
 __all__ = [
+    "ADDED",
     "Change",
     "Cluster",
     "Config",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 _PAPER = Config()
-_ADDED = Config(report_every_s=0.0)
+ADDED = Config(report_every_s=0.0)
 """Masters of real clusters report by themselves, and other tasks need not report for them."""
 
 
@@ -59,7 +60,7 @@ def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) ->
     return Profile(name="koala", controllers=(koala,), observers=(koala,), score=score)
 
 
-def added(profile: Profile, config: Config = _ADDED) -> Profile:
+def added(profile: Profile, config: Config = ADDED) -> Profile:
     """Return a profile that also grows and shrinks clusters; one that does so already as it is."""
     if any(isinstance(controller, Koala) for controller in profile.controllers):
         return profile

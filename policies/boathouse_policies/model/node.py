@@ -109,7 +109,10 @@ class AffinityTerm:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class HostPort:
-    """A port of the node. The IP addresses "" and "0.0.0.0" mean all addresses and conflict with every other."""
+    """A port of the node. The IP addresses "" and "0.0.0.0" mean all addresses and conflict with every other.
+
+    Port 0 with a protocol of the shell's is no socket: pods that have it are kept apart.
+    """
 
     port: int
     protocol: str = "TCP"

@@ -46,6 +46,10 @@ def _switched(config: ikayak.Config, switches: Switches) -> ikayak.Config:
     return config if switches.resize else dataclasses.replace(config, shrink=ikayak.Shrink.OFF, crumbs=0.0)
 
 
+def _partitioned(config: koala.Config, switches: Switches) -> koala.Config:
+    return dataclasses.replace(config, partition=koala.Partition.PER_SITE if switches.per_site else config.partition)
+
+
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "capacity": functools.partial(yarn.build, "capacity", Fifo()),
     "delay": delay.build,
@@ -59,7 +63,6 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
         )
         for threshold in (1, 2, 4, 6, 8)
     },
-    "koala": lambda score: koala.build(score=score),
     "lao": ila.build_lao,
     "late": late.build,
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
@@ -75,6 +78,7 @@ _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
     "boathouse": _boathouse,
     "fspy": lambda score, switches: fspy.build(fspy.Config(probes=switches.probe), score=score),
     "ikayak": lambda score, switches: ikayak.build(score, _switched(ikayak.Config(), switches)),
+    "koala": lambda score, switches: koala.build(_partitioned(koala.Config(), switches), score=score),
     "yarn-me": lambda score, switches: yarn_me.build(score, yarn_me.Config(elastic=switches.resize)),
 }
 """Profiles that take decisions beside the choice of nodes."""
@@ -112,4 +116,4 @@ def build(name: str, *, placement: str = "least-loaded", switches: Switches = _A
     profile = _SWITCHED_BUILDERS[name](score, switches) if name in _SWITCHED_BUILDERS else _BUILDERS[name](score)
     has_late = any(isinstance(controller, late.Late) for controller in profile.controllers)
     profile = late.added(profile) if switches.speculate and not has_late else profile
-    return koala.added(profile) if switches.scale else profile
+    return koala.added(profile, _partitioned(koala.ADDED, switches)) if switches.scale else profile

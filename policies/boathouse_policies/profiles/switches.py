@@ -14,6 +14,7 @@ class Switches:
         resize: Give tasks less CPU or memory than requested (iKayak, YARN-ME).
         speculate: Start second attempts of slow tasks (LATE).
         scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
+        per_site: Divide the idle nodes of each zone over clusters on its own (Koala).
         probe: Run a job on a sample of its input to predict its size (FSPY).
     """
 
@@ -21,4 +22,5 @@ class Switches:
     resize: bool = True
     speculate: bool = False
     scale: bool = False
+    per_site: bool = False
     probe: bool = True

@@ -89,6 +89,18 @@ def test_one_cycle_gives_a_host_port_of_a_node_once():
     assert diagnosis.message == "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
 
 
+def test_pods_of_a_group_are_kept_apart_also_within_a_cycle_and_beside_pods_of_another():
+    world = make.World(make.nodes(2))
+    for group in ("a", "b"):
+        apart = model.HostPort(port=0, protocol=f"apart/ns/{group}")
+        world.submit(group, 3, constraints=model.Constraints(host_ports=(apart,)))
+    plan = world.plan()
+    groups = sorted((task.partition("/")[0], node) for task, node in make.where(plan))
+    assert groups == [("a", "n0"), ("a", "n1"), ("b", "n0"), ("b", "n1")]
+    message = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
+    assert {diagnosis.message for diagnosis in plan.diagnoses()} == {message}
+
+
 def test_a_port_is_free_again_when_its_pod_is_gone():
     world = make.World([make.node()])
     world.ledger.observe(make.pod("web", host_ports=(port(),)))

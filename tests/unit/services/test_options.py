@@ -6,7 +6,9 @@ import os
 import pydantic
 import pytest
 
-from boathouse import failpoints, main, options
+from boathouse import failpoints, leader, main, options
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.frame import controllers
 
 
 def parse(*arguments, **environment):
@@ -93,3 +95,14 @@ def test_without_the_variable_no_failpoint_does_anything(killed):
 def test_a_misspelt_failpoint_is_refused(value):
     with pytest.raises(ValueError, match=failpoints.VARIABLE):
         failpoints.arm({failpoints.VARIABLE: value})
+
+
+def test_clusters_are_resized_only_where_a_kind_has_clusters(monkeypatch):
+    def scales(**actuators):
+        config = OperatorConfig.model_validate({"actuators": actuators})
+        return leader._switches(config).scale
+
+    assert not scales()
+    monkeypatch.setattr(leader, "KINDS", (controllers.KindEntry(add=lambda _: None, scales=True),))
+    assert scales()
+    assert not scales(scale=False)

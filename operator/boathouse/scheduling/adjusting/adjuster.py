@@ -1,5 +1,7 @@
 """Act on running tasks: suspend, resume and resize them, or start a second attempt, as policies decide.
 
+What is decided of the size of clusters is passed on.
+
 Decisions are repeated in each cycle until the policy learns what came of them, so each is idempotent: one that is in
 flight, or done, is taken silently.
 """
@@ -35,12 +37,21 @@ class Adjuster(Part):
         state: The state of the scheduler.
         pod_writer: Writes pods.
         finished: Called with a task and what came of a write of its pod.
+        scale: Takes a decision about the size of a cluster, or returns why not.
     """
 
-    def __init__(self, state: ClusterState, pod_writer: writer.Writer, *, finished: Finished) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        pod_writer: writer.Writer,
+        *,
+        finished: Finished,
+        scale: Callable[[model.Scale], str],
+    ) -> None:
         super().__init__(state)
         self._writer = pod_writer
         self._finished = finished
+        self._scale = scale
         self._places = places.Places(_WRITES)
         self._capability = capability.Capability(state)
         self._keeper = keeper.Keeper(state)
@@ -72,7 +83,7 @@ class Adjuster(Part):
             case model.Speculate():
                 refusal = self._speculate(decision)
             case model.Scale():
-                refusal = "NoCluster"
+                refusal = self._scale(decision) if self._options.switches.scale else "SwitchedOff"
             case _:
                 refusal = "NotSupported"
         if refusal:

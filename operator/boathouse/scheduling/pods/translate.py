@@ -101,8 +101,11 @@ def constraints(pod: wire.PodView) -> model.Constraints:
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
-    """Return the ports of its node that a pod takes, sorted."""
-    return tuple(sorted(set(_host_ports(pod.spec))))
+    """Return the ports of its node that a pod takes, sorted; one that no socket has keeps pods apart."""
+    found = set(_host_ports(pod.spec))
+    if apart := pod.metadata.labels.get(names.LABEL_APART):
+        found.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
+    return tuple(sorted(found))
 
 
 def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:

@@ -118,9 +118,11 @@ class KindEntry:
         pod_labels: The labels and annotations of pods that it reads, in addition to those that the operator always
             reads.
         pod_containers: The containers of its pods that it reads the statuses of.
+        scales: Whether its objects are clusters that policies may resize.
         add: Adds the kind to a leader.
     """
 
     pod_labels: frozenset[str] = frozenset()
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})
+    scales: bool = False
     add: Callable[[LeaderServices], None]

@@ -8,11 +8,11 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from boathouse.scheduling import scheduler
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.planning.observation import Target
 from boathouse_policies import framework, koala, model
 
-NO_CLUSTER: Final = "NoCluster"
 NOT_READY: Final = "NotReady"
 LEAVING: Final = "Leaving"
 AT_MAXIMUM: Final = "AtMaximum"
@@ -112,7 +112,7 @@ class Scaling:
         uid = ObjectUid(decision.job)
         entry = self._entries.get(uid)
         if entry is None:
-            return NO_CLUSTER
+            return scheduler.NO_CLUSTER
         if entry.load is None:
             return NOT_READY
         change = decision.workers - entry.load.nodes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_policies import koala, model, profiles
+from boathouse_policies import framework, koala, model, profiles
 from boathouse_policies.koala import Config, Policy
 from boathouse_policies.koala.cluster import read
 from tests.unit.policies import builders as make
@@ -15,11 +15,15 @@ WORKER = make.amount(4000, 8)
 class Shell(make.World):
     """A world whose clusters' masters report what a test says."""
 
-    def __init__(self, nodes: int = 10, *, sites: tuple[str, ...] = ("",), **config) -> None:
+    def __init__(
+        self, nodes: int = 10, *, sites: tuple[str, ...] = ("",), profile: framework.Profile | None = None, **config
+    ) -> None:
         zone = "topology.kubernetes.io/zone"
         placed = [make.node(f"n{i}", labels={zone: sites[i % len(sites)]}) for i in range(nodes)]
-        super().__init__(placed, profile=koala.build(Config(**config)))
-        self.koala = self.profile.observers[0]
+        super().__init__(placed, profile=profile or koala.build(Config(**config)))
+        found = koala.of(self.profile)
+        assert found is not None
+        self.koala = found
 
     def come(self, name: str, waiting: int = 0, kind: str = "", size=WORKER) -> None:
         """A job comes, and so many of its nodes wait."""
@@ -56,6 +60,13 @@ def busy(name: str = "c", shell: Shell | None = None, **options) -> Shell:
     shell.come(name)
     shell.report(name, 16, waiting=500)
     return shell
+
+
+def largest_part(shell: Shell) -> int:
+    """The most nodes that one of four busy clusters takes."""
+    for name in ("x", "y", "z", "zz"):
+        busy(name, shell)
+    return max(workers for _, workers, _ in shell.scales(30.0)) - 2
 
 
 def test_a_cluster_is_offered_nodes_after_each_period_and_not_before():
@@ -117,10 +128,8 @@ def test_idle_nodes_are_split_equally_over_clusters():
 
 def test_per_site_each_site_is_split_by_itself():
     for partition, most in (("all", 2), ("per-site", 3)):
-        shell = Shell(nodes=6, sites=("a", "b", "c"), partition=koala.Partition(partition))
-        for name in ("x", "y", "z", "zz"):
-            busy(name, shell)
-        assert max(workers for _, workers, _ in shell.scales(30.0)) - 2 == most
+        config = Config(partition=koala.Partition(partition))
+        assert largest_part(Shell(nodes=6, sites=("a", "b", "c"), profile=koala.build(config))) == most
 
 
 def test_a_static_cluster_leaves_its_part_to_others():
@@ -261,6 +270,13 @@ def test_every_profile_can_grow_clusters_and_none_does_unless_a_shell_allows_it(
     assert (koala.of(plain) is None) == (name != "koala")
     assert koala.of(scaled) is not None
     assert koala.added(scaled) is scaled
+
+
+@pytest.mark.parametrize("name", ["fair", "koala"])
+@pytest.mark.parametrize(("per_site", "most"), [(False, 2), (True, 3)])
+def test_a_shell_chooses_whether_each_site_is_split_by_itself(name, per_site, most):
+    profile = profiles.build(name, switches=profiles.Switches(scale=True, per_site=per_site))
+    assert largest_part(Shell(nodes=6, sites=("a", "b", "c"), profile=profile)) == most
 
 
 def test_jobs_that_ended_are_forgotten():

@@ -3,10 +3,11 @@
 import dataclasses
 
 from boathouse.resources.mrcluster.names import Role
+from boathouse.scheduling.scheduler import NO_CLUSTER
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.planning import load
 from boathouse.services.mrcluster.planning.observation import Draft, Observation
-from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NO_CLUSTER, NOT_READY, Scaling, Submission
+from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NOT_READY, Scaling, Submission
 from boathouse_policies import koala, model, profiles
 from boathouse_task.cluster_contract import AgentReport, NodeFigures, YarnFigures, YarnState
 from tests.unit.policies import builders as make

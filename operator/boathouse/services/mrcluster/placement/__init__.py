@@ -1,0 +1,1 @@
+"""A cluster's nodes as the scheduler sees them."""

@@ -1,0 +1,165 @@
+"""A cluster as the scheduler sees it: a job, whose tasks are the hosts without a node. Pure.
+
+Requests and constraints of a class are those of the manifest, so that the room that the scheduler finds is the room
+that the pod takes. A host with a claim has a class of its own, because its claim decides which nodes it may have.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from boathouse.cluster import wire
+from boathouse.resources.mrcluster.names import Role
+from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import translate
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrcluster import claims, naming
+from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster.placement.factory import NodeFactory, NodePods
+from boathouse.services.mrcluster.planning.observation import Wanted
+from boathouse.services.mrcluster.pods.node_pod import NodePod
+from boathouse.services.mrcluster.scaling import Submission
+from boathouse_policies import koala, model
+
+NODE_S: Final = 60.0
+"""What orders by size take as a node's run time, which has no end: about the time of its start."""
+_ROLES: Final = (Role.MASTER, Role.CORE, Role.TRANSIENT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Nodes:
+    """The scheduler's input for a cluster.
+
+    Attributes:
+        roles: The class of each role that the cluster can have, without claims.
+        classes: Those of the tasks, in the order in which they are served: master, core, transient.
+        tasks: Hosts that have no node: those without a pod, and pods without a node.
+        factory: Builds their pods.
+    """
+
+    job: model.Job
+    roles: Mapping[Role, model.TaskClass]
+    classes: tuple[model.TaskClass, ...]
+    tasks: tuple[model.Task, ...]
+    factory: NodeFactory
+
+    def submission(self, constants: koala.Config) -> Submission:
+        """Return the cluster as the policies know it.
+
+        Args:
+            constants: Of its policy.
+        """
+        stores = constants.policy is koala.Policy.GGDP or Role.TRANSIENT not in self.roles
+        counts = {one.id: 0 for one in self.roles.values()}
+        for host in self.factory.hosts.values():
+            counts[self.roles[_role(host)].id] += 1
+        return Submission(
+            job=self.job,
+            classes=tuple(self.roles.values()),
+            worker=self.roles[Role.CORE if stores else Role.TRANSIENT].id,
+            tasks=counts,
+            constants=constants,
+        )
+
+
+def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), *, priority: int = 0) -> Nodes:
+    """Return a cluster's nodes for the scheduler.
+
+    Args:
+        pods: Builds the pods.
+        wanted: Hosts that shall have a pod and have none.
+        nodes: Pods of the cluster. Those without a node must be submitted, too: they wait for a binding.
+        priority: The value of the cluster's PriorityClass.
+
+    Raises:
+        ValueError: The daemons need more memory.
+    """
+    cluster = pods.cluster
+    roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
+    unplaced = {pod.host: pod.uid for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
+    hosts = sorted({each.host for each in wanted} | unplaced.keys(), key=_order)
+    classes = {host: _with_claim(cluster, roles[_role(host)], host) for host in hosts}
+    tasks = tuple(
+        model.Task(
+            id=pods.task(host),
+            task_class=classes[host].id,
+            index=naming.number_of(host),
+            pod_uid=model.PodUid(unplaced[host]) if host in unplaced else None,
+        )
+        for host in hosts
+    )
+    return Nodes(
+        job=_job(cluster, priority),
+        roles=roles,
+        classes=tuple({one.id: one for one in classes.values()}.values()),
+        tasks=tasks,
+        factory=NodeFactory(pods=pods, hosts={pods.task(host): host for host in hosts}),
+    )
+
+
+def submit(target: scheduler.Scheduler, nodes: Nodes) -> None:
+    """Have nodes scheduled.
+
+    The scheduler uses a name once, in case its owner has not seen that the pod ended. Hosts keep their names, and the
+    API server has no two pods of a name: a host whose pod ended is submitted as new.
+    """
+    if target.submit(nodes.job, nodes.classes, nodes.tasks, nodes.factory):
+        target.withdraw(nodes.job.id)
+        target.submit(nodes.job, nodes.classes, nodes.tasks, nodes.factory)
+
+
+def _job(cluster: Cluster, priority: int) -> model.Job:
+    return model.Job(
+        id=model.JobId(cluster.uid),
+        queue=model.QueueName(cluster.queue),
+        submitted_s=cluster.created_s,
+        name=f"{cluster.namespace}/{cluster.name}",
+        namespace=model.NamespaceName(cluster.namespace),
+        priority=priority,
+        priority_class=cluster.priority_class,
+        weight=cluster.spec.weight,
+    )
+
+
+def _class(pods: NodePods, role: Role) -> model.TaskClass:
+    manifest = pods.build(naming.host_of(role, 0))
+    resources = translate.manifest_resources(manifest)
+    constraints = translate.constraints(msgspec.convert(manifest, wire.PodView))
+    return model.TaskClass(
+        id=model.ClassId(f"{pods.cluster.uid}/{role}"),
+        job=model.JobId(pods.cluster.uid),
+        resources=resources,
+        stage=model.Stage.NODE,
+        constraints=dataclasses.replace(constraints, claims=()),
+        estimates=model.Fixed(seconds=NODE_S),
+    )
+
+
+def _with_claim(cluster: Cluster, role_class: model.TaskClass, host: str) -> model.TaskClass:
+    if not claims.has_claim(cluster, host):
+        return role_class
+    claim = f"{cluster.namespace}/{Names(cluster).claim(host)}"
+    return dataclasses.replace(
+        role_class,
+        id=model.ClassId(f"{cluster.uid}/{host}"),
+        constraints=dataclasses.replace(role_class.constraints, claims=(claim,)),
+    )
+
+
+def _role(host: str) -> Role:
+    """Return the role of a host.
+
+    Raises:
+        ValueError: No host has this name.
+    """
+    role = naming.role_of(host)
+    if role is None:
+        raise ValueError(f'"{host}" is not the name of a host of a cluster')
+    return role
+
+
+def _order(host: str) -> tuple[int, int]:
+    return _ROLES.index(_role(host)), naming.number_of(host)
