@@ -253,6 +253,8 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         idle_nodes: number of idle nodes that were left out because the report would be too large.
         tags: applications of each tag that the ResourceManager was asked for and responded.
         canary: whether the agent listens on the canary port.
+        follows: number of the last response that the agent got before this round; 0: none. The agent asked for what
+            it reports after that response.
     """
 
     version: Version = Version()
@@ -265,6 +267,7 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     idle_nodes: Figure = 0
     tags: Annotated[dict[Tag, Applications], msgspec.Meta(max_length=MOST_TAGS)] = {}
     canary: bool = False
+    follows: Figure = 0
 
 
 class Leaving(msgspec.Struct, frozen=True, array_like=True):
@@ -289,6 +292,7 @@ class AgentOrders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         leaving: all nodes that are drained.
         tags: tags of applications that the next report should have.
         kill: IDs of applications to kill.
+        number: of this response, which the next report has as `follows`.
     """
 
     next_s: float = DEFAULT_DISTANCE_S
@@ -296,6 +300,7 @@ class AgentOrders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
     tags: Annotated[list[Tag], msgspec.Meta(max_length=MOST_TAGS)] = []
     kill: Annotated[list[ApplicationId], msgspec.Meta(max_length=MOST_KILLS)] = []
+    number: Figure = 0
 
 
 def encode_report(report: AgentReport) -> bytes:

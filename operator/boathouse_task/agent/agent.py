@@ -86,6 +86,7 @@ class Agent:
         self._refresher = Refresher(self._files, monotonic)
         self._delays = Delays()
         self._rounds = 0
+        self._answer = 0
         self._tags: Sequence[str] = ()
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._folders_s = -1
@@ -109,6 +110,7 @@ class Agent:
             nodes=_nodes(data_nodes, managers),
             tags=self._ask_applications(began_s) if yarn is not None else {},
             canary=self._canary(),
+            follows=self._answer,
         )
         AGENT.hit("before-report")
         try:
@@ -117,6 +119,7 @@ class Agent:
         except Unavailable as error:
             return max(self._delays.next(), error.retry_after_s)
         self._delays = Delays()
+        self._answer = orders.number
         self._take(orders)
         self._refresh(hdfs, yarn)
         return max(_LEAST_DISTANCE_S, min(_LONGEST_DISTANCE_S, orders.next_s))

@@ -21,6 +21,7 @@ class Reason(enum.StrEnum):
     TOO_LARGE = "TooLarge"
     TOO_SLOW = "TooSlow"
     TOO_OFTEN = "TooOften"
+    OUT_OF_ORDER = "OutOfOrder"
     TOO_MANY_POSTS = "TooManyPosts"
     TOO_MANY_PLANS = "TooManyPlans"
     TOO_MANY_POLLS = "TooManyPolls"
@@ -53,6 +54,7 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.TOO_LARGE: Answer(413, "the body is too large"),
     Reason.TOO_SLOW: Answer(408, "the body did not arrive in time"),
     Reason.TOO_OFTEN: Answer(429, "report every 5 s", 5),
+    Reason.OUT_OF_ORDER: Answer(409, "a later report of this object has arrived"),
     Reason.TOO_MANY_POSTS: Answer(503, "too many plans are being posted: retry", 2),
     Reason.TOO_MANY_PLANS: Answer(
         503, "the plans of the namespace's unfinished jobs have reached their limit: retry", 15

@@ -328,3 +328,11 @@ def test_an_error_is_at_most_as_long_as_the_wire_allows(world):
     world.yarn = None
     world.agent._errors = ["x" * 1000]
     assert len(world.step().error) == 300
+
+
+def test_a_report_names_the_response_that_its_round_follows(ready):
+    assert ready.step().follows == 0
+    ready.orders = AgentOrders(number=17)
+    ready.step()
+    ready.orders = None
+    assert [ready.step().follows, ready.step().follows] == [17, 17]
