@@ -1,0 +1,109 @@
+"""Find out whether the network enforces the NetworkPolicies of clusters.
+
+The agents listen on a port that no policy allows. If a connection from the operator to it succeeds, nothing protects
+the cluster's other ports either. The probe sends and reads nothing.
+"""
+
+import asyncio
+import dataclasses
+import errno
+import ipaddress
+import socket
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from boathouse.cluster import loops
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster.ports import CANARY
+
+EVERY_S: Final = 600.0
+"""Time between two connections to a cluster."""
+ROUND_S: Final = 30.0
+"""Time between two rounds, each of which probes the clusters that are due: new ones, and those with another address."""
+TIMEOUT_S: Final = 2.0
+AT_ONCE: Final = 16
+_BLOCKED: Final = frozenset({errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUNREACH, errno.EACCES, errno.EPERM})
+"""What policies answer with, where they do not drop the packets. Other errors are of this host."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    """The result of a connection to an address: whether it succeeded, None if that cannot be told."""
+
+    address: str
+    at_s: float
+    connected: bool | None
+
+
+class NetworkProbe:
+    """Connects to the canaries of clusters.
+
+    Args:
+        targets: Returns the IP addresses of the masters whose agents listen, by cluster.
+        mark: Called with a cluster whose result has changed.
+        port: The canaries' port.
+        monotonic: The clock.
+    """
+
+    def __init__(
+        self,
+        targets: Callable[[], Mapping[ObjectUid, str]],
+        mark: Callable[[ObjectUid], None],
+        *,
+        port: int = CANARY,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._targets, self._mark = targets, mark
+        self._port, self._monotonic = port, monotonic
+        self._results: dict[ObjectUid, _Result] = {}
+        self.loop = loops.Loop("network probe", self.run_once, every_s=ROUND_S)
+
+    def connected(self, uid: ObjectUid) -> bool | None:
+        """Return whether the last connection to a cluster's canary succeeded; None if that cannot be told."""
+        result = self._results.get(uid)
+        return result.connected if result else None
+
+    async def run_once(self) -> None:
+        """Connect to the canaries that are due, and drop the results of clusters that are no targets any more."""
+        targets = self._targets()
+        for uid in self._results.keys() - targets.keys():
+            self._put(uid, None)
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def probe(uid: ObjectUid, address: str) -> None:
+            async with places:
+                connected = await _connects(address, self._port)
+                self._put(uid, _Result(address=address, at_s=self._monotonic(), connected=connected))
+
+        await asyncio.gather(*(probe(uid, address) for uid, address in targets.items() if self._is_due(uid, address)))
+
+    def _is_due(self, uid: ObjectUid, address: str) -> bool:
+        last = self._results.get(uid)
+        return last is None or last.address != address or self._monotonic() - last.at_s >= EVERY_S
+
+    def _put(self, uid: ObjectUid, result: _Result | None) -> None:
+        before = self.connected(uid)
+        if result is None:
+            del self._results[uid]
+        else:
+            self._results[uid] = result
+        if self.connected(uid) is not before:
+            self._mark(uid)
+
+
+async def _connects(address: str, port: int) -> bool | None:
+    """Return whether a connection succeeds; None if that cannot be told."""
+    try:
+        is_v6 = ipaddress.ip_address(address).version == 6  # noqa: PLR2004
+        with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as connection:
+            connection.setblocking(False)
+            async with asyncio.timeout(TIMEOUT_S):
+                await asyncio.get_running_loop().sock_connect(connection, (address, port))
+    except TimeoutError:
+        return False
+    except OSError as error:
+        return False if error.errno in _BLOCKED else None
+    except ValueError:  # it is no IP address
+        return None
+    return True

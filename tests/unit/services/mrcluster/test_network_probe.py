@@ -1,0 +1,105 @@
+"""Probes of canaries on the loopback interface."""
+
+import asyncio
+import socket
+
+import pytest
+
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster import network_probe
+from boathouse.services.mrcluster.network_probe import EVERY_S, NetworkProbe
+from boathouse_task.agent.canary import Canary
+
+UID = ObjectUid("u-1")
+
+
+class World:
+    """Clusters' canaries, and a clock."""
+
+    def __init__(self, port):
+        self.now_s = 0.0
+        self.targets = {UID: "127.0.0.1"}
+        self.marked = []
+        self.probe = NetworkProbe(lambda: self.targets, self.marked.append, port=port, monotonic=lambda: self.now_s)
+
+    async def run(self, after_s=0.0):
+        self.now_s += after_s
+        await self.probe.run_once()
+        return self.probe.connected(UID)
+
+
+@pytest.fixture
+def canary():
+    listening = Canary(0)
+    yield listening
+    listening.close()
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        yield unused.getsockname()[1]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_a_connection_that_succeeds_shows_that_policies_are_not_enforced(canary, address):
+    world = World(canary.port)
+    world.targets = {UID: address}
+    assert world.probe.connected(UID) is None
+    assert await world.run() is True
+    assert world.marked == [UID]
+
+
+async def test_a_refused_connection_shows_that_policies_are_enforced(closed_port):
+    assert await World(closed_port).run() is False
+
+
+async def test_a_connection_without_an_answer_shows_that_policies_are_enforced(canary, monkeypatch):
+    monkeypatch.setattr(network_probe, "TIMEOUT_S", 0.0)
+    assert await World(canary.port).run() is False
+
+
+@pytest.mark.parametrize("address", ["", "localhost", "255.255.255.255"])
+async def test_an_error_of_this_host_shows_nothing(canary, address):
+    world = World(canary.port)
+    world.targets = {UID: address}
+    assert await world.run() is None
+    assert world.marked == []
+
+
+async def test_a_cluster_is_probed_again_when_it_is_due_or_has_another_address(canary):
+    world = World(canary.port)
+    await world.run()
+    canary.close()
+    assert await world.run(EVERY_S - 1) is True
+    assert await world.run(1) is False
+    assert world.marked == [UID, UID]
+    world.targets = {UID: ""}
+    assert await world.run() is None
+
+
+async def test_a_result_ends_with_its_target(canary):
+    world = World(canary.port)
+    await world.run()
+    world.targets = {}
+    assert await world.run() is None
+    assert world.marked == [UID, UID]
+
+
+async def test_few_connections_are_open_at_once(monkeypatch):
+    world = World(1)
+    world.targets = {ObjectUid(f"u-{number}"): "127.0.0.1" for number in range(50)}
+    now, most = 0, 0
+
+    async def connects(_address, _port):
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return True
+
+    monkeypatch.setattr(network_probe, "_connects", connects)
+    await world.run()
+    assert (most, len(world.marked)) == (network_probe.AT_ONCE, 50)
