@@ -140,6 +140,13 @@ def test_the_name_node_enters_safe_mode_below_100_mib_and_leaves_it_at_once():
     assert found["dfs.namenode.safemode.extension"] == "0"
 
 
+def test_clients_wait_for_a_master_that_starts_again_unless_the_user_wants_otherwise():
+    spec = "dfs.client.retry.policy.spec"
+    found = settings("hdfs-site.xml")
+    assert (found["dfs.client.retry.policy.enabled"], found[spec]) == ("true", "2000,30,10000,30")
+    assert settings("hdfs-site.xml", hdfs={"settings": {spec: "1000,5"}})[spec] == "1000,5"
+
+
 def test_half_of_a_cluster_may_be_application_masters_so_that_load_is_seen():
     assert settings("capacity-scheduler.xml")["yarn.scheduler.capacity.maximum-am-resource-percent"] == "0.5"
 

@@ -21,8 +21,14 @@ def of(cluster: Cluster) -> dict[str, str]:
 
 
 def defaults(cluster: Cluster) -> dict[str, str]:
-    """Return settings that users may change. A DataNode is dead after 90 s without heartbeat."""
+    """Return settings that users may change. A DataNode is dead after 90 s without heartbeat.
+
+    Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
+    which they read from the same file, they give up after 10 s, and with them the running jobs.
+    """
     return {
+        "dfs.client.retry.policy.enabled": "true",
+        "dfs.client.retry.policy.spec": "2000,30,10000,30",
         "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
         "dfs.datanode.du.reserved": str(quantity.units(cluster.spec.core.volume.size) // _RESERVED_SHARE),
         "dfs.heartbeat.interval": "3",

@@ -12,7 +12,7 @@ MIB: Final = 1024 * 1024
 UNIT_MB: Final = 64
 """YARN's minimum allocation: sizes of containers are multiples of it."""
 REFRESH_MIB: Final = 16
-"""Requested by the container `refresh`, which seldom runs a command."""
+"""Requested by the container `refresh`, which seldom runs a command. For that moment its limit is higher."""
 AGENT_MIB: Final = 48
 _OFF_HEAP_MIB: Final = 128
 """Metaspace, threads, code and buffers of a JVM with a small heap."""
