@@ -72,7 +72,8 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         cluster_uid: UID of the MRCluster.
         progress_url: https://HOST[:PORT] of the progress endpoint.
-        domain: domain of the nodes, SERVICE.NAMESPACE.svc. A node's name is HOST.domain.
+        domain: domain of the nodes, SERVICE.NAMESPACE.svc. A node's name is HOST.domain; daemons may register with the
+            domain of the Kubernetes cluster behind it.
         has_compute: whether the cluster has a ResourceManager.
         node_manager_port: the port in YARN's names of nodes.
         canary_port: port that no NetworkPolicy allows.

@@ -24,8 +24,10 @@ from boathouse_task.cluster_contract import (
     ApplicationFigures,
     DfsState,
     HdfsFigures,
+    Leaving,
     NodeFigures,
     Request,
+    Version,
     YarnFigures,
     YarnState,
 )
@@ -92,6 +94,7 @@ class Agent:
         self._folders_s = -1
         self._errors: list[str] = []
         self._stored = self._files.read()
+        self._names: dict[str, str] = {}
         self._files.derive(self._stored)
 
     def step(self) -> float:
@@ -100,6 +103,7 @@ class Agent:
         self._rounds += 1
         hdfs, data_nodes = self._try(self._name_node.state) or (None, {})
         yarn, managers = self._ask_yarn()
+        self._learn_names(data_nodes, managers)
         self._make_folders(hdfs)
         refreshed = self._refresh(hdfs, yarn)
         report = AgentReport(
@@ -128,7 +132,24 @@ class Agent:
         manager = self._resource_manager
         if manager is None:
             return None, {}
-        return self._try(lambda: manager.state(node.host for node in self._stored.leaving)) or (None, {})
+        return self._try(lambda: manager.state(self._files.names(self._stored))) or (None, {})
+
+    def _learn_names(self, data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> None:
+        """Keep the names that the nodes have registered, and mend the exclude files if they have others.
+
+        HDFS compares addresses and YARN names, so the names of NodeManagers matter more.
+        """
+        self._names = {host: node.name for host, node in data_nodes.items() if node.name} | self._stored.names
+        self._names |= {host: node.name for host, node in managers.items() if node.name}
+        self._store(self._stored.version, self._stored.leaving)
+
+    def _store(self, version: Version, leaving: list[Leaving]) -> bool:
+        """Store orders with the names of their nodes; return whether the agent holds them now."""
+        names = {node.host: self._names[node.host] for node in leaving if node.host in self._names}
+        stored = Stored(version=version, leaving=leaving, names=names)
+        if stored != self._stored and self._succeeds(lambda: self._files.write(stored)):
+            self._stored = stored
+        return stored == self._stored
 
     def _ask_applications(self, began_s: float) -> dict[str, list[ApplicationFigures]]:
         """Return the applications of each tag. Rounds start with different tags, as there may be no time for all."""
@@ -151,12 +172,12 @@ class Agent:
 
     def _refresh(self, hdfs: HdfsFigures | None, yarn: YarnFigures | None) -> bool:
         """Make the daemons read the orders; return whether all daemons of the cluster have read them."""
-        leaving, wanted = self._stored.leaving, {}
+        wanted = {}
         if hdfs is not None:
-            hosts = self._files.hdfs_exclude(leaving)
+            hosts = self._files.hdfs_exclude(self._stored)
             wanted[Request.HDFS] = Wanted(started_s=hdfs.started_s, hosts=hosts, addresses=self._find_addresses())
         if yarn is not None:
-            wanted[Request.YARN] = Wanted(started_s=yarn.started_s, hosts=self._files.yarn_exclude(leaving))
+            wanted[Request.YARN] = Wanted(started_s=yarn.started_s, hosts=self._files.yarn_exclude(self._stored))
         done = self._try(lambda: self._refresher.update(wanted))
         return bool(done) and len(wanted) == (1 if self._resource_manager is None else len(Request))
 
@@ -172,11 +193,8 @@ class Agent:
         """Carry out orders, unless they are older than the stored ones: those of a former leader."""
         if orders.version is None or orders.version < self._stored.version:
             return
-        if orders.version > self._stored.version:
-            stored = Stored(version=orders.version, leaving=orders.leaving)
-            if not self._succeeds(lambda: self._files.write(stored)):
-                return
-            self._stored = stored
+        if orders.version > self._stored.version and not self._store(orders.version, orders.leaving):
+            return
         self._tags = orders.tags
         for application_id in orders.kill:
             if self._resource_manager is not None:

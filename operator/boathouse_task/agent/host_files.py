@@ -5,7 +5,6 @@ writes the exclude files again. Each write is atomic and reaches the disk before
 """
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +19,15 @@ _DONE_WORDS: Final = 2
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """The orders that the agent holds."""
+    """The orders that the agent holds.
+
+    Attributes:
+        names: the names that the nodes of `leaving` registered, as far as they are known.
+    """
 
     version: Version = Version()
     leaving: list[Leaving] = []
+    names: dict[str, str] = {}
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -71,18 +75,24 @@ class HostFiles:
         Raises:
             OSError: the volume cannot be written.
         """
-        self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored.leaving).encode())
-        self._write(YARN_EXCLUDE, self.yarn_exclude(stored.leaving).encode())
+        self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
+        self._write(YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
-    def hdfs_exclude(self, leaving: Sequence[Leaving]) -> str:
+    def names(self, stored: Stored) -> dict[str, str]:
+        """Return the names of the nodes that leave, by host. Daemons compare them with the names of their nodes."""
+        return {node.host: stored.names.get(node.host, f"{node.host}.{self._domain}") for node in stored.leaving}
+
+    def hdfs_exclude(self, stored: Stored) -> str:
         """Return the list of nodes whose DataNodes are decommissioned."""
-        return "".join(f"{node.host}.{self._domain}\n" for node in leaving if node.stores)
+        names = self.names(stored)
+        return "".join(f"{names[node.host]}\n" for node in stored.leaving if node.stores)
 
-    def yarn_exclude(self, leaving: Sequence[Leaving]) -> str:
+    def yarn_exclude(self, stored: Stored) -> str:
         """Return the list of nodes whose NodeManagers are decommissioned, with timeouts in seconds."""
+        names = self.names(stored)
         hosts = "".join(
-            f"  <host><name>{node.host}.{self._domain}</name><timeout>{node.timeout_s}</timeout></host>\n"
-            for node in leaving
+            f"  <host><name>{names[node.host]}</name><timeout>{node.timeout_s}</timeout></host>\n"
+            for node in stored.leaving
         )
         return f'<?xml version="1.0"?>\n<hosts>\n{hosts}</hosts>\n'
 

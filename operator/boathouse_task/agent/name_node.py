@@ -34,10 +34,12 @@ class DataNode:
     """State of a DataNode.
 
     Attributes:
+        name: the name that it registered.
         blocks_left: under-replicated blocks, if it is being decommissioned.
     """
 
     state: DfsState
+    name: str = ""
     blocks_left: int = 0
     free_bytes: int = 0
     used_bytes: int = 0
@@ -105,10 +107,12 @@ class NameNode:
         found = {}
         for is_live, text in ((False, info.dead), (True, info.live)):
             for address, node in _nodes(text).items():
-                host = host_of(address.rpartition(":")[0], self._domain)
+                name = address.rpartition(":")[0]
+                host = host_of(name, self._domain)
                 if host is not None:
                     found[host] = DataNode(
                         state=_state(node, is_live=is_live),
+                        name=name,
                         blocks_left=figure(decommissioning.get(address, _Node()).under_replicated_blocks),
                         free_bytes=figure(node.remaining),
                         used_bytes=figure(node.used),

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
@@ -40,9 +40,10 @@ _STATES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeManager:
-    """State of a NodeManager."""
+    """State of a NodeManager, and the name that it registered."""
 
     state: YarnState
+    name: str = ""
     containers: int = 0
     memory_mb: int = 0
     used_mb: int = 0
@@ -67,11 +68,11 @@ class ResourceManager:
         self._port = spec.node_manager_port
         self._clock = clock
 
-    def state(self, leaving: Iterable[str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
+    def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
         """Return the figures of YARN and the state of each host with a NodeManager.
 
         Args:
-            leaving: hosts whose state is wanted even if their NodeManager has ended.
+            leaving: hosts whose state is wanted even if their NodeManager has ended, with the names of these.
 
         Raises:
             RestError: the ResourceManager does not respond.
@@ -90,7 +91,8 @@ class ResourceManager:
             memory_mb=sum(node.memory_mb for node in running),
             used_mb=sum(node.used_mb for node in nodes.values()),
         )
-        ended = {host: node for host in leaving if host not in nodes and (node := self._ended(host)) is not None}
+        gone = ((host, self._ended(name)) for host, name in leaving.items() if host not in nodes)
+        ended = {host: node for host, node in gone if node is not None}
         return figures, nodes | ended
 
     def applications(self, tag: str) -> list[ApplicationFigures]:
@@ -121,27 +123,28 @@ class ResourceManager:
         answer = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", _Nodes)
         nodes = answer.nodes.node if answer.nodes else []
         hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
-        return {host: _node_manager(node) for host, node in hosts if host is not None}
+        return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
-    def _ended(self, host: str) -> NodeManager | None:
+    def _ended(self, name: str) -> NodeManager | None:
         """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it.
 
         Raises:
             RestError: the ResourceManager does not respond.
         """
         try:
-            answer = self._rest.get(f"{_CLUSTER}/nodes/{host}.{self._domain}:{self._port}", _OneNode)
+            answer = self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _OneNode)
         except RestError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
-        return _node_manager(answer.node)
+        return _node_manager(answer.node, name)
 
 
-def _node_manager(node: "_Node") -> NodeManager:
+def _node_manager(node: "_Node", name: str) -> NodeManager:
     used_mb = figure(node.used_memory_mb)
     return NodeManager(
         state=_STATES.get(node.state, YarnState.NONE),
+        name=name,
         containers=figure(node.num_containers),
         memory_mb=used_mb + figure(node.avail_memory_mb),
         used_mb=used_mb,

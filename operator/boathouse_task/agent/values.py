@@ -5,6 +5,7 @@ from typing import Final
 
 MOST: Final = 2**62
 _HOST: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
 
 
 def figure(value: float) -> int:
@@ -18,6 +19,10 @@ def clip(text: str, most_chars: int) -> str:
 
 
 def host_of(name: str, domain: str) -> str | None:
-    """Return the short name of a cluster's node from its domain name, or None if it is not of the domain."""
-    host = name.removesuffix(f".{domain}")
-    return host if host != name and _HOST.fullmatch(host) else None
+    """Return the short name of a cluster's node from the name that it registered, or None if it is not of the domain.
+
+    The name may have the domain of the Kubernetes cluster behind it, as in `c0.SERVICE.NAMESPACE.svc.cluster.local`.
+    """
+    host, _, rest = name.partition(".")
+    is_ours = f"{rest}.".startswith(f"{domain}.") and _NAME.fullmatch(name)
+    return host if is_ours and _HOST.fullmatch(host) else None

@@ -9,6 +9,8 @@ from boathouse_policies.model import NodeName
 
 NAME_NODE_PORT: Final = 8020
 WEB_HDFS_PORT: Final = 9870
+_LABELS: Final = 3
+"""Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +97,12 @@ class Directory:
         return None if uid is None else self._by_uid[uid]
 
     def node_of(self, namespace: str, fqdn: str) -> NodeName | None:
-        """Return the Kubernetes node of a host of a cluster in this namespace; None if it has no placed pod."""
-        host, _, domain = fqdn.partition(".")
-        uid = self._by_domain.get(domain)
+        """Return the Kubernetes node of a host of a cluster in this namespace; None if it has no placed pod.
+
+        DataNodes register with the domain of the Kubernetes cluster, as in `c0.SERVICE.NAMESPACE.svc.cluster.local`.
+        """
+        host, *rest = fqdn.split(".", _LABELS + 1)
+        uid = self._by_domain.get(".".join(rest[:_LABELS]))
         facts = None if uid is None else self._by_uid[uid]
         return facts.hosts.get(host) if facts is not None and facts.namespace == namespace else None
 

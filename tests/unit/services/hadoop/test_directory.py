@@ -33,11 +33,12 @@ def test_a_host_is_on_the_node_of_its_pod(directory: Directory) -> None:
     directory.put(cluster(hosts={"c0": "n7", "t12": "n3"}))
     assert directory.node_of("a", "c0.lake-nodes.a.svc") == NodeName("n7")
     assert directory.node_of("a", "t12.lake-nodes.a.svc") == NodeName("n3")
+    assert directory.node_of("a", "c0.lake-nodes.a.svc.cluster.local") == NodeName("n7")
 
 
 @pytest.mark.parametrize(
     "fqdn",
-    ["c1.lake-nodes.a.svc", "c0.pond-nodes.a.svc", "c0", "", ".", "10.0.0.1", "c0.lake-nodes.a.svc.cluster.local"],
+    ["c1.lake-nodes.a.svc", "c0.pond-nodes.a.svc", "c0", "", ".", "10.0.0.1", "c0.c0.lake-nodes.a.svc"],
 )
 def test_an_unknown_host_has_no_node(directory: Directory, fqdn: str) -> None:
     directory.put(cluster(hosts={"c0": "n7"}))

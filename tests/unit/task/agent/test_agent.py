@@ -39,7 +39,7 @@ class World:
         self.yarn: YarnFigures | None = YarnFigures(started_s=1)
         self.data_nodes: dict[str, DataNode] = {}
         self.managers: dict[str, NodeManager] = {}
-        self.asked: list[str] = []
+        self.asked: dict[str, str] = {}
         self.folders_made = 0
         self.killed: list[str] = []
         self.addresses: dict[str, list[str]] = {}
@@ -116,7 +116,7 @@ class ResourceManager:
         self.world = world
 
     def state(self, leaving):
-        self.world.asked = list(leaving)
+        self.world.asked = dict(leaving)
         if self.world.yarn is None:
             raise RestError("ResourceManager: ConnectionRefusedError")
         return self.world.yarn, self.world.managers
@@ -189,7 +189,28 @@ def test_orders_are_stored_and_refreshed_and_then_reported(ready):
     assert (report.version, report.refreshed) == (Version(1, 7), False)
     ready.carry_out()
     assert ready.step().refreshed
-    assert ready.asked == ["c3", "t1"]
+    assert list(ready.asked) == ["c3", "t1"]
+
+
+def test_nodes_leave_under_the_names_that_they_registered(ready):
+    name = f"c3.{DOMAIN}.cluster.local"
+    ready.data_nodes = {"c3": DataNode(state=DfsState.LIVE, name=name)}
+    ready.order(1, 7, Leaving("c3", stores=True), Leaving("t1", 300))
+    assert ready.excluded() == f"{name}\n"
+    ready.managers = {"t1": NodeManager(state=YarnState.DECOMMISSIONING, name=f"t1.{DOMAIN}.cluster.local")}
+    ready.step()
+    assert f"<name>t1.{DOMAIN}.cluster.local</name>" in (ready.folder / "agent" / "yarn.exclude.xml").read_text()
+    assert (ready.requested("hdfs"), ready.requested("yarn")) == (2, 3)
+
+
+def test_names_are_kept_when_nodes_and_the_agent_are_gone(ready):
+    name = f"t1.{DOMAIN}.cluster.local"
+    ready.managers = {"t1": NodeManager(state=YarnState.RUNNING, name=name)}
+    ready.order(1, 7, Leaving("t1", 300))
+    ready.managers = {}
+    ready.restart()
+    ready.step()
+    assert ready.asked == {"t1": name}
 
 
 def test_a_transient_node_that_leaves_is_no_matter_of_hdfs(ready):

@@ -46,6 +46,13 @@ def test_hdfs_gets_the_nodes_that_store_and_yarn_all_with_their_timeouts(files, 
     assert yarn == [(f"t1.{DOMAIN}", "300"), (f"c3.{DOMAIN}", "-1")]
 
 
+def test_the_lists_have_the_names_that_nodes_registered(files, tmp_path):
+    files.write(Stored(version=Version(1, 5), leaving=OLD.leaving, names={"c3": f"c3.{DOMAIN}.cluster.local"}))
+    hdfs, yarn = excluded(tmp_path)
+    assert hdfs == f"c3.{DOMAIN}.cluster.local\n"
+    assert yarn == [(f"t1.{DOMAIN}", "300"), (f"c3.{DOMAIN}.cluster.local", "-1")]
+
+
 def test_a_node_that_leaves_no_more_is_in_no_list(files, tmp_path):
     files.write(OLD)
     files.write(Stored(version=Version(1, 6)))

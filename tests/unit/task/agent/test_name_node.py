@@ -94,10 +94,16 @@ def test_a_data_node_of_another_domain_is_left_out(name):
     assert states(with_info(LiveNodes=json.dumps({name: {}}))) == {}
 
 
+@pytest.mark.parametrize("name", [f"c0.{DOMAIN}", f"c0.{DOMAIN}.cluster.local", f"c0.{DOMAIN}.cluster.local."])
+def test_a_data_node_is_known_by_its_host_and_keeps_its_name(name):
+    _, nodes = state(with_info(LiveNodes=json.dumps({f"{name}:9866": {"adminState": "In Service"}})))
+    assert nodes == {"c0": DataNode(state=DfsState.LIVE, name=name)}
+
+
 def test_figures_are_brought_into_their_bounds():
     node = {"adminState": "In Service", "remaining": -5, "used": 2**80}
     figures, nodes = state(with_info(LiveNodes=json.dumps({f"c0.{DOMAIN}:1": node}), ClusterId="C\n" + "x" * 200))
-    assert nodes["c0"] == DataNode(state=DfsState.LIVE, free_bytes=0, used_bytes=2**62)
+    assert nodes["c0"] == DataNode(state=DfsState.LIVE, name=f"c0.{DOMAIN}", free_bytes=0, used_bytes=2**62)
     assert len(figures.cluster_id) == 100
 
 

@@ -45,35 +45,44 @@ def app(number: int = 1, **fields: object) -> dict[str, object]:
 
 
 def test_figures_have_the_nodes_of_all_labels(world):
-    figures, nodes = world.client.state(leaving=[])
+    figures, nodes = world.client.state(leaving={})
     metrics = json.loads(recorded("rm-metrics"))["clusterMetrics"]
     assert metrics["totalMB"] == 1536  # without those of the label
     assert figures == YarnFigures(
         started_s=1795455136, up_s=99, running=2, pending=0, apps_running=1, apps_pending=0, memory_mb=3072, used_mb=704
     )
     assert nodes == {
-        "c0": NodeManager(state=YarnState.RUNNING, containers=2, memory_mb=1536, used_mb=704),
-        "t0": NodeManager(state=YarnState.RUNNING, memory_mb=1536),
+        "c0": NodeManager(state=YarnState.RUNNING, name=f"c0.{DOMAIN}", containers=2, memory_mb=1536, used_mb=704),
+        "t0": NodeManager(state=YarnState.RUNNING, name=f"t0.{DOMAIN}", memory_mb=1536),
     }
 
 
 def test_a_draining_node_has_containers_and_no_room(world):
     world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-leaving"))
-    figures, nodes = world.client.state(leaving=["c0"])
-    assert nodes["c0"] == NodeManager(state=YarnState.DECOMMISSIONING, containers=1, memory_mb=384, used_mb=384)
+    figures, nodes = world.client.state(leaving={"c0": f"c0.{DOMAIN}"})
+    assert nodes["c0"] == NodeManager(
+        state=YarnState.DECOMMISSIONING, name=f"c0.{DOMAIN}", containers=1, memory_mb=384, used_mb=384
+    )
     assert (figures.running, figures.memory_mb) == (1, 0)
 
 
 def test_a_leaving_node_that_has_ended_is_asked_for_by_name(world):
     world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-none"))
     world.manager.responses[f"/ws/v1/cluster/nodes/t0.{DOMAIN}:8041"] = (200, recorded("rm-node-ended"))
-    _, nodes = world.client.state(leaving=["t0", "t9"])
+    _, nodes = world.client.state(leaving={"t0": f"t0.{DOMAIN}", "t9": f"t9.{DOMAIN}.cluster.local"})
     assert {host: node.state for host, node in nodes.items()} == {"t0": YarnState.DECOMMISSIONED}
-    assert f"/ws/v1/cluster/nodes/t9.{DOMAIN}:8041" in world.manager.paths()
+    assert f"/ws/v1/cluster/nodes/t9.{DOMAIN}.cluster.local:8041" in world.manager.paths()
+
+
+def test_a_node_that_registered_with_the_domain_of_kubernetes_is_known_by_its_host(world):
+    name = f"t1.{DOMAIN}.cluster.local"
+    world.with_nodes({"state": "RUNNING", "nodeHostName": name}, {"state": "RUNNING", "nodeHostName": f"t2.{DOMAIN}x"})
+    _, nodes = world.client.state(leaving={})
+    assert nodes == {"t1": NodeManager(state=YarnState.RUNNING, name=name)}
 
 
 def test_nodes_that_left_before_are_not_asked_for(world):
-    world.client.state(leaving=[])
+    world.client.state(leaving={})
     (path,) = [path for path in world.manager.paths() if "/nodes" in path]
     assert path.endswith("?states=NEW,RUNNING,UNHEALTHY,DECOMMISSIONING")
 
@@ -81,8 +90,8 @@ def test_nodes_that_left_before_are_not_asked_for(world):
 def test_unknown_states_and_foreign_nodes_do_no_harm(world):
     node = {"state": "NAPPING", "nodeHostName": f"t1.{DOMAIN}", "usedMemoryMB": -4, "availMemoryMB": 2**80}
     world.with_nodes(node, {"state": "RUNNING", "nodeHostName": "evil.example.com"})
-    _, nodes = world.client.state(leaving=[])
-    assert nodes == {"t1": NodeManager(state=YarnState.NONE, memory_mb=2**62)}
+    _, nodes = world.client.state(leaving={})
+    assert nodes == {"t1": NodeManager(state=YarnState.NONE, name=f"t1.{DOMAIN}", memory_mb=2**62)}
 
 
 @pytest.mark.parametrize("path", ["info", "metrics", "nodes?"])
@@ -90,7 +99,7 @@ def test_unknown_states_and_foreign_nodes_do_no_harm(world):
 def test_a_resource_manager_without_figures_is_an_error(world, path, response):
     world.manager.responses[f"/ws/v1/cluster/{path}"] = response
     with pytest.raises(RestError, match="ResourceManager: "):
-        world.client.state(leaving=[])
+        world.client.state(leaving={})
 
 
 def test_a_running_job_has_its_progress_from_its_application_master(world):
