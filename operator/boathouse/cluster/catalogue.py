@@ -78,6 +78,9 @@ PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume
 PRIORITY_CLASSES = Resource(
     group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=wire.Manifest
 )
+NETWORK_POLICIES = Resource(
+    group="networking.k8s.io", plural="networkpolicies", kind="NetworkPolicy", view=wire.Manifest
+)
 LEASES = Resource(group="coordination.k8s.io", plural="leases", kind="Lease", view=written.Lease)
 EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event", view=wire.Manifest)
 TOKEN_REVIEWS = Resource(

@@ -158,8 +158,15 @@ class Scheduler:
 
     def may_create(self, job_id: model.JobId) -> bool:
         """Return whether pods of a job may still be created: it has tasks, or a pod is being written or unconfirmed."""
-        in_flight = (self.state.pods.job_of(row) for row in self.state.pods.assumed())
-        return self.state.jobs.entry(job_id) is not None or job_id in in_flight
+        return self.state.jobs.entry(job_id) is not None or bool(self._in_flight(job_id))
+
+    def creating(self, job_id: model.JobId) -> set[model.TaskId]:
+        """Return a job's tasks of which no pod has ended, and those whose pod is being written or unconfirmed."""
+        return {*self.state.pods.of_job(job_id), *self._in_flight(job_id)}
+
+    def _in_flight(self, job_id: model.JobId) -> Sequence[model.TaskId]:
+        pods = self.state.pods
+        return [row.id for row in pods.assumed() if pods.job_of(row) == job_id]
 
     def held_back(self) -> dict[tuple[str, ...], float]:
         """Return the number of namespaces and jobs that are held back, by reason."""

@@ -217,7 +217,7 @@ class Judge:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         if volume is None:
             return VOLUME_GONE
-        if not _reaches(volume, node):
+        if not reaches(volume, node):
             return UNREACHABLE
         return None if _in_zone(volume, node) else WRONG_ZONE
 
@@ -299,12 +299,13 @@ class Judge:
 def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
     """Return the volume reserved for a claim, else the smallest available one that fits and the node can attach."""
     if waiting.reserved is not None and waiting.reserved.metadata.name not in chosen:
-        return waiting.reserved if _reaches(waiting.reserved, node) else None
-    fitting = (volume for volume in waiting.at_hand if volume.metadata.name not in chosen and _reaches(volume, node))
+        return waiting.reserved if reaches(waiting.reserved, node) else None
+    fitting = (volume for volume in waiting.at_hand if volume.metadata.name not in chosen and reaches(volume, node))
     return next(fitting, None)
 
 
-def _reaches(volume: storage.VolumeView, node: model.Node) -> bool:
+def reaches(volume: storage.VolumeView, node: model.Node) -> bool:
+    """Return whether a node matches the node affinity of a volume."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
         return True

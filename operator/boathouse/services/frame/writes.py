@@ -74,23 +74,59 @@ class Writes:
     async def ensure(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
     ) -> wire.Manifest | None:
-        """Create an object that is owned by an object of the kind, unless it exists.
+        """Create an object of an object of the kind, unless it exists.
 
         Args:
             resource: Its kind.
-            manifest: The object, with its namespace, its owner first.
+            manifest: The object, with its namespace. It is its owner's or, without one, that of its label `job-uid`.
             what: The name of its failpoints.
 
         Returns:
-            An object of this name with another owner; None if there is none.
+            An object of this name that belongs to another; None if there is none.
         """
+        found = await self._create(resource, manifest, what)
+        return None if found is None or _belongs(found, manifest) else found
+
+    async def apply(
+        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
+    ) -> wire.Manifest | None:
+        """Create an object as `ensure` does, or give the one that exists the spec of the manifest."""
+        found = await self._create(resource, manifest, what)
+        if found is None or not _belongs(found, manifest):
+            return found
+        if found["spec"] != manifest["spec"]:
+            metadata = found["metadata"]
+            with self._write(what):
+                await self.api.patch(
+                    resource, metadata["name"], {"spec": manifest["spec"]}, metadata["namespace"], uid=metadata["uid"]
+                )
+        return None
+
+    async def remove(
+        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
+    ) -> None:
+        """Delete an object with this name, if it belongs to the same object as the manifest."""
+        metadata = manifest["metadata"]
+        try:
+            found = await self.api.get(resource, metadata["name"], metadata["namespace"])
+        except errors.NotFound:
+            return
+        if _belongs(found, manifest):
+            with contextlib.suppress(*_GONE), self._write(what):
+                await self.api.delete(
+                    resource, metadata["name"], metadata["namespace"], uid=found["metadata"]["uid"]
+                )
+
+    async def _create(
+        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
+    ) -> wire.Manifest | None:
+        """Create an object; returns the one that exists already."""
         metadata = manifest["metadata"]
         with self._write(what):
             try:
                 await self.api.create(resource, manifest, metadata["namespace"])
             except errors.AlreadyExists:
-                found = await self.api.get(resource, metadata["name"], metadata["namespace"])
-                return None if _owner(found) == _owner(manifest) else found
+                return await self.api.get(resource, metadata["name"], metadata["namespace"])
         return None
 
     async def finalizer(self, body: Body, *, present: bool) -> None:
@@ -126,7 +162,17 @@ class Writes:
         failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")
 
 
+def _belongs(found: wire.Manifest, manifest: wire.Manifest) -> bool:
+    """Return whether an object belongs to the same object as a manifest."""
+    return _owner(found) == _owner(manifest) and (_owner(manifest) != "" or _label(found) == _label(manifest) != "")
+
+
 def _owner(manifest: wire.Manifest) -> str:
     """Return the UID of the controller of an object; empty for none."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((owner["uid"] for owner in owners if owner.get("controller")), "")
+
+
+def _label(manifest: wire.Manifest) -> str:
+    """Return the UID in the label of an object that shall outlive the object it was made for; empty for none."""
+    return (manifest["metadata"].get("labels") or {}).get(names.LABEL_JOB_UID, "")
