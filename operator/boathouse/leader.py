@@ -22,6 +22,7 @@ from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.hadoop import applications
 from boathouse.services.instruments import wiring as instruments
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import server, tls, trust_bundle
@@ -83,12 +84,13 @@ class Leader:
             may_lead=context.election.valid,
             aside=self._scheduling.aside,
         )
+        reconciling = controllers.Controllers(frame, settings, context.metrics)
         self._services = controllers.LeaderServices(
             settings=settings,
             cluster_id=context.cluster_id,
             profile=profile,
             scheduling=self._scheduling,
-            controllers=controllers.Controllers(frame, settings, context.metrics),
+            controllers=reconciling,
             endpoint=server.ProgressServer(context.api, context.metrics),
             bundles=context.bundles,
             metrics=context.metrics,
@@ -99,6 +101,7 @@ class Leader:
                 "statuses": lambda: statuses.refused,
             },
             signals=signals,
+            applications=applications.Applications(reconciling.mark),
         )
         self._services.controllers.loops += measuring
         for kind in KINDS:

@@ -17,6 +17,8 @@ SMALL = Shape(maps=6, reduces=1)
 MANY_PODS = 8
 OF_RESIZES = {"scheduler.resize"}
 """Writes whose deaths are in `tests/wire/test_scheduling_suspension.py`."""
+OF_CLUSTERS = {write for write in failpoints.WRITES if write.startswith("mrcluster.")}
+"""Writes whose deaths are in `tests/wire/test_mrcluster_faults.py`: no leader has this kind yet."""
 
 
 def test_every_write_has_its_deaths():
@@ -25,6 +27,7 @@ def test_every_write_has_its_deaths():
         *test_failpoints.OF_SUSPENSIONS,
         *test_sparkapps.PASSAGES,
         *OF_RESIZES,
+        *OF_CLUSTERS,
         "mrjob.delete-pod",
         "mrjob.expire",
         "mrjob.finalizer",

@@ -8,6 +8,7 @@ import msgspec
 
 from boathouse.cluster import events, informer, store, wire
 from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
 from boathouse_policies import profiles
 from tests.wire import fake_api, mrjob_world, scheduling_world
@@ -61,17 +62,19 @@ def _leader(below, client, config, profile, clocks):
         aside=below.parts.aside,
         **({"now": lambda: mrjob_world.NOW_S + time.monotonic() - start} | clocks),
     )
+    reconciling = controllers.Controllers(context, config, figures)
     return controllers.LeaderServices(
         settings=config,
         cluster_id="",
         profile=profile,
         scheduling=below.parts,
-        controllers=controllers.Controllers(context, config, figures),
+        controllers=reconciling,
         endpoint=server.ProgressServer(client, figures),
         bundles=mrjob_world.Bundle(),
         metrics=figures,
         saved={},
         limited={},
+        applications=applications.Applications(reconciling.mark, context.now),
     )
 
 

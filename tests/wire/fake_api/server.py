@@ -267,7 +267,7 @@ class FakeApi:
         new = merge(old, call.body)
         if call.subresource == "status":
             new = {**old, "metadata": new["metadata"], "status": new.get("status", {})}
-        elif "status" in old and call.plural in {"pods", "nodes", "mrjobs", "sparkapps"}:
+        elif "status" in old and call.plural in {"pods", "nodes", "mrjobs", "sparkapps", "mrclusters"}:
             new = {**new, "status": old["status"]}
         return self.world.update(call.plural, call.key, _with_preconditions(new, old, call.body))
 

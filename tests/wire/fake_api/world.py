@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 
-PLURALS = {"Pod": "pods", "Node": "nodes", "ConfigMap": "configmaps", "Lease": "leases", "Event": "events"}
+PLURALS = {
+    "Pod": "pods",
+    "Node": "nodes",
+    "ConfigMap": "configmaps",
+    "Lease": "leases",
+    "Event": "events",
+    "NetworkPolicy": "networkpolicies",
+}
 _NOW = "2026-01-01T00:00:00Z"
 
 

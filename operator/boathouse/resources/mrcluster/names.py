@@ -60,6 +60,9 @@ class Reason(StrEnum):
     MISSING_BLOCKS = "MissingBlocks"
     DECOMMISSION_STALLED = "DecommissionStalled"
     MASTER_NOT_REPORTING = "MasterNotReporting"
+    # Scheduled
+    NAME_TAKEN = "NameTaken"
+    WRITE_REFUSED = "WriteRefused"
     # SettingsOverridden, RolledOut
     CLOSED_SETTINGS = "ClosedSettings"
     NOT_OVERRIDDEN = "NotOverridden"

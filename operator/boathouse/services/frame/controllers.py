@@ -11,7 +11,7 @@ from boathouse.scheduling import assembly
 from boathouse.services import learned
 from boathouse.services.frame import admission, metrics, object_store, protocols, reconciler, resync, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop import directory
+from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.progress import server, trust_bundle
 from boathouse.telemetry import metrics as telemetry
@@ -94,6 +94,7 @@ class LeaderServices:
         limited: Functions that return how often an operation was delayed by a namespace's limit.
         signals: Whether the policies get the measurements of nodes that they use.
         clusters: Hadoop clusters, for the kinds that use them.
+        applications: Applications of Hadoop clusters that jobs have submitted.
     """
 
     settings: OperatorConfig
@@ -108,6 +109,7 @@ class LeaderServices:
     limited: dict[str, Callable[[], int]]
     signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
     clusters: directory.Directory = dataclasses.field(default_factory=directory.Directory)
+    applications: applications.Applications
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,9 +102,7 @@ class Writes:
                 )
         return None
 
-    async def remove(
-        self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
-    ) -> None:
+    async def remove(self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str) -> None:
         """Delete an object with this name, if it belongs to the same object as the manifest."""
         metadata = manifest["metadata"]
         try:
@@ -113,9 +111,7 @@ class Writes:
             return
         if _belongs(found, manifest):
             with contextlib.suppress(*_GONE), self._write(what):
-                await self.api.delete(
-                    resource, metadata["name"], metadata["namespace"], uid=found["metadata"]["uid"]
-                )
+                await self.api.delete(resource, metadata["name"], metadata["namespace"], uid=found["metadata"]["uid"])
 
     async def _create(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
@@ -175,4 +171,4 @@ def _owner(manifest: wire.Manifest) -> str:
 
 def _label(manifest: wire.Manifest) -> str:
     """Return the UID in the label of an object that shall outlive the object it was made for; empty for none."""
-    return (manifest["metadata"].get("labels") or {}).get(names.LABEL_JOB_UID, "")
+    return str((manifest["metadata"].get("labels") or {}).get(names.LABEL_JOB_UID, ""))

@@ -1,7 +1,7 @@
 """List the Hadoop clusters by namespace and name, for jobs that run on them or read their HDFS."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from boathouse.services.frame.kind import ObjectUid
@@ -62,6 +62,7 @@ class Directory:
         self._by_name: dict[tuple[str, str], ObjectUid] = {}
         self._by_domain: dict[str, ObjectUid] = {}
         self._subscribers: list[Callable[[ObjectUid], None]] = []
+        self._used: dict[ObjectUid, frozenset[ObjectUid]] = {}
 
     def subscribe(self, on_change: Callable[[ObjectUid], None]) -> None:
         """Call a function with the UID of each cluster that is new, changed or deleted."""
@@ -105,6 +106,17 @@ class Directory:
         uid = self._by_domain.get(".".join(rest[:_LABELS]))
         facts = None if uid is None else self._by_uid[uid]
         return facts.hosts.get(host) if facts is not None and facts.namespace == namespace else None
+
+    def use(self, job: ObjectUid, clusters: Collection[ObjectUid]) -> None:
+        """Note which clusters a job runs on or reads now; none once it has ended."""
+        if clusters:
+            self._used[job] = frozenset(clusters)
+        else:
+            self._used.pop(job, None)
+
+    def users(self, uid: ObjectUid) -> int:
+        """Return how many jobs use a cluster: it is not idle then."""
+        return sum(uid in clusters for clusters in self._used.values())
 
     def _publish(self, uid: ObjectUid) -> None:
         for on_change in self._subscribers:

@@ -34,6 +34,11 @@ class Names:
         """Return the name of a host's pod."""
         return self._derived(host)
 
+    def host(self, pod: str) -> str | None:
+        """Return the host of a pod's name; None for a pod of another kind."""
+        host = pod.rpartition("-")[2]
+        return host if role_of(host) is not None and self.pod(host) == pod else None
+
     def claim(self, host: str) -> str:
         """Return the name of the PersistentVolumeClaim of the master or of a core node."""
         return self._derived(host)

@@ -16,6 +16,7 @@ APP: Final = "boathouse-hadoop"
 _MAX_LABEL: Final = 63
 _CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
+_POLICIES: Final = ("cluster", "clients")
 Manifest = dict[str, Any]
 
 
@@ -84,10 +85,18 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     clients = [*({"port": port, "protocol": "TCP"} for port in ports.OF_CLIENTS)]
     clients.append({"port": first, "endPort": last, "protocol": "TCP"})
     itself = {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}
-    return [
-        _network_policy(cluster, "cluster", [{"from": [{"podSelector": itself}]}]),
-        _network_policy(cluster, "clients", [{"from": [{"podSelector": _clients(cluster)}], "ports": clients}]),
+    ingress: list[Manifest] = [
+        {"from": [{"podSelector": itself}]},
+        {"from": [{"podSelector": _clients(cluster)}], "ports": clients},
     ]
+    return [_network_policy(cluster, part, [rule]) for part, rule in zip(_POLICIES, ingress, strict=True)]
+
+
+def removed_policies(cluster: Cluster) -> Sequence[Manifest]:
+    """Return the NetworkPolicies that a cluster with another `networkPolicy` had, and this one has not."""
+    kept = {policy["metadata"]["name"] for policy in network_policies(cluster)}
+    found = [_network_policy(cluster, part, []) for part in _POLICIES]
+    return [policy for policy in found if policy["metadata"]["name"] not in kept]
 
 
 def _clients(cluster: Cluster) -> Manifest:

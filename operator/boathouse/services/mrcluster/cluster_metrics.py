@@ -1,0 +1,139 @@
+"""Metrics of clusters. Labels name clusters that exist; those of a deleted one are gone with the next scrape."""
+
+import dataclasses
+import typing
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import prometheus_client as prometheus
+from prometheus_client import registry
+
+from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.mrcluster.resizing import Policy
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.planning.draining import Leave
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.telemetry import gauges
+
+_CLUSTER: Final = ("namespace", "cluster")
+_OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
+_UNDONE: Final = "undone"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Known:
+    """A cluster and its last state."""
+
+    labels: tuple[str, str]
+    state: ClusterState
+
+
+class ClusterMetrics:
+    """Gauges of all clusters, and counters of their changes.
+
+    Args:
+        target: Where to count.
+        scrape: Values read at scrape.
+        report_age_s: Returns the age of a cluster's last report; None before the first.
+    """
+
+    def __init__(
+        self,
+        target: registry.CollectorRegistry,
+        scrape: gauges.ScrapeGauges,
+        report_age_s: Callable[[ObjectUid], float | None],
+    ) -> None:
+        self._known: dict[ObjectUid, _Known] = {}
+        self._report_age_s = report_age_s
+        self._resizes = prometheus.Counter(
+            "boathouse_mrcluster_resizes",
+            "Changes of the number of nodes that clusters shall have",
+            ["policy", "direction"],
+            registry=target,
+        )
+        self._drains = prometheus.Counter(
+            "boathouse_mrcluster_drains", "Drains of nodes that ended", ["outcome"], registry=target
+        )
+        for policy in typing.get_args(Policy):
+            for direction in ("grow", "shrink"):
+                self._resizes.labels(policy, direction)
+        for outcome in (*_OUTCOMES.values(), _UNDONE):
+            self._drains.labels(outcome)
+        self._add(scrape)
+
+    def changed(self, cluster: Cluster, before: ClusterState, after: ClusterState) -> None:
+        """Count what a reconcile changed."""
+        self._known[cluster.uid] = _Known((cluster.namespace, cluster.name), after)
+        change = _wanted(after) - _wanted(before)
+        if before.first_core_nodes and change:
+            self._resizes.labels(cluster.spec.resizing.policy, "grow" if change > 0 else "shrink").inc()
+        for node in before.leaving:
+            if node.host not in after.leaving_hosts:
+                ended = Leave(node.reason) if node.reason in {*_OUTCOMES} else None
+                self._drains.labels(_OUTCOMES[ended] if ended else _UNDONE).inc()
+
+    def forget(self, uid: ObjectUid) -> None:
+        """Drop a deleted cluster."""
+        self._known.pop(uid, None)
+
+    def _add(self, scrape: gauges.ScrapeGauges) -> None:
+        for name, documentation, labels, read in (
+            ("nodes", "Nodes of clusters by role and state", (*_CLUSTER, "role", "state"), self._nodes),
+            ("load_ratio", "Running and pending containers per slot (F)", _CLUSTER, self._load),
+            ("slots", "Map tasks that can run at the same time", _CLUSTER, self._slots),
+            ("hdfs_bytes", "Capacity and use of HDFS", (*_CLUSTER, "state"), self._hdfs_bytes),
+            ("missing_blocks", "Blocks of HDFS without a replica", _CLUSTER, self._missing_blocks),
+            ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
+        ):
+            scrape.add(
+                gauges.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
+            )
+
+    def _nodes(self) -> gauges.Reading:
+        return {
+            (*known.labels, role.value, state): float(getattr(counts, state))
+            for known in self._known.values()
+            for role, counts in _counts(known.state)
+            for state in wire.NodeCounts.model_fields
+        }
+
+    def _load(self) -> gauges.Reading:
+        return {
+            known.labels: known.state.load_percent / 100
+            for known in self._known.values()
+            if known.state.load_percent is not None
+        }
+
+    def _slots(self) -> gauges.Reading:
+        return {
+            known.labels: float(known.state.slots) for known in self._known.values() if known.state.slots is not None
+        }
+
+    def _hdfs_bytes(self) -> gauges.Reading:
+        return {
+            (*labels, state): float(amount)
+            for labels, hdfs in self._hdfs()
+            for state, amount in (("capacity", hdfs.capacity_bytes), ("used", hdfs.used_bytes))
+        }
+
+    def _missing_blocks(self) -> gauges.Reading:
+        return {labels: float(hdfs.missing_blocks) for labels, hdfs in self._hdfs()}
+
+    def _hdfs(self) -> Iterator[tuple[tuple[str, str], wire.HdfsUsage]]:
+        return ((known.labels, known.state.hdfs) for known in self._known.values() if known.state.hdfs is not None)
+
+    def _report_ages(self) -> gauges.Reading:
+        ages = ((known.labels, self._report_age_s(uid)) for uid, known in self._known.items())
+        return {labels: age_s for labels, age_s in ages if age_s is not None}
+
+
+def _counts(state: ClusterState) -> Iterator[tuple[Role, wire.NodeCounts]]:
+    for role, counts in ((Role.CORE, state.core), (Role.TRANSIENT, state.transient)):
+        if counts is not None:
+            yield role, counts
+
+
+def _wanted(state: ClusterState) -> int:
+    return sum(counts.wanted for _, counts in _counts(state))

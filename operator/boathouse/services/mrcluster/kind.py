@@ -1,0 +1,413 @@
+"""MRCluster on the frame: observe a cluster, plan, and create what its nodes need.
+
+The status says which nodes exist or shall exist. Only what was written of it is ordered, submitted or deleted, so a
+process that ends at any point leaves a state from which its successor goes on.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from boathouse import failpoints
+from boathouse.resources.config import HadoopDefaults, OperatorConfig
+from boathouse.resources.mrcluster.names import ConditionType
+from boathouse.resources.names import Reason
+from boathouse.scheduling import scheduler
+from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
+from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, revision
+from boathouse.services.frame.pod_life import Problem
+from boathouse.services.frame.writes import Writes
+from boathouse.services.mrcluster import (
+    claims,
+    cluster_metrics,
+    cluster_objects,
+    directory_entry,
+    naming,
+    scaling,
+    volumes_found,
+)
+from boathouse.services.mrcluster import cluster as mrcluster
+from boathouse.services.mrcluster.agent.orders import OrderBook
+from boathouse.services.mrcluster.agent.reports import Reports
+from boathouse.services.mrcluster.cluster import MRCLUSTERS, Cluster
+from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster.placement import classes
+from boathouse.services.mrcluster.placement.factory import NodePods
+from boathouse.services.mrcluster.planning import conditions, load, planner
+from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft, Marks, Observation, Plan, Wanted
+from boathouse.services.mrcluster.pods import reader
+from boathouse.services.mrcluster.pods.node_pod import NodePod
+from boathouse.services.mrcluster.pods.pod import PodSettings
+from boathouse.services.mrcluster.settings import files, sizes
+from boathouse.services.mrcluster.settings.files import Rendered
+from boathouse.services.mrcluster.state import cluster_state
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse_policies import model as policy
+from boathouse_task.cluster_contract import AgentReport
+
+OBSTACLE_REQUEUE_S: Final = 15.0
+"""The interval at which objects are created again whose names are taken, or that were refused."""
+RESUBMIT_S: Final = 60.0
+"""The interval at which nodes are submitted to the scheduler again without news."""
+
+MRCLUSTER: Final = KindDefinition(
+    resource=MRCLUSTERS,
+    noun="cluster",
+    phases=("Pending", "Starting", "Ready", "Degraded", "Expired"),
+    terminal_phases=cluster_state.TERMINAL,
+    urgent_fields=cluster_state.URGENT_FIELDS,
+    phase_events={"Starting": "Started"},
+)
+_TOLD: Final = {
+    "Pending": ConditionType.SCHEDULED,
+    "Degraded": ConditionType.DEGRADED,
+    "Expired": ConditionType.IDLE,
+}
+"""The condition whose message is the text of the event about a phase."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Submission:
+    """What the scheduler was given, and when."""
+
+    pods: NodePods
+    wanted: Sequence[Wanted]
+    unplaced: Sequence[NodePod]
+    priority: int
+
+
+@dataclasses.dataclass(slots=True)
+class ClusterMemory(status_writer.Memory[ClusterState]):
+    """The data about a cluster that this process keeps beyond its status.
+
+    Attributes:
+        marks: What the last plan returned.
+        rendered: The settings of the cluster, as it was last.
+        digests: Of the settings that pods had.
+        ensured: The digest whose ConfigMap exists, and with it the Service; empty before that is known.
+        network: The `networkPolicy` that was applied.
+        claimed: Hosts whose claims this process has created or found.
+        obstacle: Why something that pods need cannot be created.
+        held: Hosts that shall have a pod and have not been submitted yet.
+        submitted: What the scheduler was given last, and when.
+        reported: The last report that the policies know.
+    """
+
+    marks: Marks = dataclasses.field(default_factory=Marks)
+    rendered: tuple[Cluster, Rendered] | None = None
+    digests: set[str] = dataclasses.field(default_factory=set)
+    ensured: str = ""
+    network: str = ""
+    claimed: set[str] = dataclasses.field(default_factory=set)
+    obstacle: Problem | None = None
+    held: frozenset[str] = frozenset()
+    submitted: tuple[_Submission, float] | None = None
+    reported: AgentReport | None = None
+
+
+class MRClusterKind:
+    """Implements `protocols.Kind` for MRClusters.
+
+    Args:
+        leader: What the leader has for its kinds.
+        later: Calls a function after a delay in seconds: the loop's `call_later`.
+        defaults: Of clusters.
+
+    Attributes:
+        pods: The nodes of all clusters.
+        reports: What agents said last.
+        orders: What agents are ordered.
+        scaling: Connects clusters with the policy that resizes them.
+    """
+
+    definition: ClassVar[KindDefinition] = MRCLUSTER
+    status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = cluster_state
+
+    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later, defaults: HadoopDefaults) -> None:
+        self._context, self._settings, self._defaults = leader.controllers.context, leader.settings, defaults
+        self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
+        self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
+        self._pod_settings = _pod_settings(leader.settings)
+        self.pods = pod_index.PodIndex(reader.node_pod, self._mark, later)
+        self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
+        self.orders = OrderBook(
+            leader.applications,
+            epoch=lambda: self._scheduler.pod_writer.epoch,
+            may_lead=self._context.may_lead,
+        )
+        self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
+        self._events = object_events.ObjectEvents(MRCLUSTER, self._context.events)
+        self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
+        self._metrics = cluster_metrics.ClusterMetrics(
+            leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
+        )
+
+    def parse(self, body: Body) -> Cluster | Refusal:
+        """Return the cluster, or why it cannot run."""
+        cluster = mrcluster.from_resource(body, self._settings, self._defaults)
+        if isinstance(cluster, Refusal):
+            return cluster
+        if not self._pod_settings.agent_image:
+            message = "no image of the agent: set the chart's task image"
+            return Refusal(reason=Reason.INVALID_SPEC, message=message)
+        try:
+            sizes.check(cluster)
+        except ValueError as error:
+            return Refusal(reason=Reason.INVALID_SPEC, message=str(error))
+        return cluster
+
+    def life(self, cluster: Cluster) -> protocols.Life:
+        """Return when the cluster was created. One that has expired is deleted at once."""
+        return protocols.Life(created_s=cluster.created_s, ttl_s=0.0, wants_finalizer=False)
+
+    def load(self, status: Mapping[str, Any], _cluster: Cluster | None) -> ClusterState:
+        """Return the state that a status describes."""
+        return cluster_state.from_status(status)
+
+    def remember(self, uid: ObjectUid, state: ClusterState, written: Mapping[str, Any]) -> ClusterMemory:
+        """Return the memory of a cluster whose status was read."""
+        return ClusterMemory(uid, state, written)
+
+    def refuse(self, state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
+        """Return the state of a cluster that cannot run."""
+        return conditions.refused(state, refusal, generation, now_s)
+
+    def note(self, cluster: Cluster, state: ClusterState) -> str:
+        """Return the text of the event about the phase."""
+        told = _TOLD.get(state.phase)
+        condition = state.condition(told) if told else None
+        counts = f"{_ready(state.core)} core and {_ready(state.transient)} transient nodes are ready"
+        return (condition.message if condition else counts) or f"in queue {cluster.queue}"
+
+    def restored(self, uid: ObjectUid) -> None:
+        """Give no orders before the restored status is reconciled."""
+        self.orders.forget(uid)
+
+    def forget(self, uid: ObjectUid, namespace: str) -> None:
+        """Drop everything about a cluster that is gone, and withdraw its nodes."""
+        self._scheduler.withdraw(policy.JobId(uid))
+        self.scaling.end(uid, succeeded=True)
+        self.orders.forget(uid)
+        self.reports.forget(uid)
+        self._applications.forget(uid)
+        self._clusters.forget(uid)
+        self._metrics.forget(uid)
+        self._bundles.forget(namespace)
+
+    def node_lost(self, name: str) -> None:
+        """Reconcile the clusters with pods on a node that was removed."""
+        for uid in {uid for uid, pod in self.pods if pod.node == name}:
+            self._mark(uid)
+
+    async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
+        """Collect everything that the plan depends on."""
+        rendered = _rendered(cluster, memory)
+        nodes = [self._with_node(pod) for pod in self.pods.of(cluster.uid)]
+        memory.digests |= {pod.settings for pod in nodes if pod.settings}
+        diagnosis = self._scheduler.diagnosis(policy.JobId(cluster.uid))
+        why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
+        observation = Observation(
+            cluster=cluster,
+            state=memory.state,
+            now_s=self._context.now(),
+            nodes=nodes,
+            report=self.reports.last(cluster.uid),
+            report_age_s=self.reports.age_s(cluster.uid),
+            taken=self._in_progress(cluster) | memory.held,
+            target=self.scaling.target(cluster.uid),
+            diagnosis=memory.obstacle or why,
+            digest=rendered.digest,
+            overridden=rendered.overridden,
+            users=self._clusters.users(cluster.uid),
+            marks=memory.marks,
+        )
+        return _with_sizes(dataclasses.replace(observation, claims=self._claims(observation)))
+
+    def plan(self, observation: Observation, memory: ClusterMemory) -> protocols.Desired[ClusterState]:
+        """Return the desired state of a cluster, with the effects of the frame's order."""
+        found = planner.plan(observation)
+        memory.marks = found.marks
+        then = self._withdraw if found.state.is_finished else self._go_on
+        return protocols.Desired(
+            before_status=[partial(self._remove_settings, memory, memory.state.settings, found, observation)],
+            state=found.state,
+            after_status=[partial(self._tell, memory, memory.state, found, observation)],
+            delete=[(pod.name, pod.uid) for pod in found.delete],
+            after=[partial(self._order, observation), partial(then, memory, found, observation)],
+            recheck_at_s=found.requeue_s,
+        )
+
+    # Observing
+
+    def _with_node(self, pod: NodePod) -> NodePod:
+        is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
+        return dataclasses.replace(pod, node_gone=True) if is_gone else pod
+
+    def _in_progress(self, cluster: Cluster) -> frozenset[str]:
+        """Return the hosts whose pods may still be created."""
+        names, tasks = Names(cluster), self._scheduler.creating(policy.JobId(cluster.uid))
+        return frozenset(host for task in tasks if (host := names.host(task.partition("/")[2])))
+
+    def _claims(self, observation: Observation) -> dict[str, ClaimFacts]:
+        """Return the facts of the claims of hosts that have no Kubernetes node."""
+        cluster, state = observation.cluster, self._scheduler.state
+        hosts = [host for host in observation.state.wanted_hosts if claims.has_claim(cluster, host)]
+        found = {
+            host: volumes_found.of(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
+            for host in hosts
+            if observation.is_unplaced(host)
+        }
+        return {host: facts for host, facts in found.items() if facts is not None}
+
+    # Acting on a plan
+
+    async def _remove_settings(
+        self, memory: ClusterMemory, former: str, plan: Plan, observation: Observation, writes: Writes
+    ) -> None:
+        """Delete former settings once all pods have those of the plan, before the status says so."""
+        if plan.state.settings in {"", former}:
+            return
+        old = ({former} | memory.digests) - {"", plan.state.settings}
+        await cluster_objects.remove_settings(observation.cluster, old, writes)
+        memory.digests = {plan.state.settings}
+
+    async def _tell(
+        self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
+    ) -> None:
+        """Tell people, policies and other kinds what has become of the cluster."""
+        cluster = observation.cluster
+        for event in plan.events:
+            key = f"{cluster.namespace}/{cluster.name}"
+            self._events.publish(key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
+        self._metrics.changed(cluster, before, plan.state)
+        self._clusters.put(directory_entry.of(observation, plan.state))
+        if _is_written(memory):
+            self.scaling.use(cluster.uid, plan.consumed)
+        known = load.cluster(observation, Draft(state=plan.state, marks=plan.marks))
+        if known is None or observation.report is not memory.reported:
+            memory.reported = observation.report
+            master = observation.pod(naming.MASTER)
+            task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(naming.MASTER)}")
+            self.scaling.report(cluster.uid, known, master=task, node=master.node if master else None)
+
+    async def _order(self, observation: Observation, writes: Writes) -> None:
+        """Have the agent carry out what the written status says of nodes that leave."""
+        cluster = observation.cluster
+        body = writes.objects.get(f"{cluster.namespace}/{cluster.name}")
+        if body is None or body["metadata"]["uid"] != cluster.uid:
+            return
+        writes.check_lead()
+        failpoints.hit("before-mrcluster.orders")
+        self.orders.publish(cluster.uid, cluster_state.from_status(body.get("status")), revision(body))
+        failpoints.hit("after-mrcluster.orders")
+
+    async def _withdraw(self, _memory: ClusterMemory, _plan: Plan, observation: Observation, _writes: Writes) -> None:
+        self._scheduler.withdraw(policy.JobId(observation.cluster.uid))
+
+    async def _go_on(self, memory: ClusterMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
+        """Create what the nodes need, and have those scheduled that the written status has."""
+        written, former = cluster_state.from_status(memory.written), memory.obstacle
+        memory.held = frozenset(each.host for each in plan.submit)
+        due = [each for each in planner.wanted(written, observation) if each in plan.submit]
+        wanted = await self._prepare(memory, due, observation, writes)
+        unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
+        submission = _Submission(
+            pods=NodePods(
+                cluster=observation.cluster,
+                rendered=_rendered(observation.cluster, memory),
+                settings=self._pod_settings,
+                may_format=not (written.cluster_id or plan.state.cluster_id),
+            ),
+            wanted=wanted,
+            unplaced=[] if observation.halt else unplaced,
+            priority=await self._related.priority(observation.cluster.priority_class),
+        )
+        self._submit(memory, submission, observation, writes)
+        memory.held -= {each.host for each in wanted}
+        if memory.obstacle is not None:
+            return OBSTACLE_REQUEUE_S if memory.obstacle == former else 0.0
+        return None
+
+    async def _prepare(
+        self, memory: ClusterMemory, wanted: Sequence[Wanted], observation: Observation, writes: Writes
+    ) -> Sequence[Wanted]:
+        """Create what hosts need; returns those that have it."""
+        cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
+        memory.obstacle = None
+        if memory.network != cluster.spec.network_policy:
+            memory.obstacle = await cluster_objects.apply_network(cluster, writes)
+            memory.network = "" if memory.obstacle else cluster.spec.network_policy
+        if wanted or observation.nodes:  # agents that run must trust a new leader's certificate, too
+            await self._bundles.ensure(cluster.namespace)
+        if wanted and memory.obstacle is None and memory.ensured != rendered.digest:
+            memory.obstacle = await cluster_objects.ensure(cluster, rendered, writes)
+            memory.ensured = "" if memory.obstacle else rendered.digest
+        if memory.obstacle is not None:
+            return []
+        return [each for each in wanted if await self._has_claim(memory, cluster, each.host, writes)]
+
+    async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
+        """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
+        exists = _claim_key(cluster, host) in self._scheduler.state.volumes.storage.claims
+        if not claims.has_claim(cluster, host) or (exists and host in memory.claimed):
+            return True
+        problem = await cluster_objects.ensure_claim(cluster, host, writes)
+        memory.obstacle = memory.obstacle or problem
+        if problem is None:
+            memory.claimed.add(host)
+        return problem is None
+
+    def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
+        """Submit the nodes to the scheduler and the policies, if that is news."""
+        now_s, uid = self._context.monotonic(), observation.cluster.uid
+        if memory.submitted and memory.submitted[0] == submission and now_s < memory.submitted[1] + RESUBMIT_S:
+            return
+        nodes = classes.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
+        writes.check_lead()
+        failpoints.hit("before-mrcluster.submit")
+        self.scaling.submit(uid, nodes.submission(load.constants(observation)))
+        if nodes.tasks:
+            classes.submit(self._scheduler, nodes)
+        else:
+            self._scheduler.withdraw(nodes.job.id)
+        failpoints.hit("after-mrcluster.submit")
+        memory.submitted = submission, now_s
+
+
+def _rendered(cluster: Cluster, memory: ClusterMemory) -> Rendered:
+    """Return the settings of a cluster, which are rendered only if it has changed."""
+    if memory.rendered is None or memory.rendered[0] != cluster:
+        memory.rendered = cluster, files.render(cluster)
+    return memory.rendered[1]
+
+
+def _with_sizes(observation: Observation) -> Observation:
+    """Return an observation with the sizes of YARN's nodes and containers; a cluster without YARN has none."""
+    if not observation.cluster.spec.compute:
+        return observation
+    yarn = sizes.of(observation.cluster)
+    return dataclasses.replace(observation, slot_mb=yarn.map_mb, core_mb=yarn.core_mb, transient_mb=yarn.transient_mb)
+
+
+def _is_written(memory: ClusterMemory) -> bool:
+    """Return whether the urgent parts of the state are in the written status."""
+    wire = status_writer.stripped(cluster_state.to_status(memory.state))
+    return all(wire.get(field) == memory.written.get(field) for field in cluster_state.URGENT_FIELDS)
+
+
+def _claim_key(cluster: Cluster, host: str) -> str:
+    return f"{cluster.namespace}/{Names(cluster).claim(host)}"
+
+
+def _ready(counts: Any) -> str:
+    return f"{counts.ready} of {counts.wanted}" if counts else "0"
+
+
+def _pod_settings(settings: OperatorConfig) -> PodSettings:
+    return PodSettings(
+        progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
+        agent_image=settings.task.image,
+        agent_image_pull_policy=settings.task.image_pull_policy,
+        image_pull_secrets=tuple(settings.task.image_pull_secrets),
+    )

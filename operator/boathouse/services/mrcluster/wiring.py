@@ -1,0 +1,46 @@
+"""Let a leader reconcile MRClusters."""
+
+import asyncio
+from typing import Final
+
+from boathouse.cluster import store, wire
+from boathouse.resources.config import HadoopDefaults
+from boathouse.resources.mrcluster.names import POD_LABELS
+from boathouse.services.frame.controllers import KindEntry, LeaderServices
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster.agent.routes import AgentRoutes
+from boathouse.services.mrcluster.kind import MRClusterKind
+from boathouse.services.mrcluster.pods import reader
+
+
+def add(leader: LeaderServices) -> None:
+    """Add the kind MRCluster with its routes and watches."""
+    kind = MRClusterKind(leader, asyncio.get_running_loop().call_later, HadoopDefaults())
+    leader.controllers.add(kind)
+    scheduling = leader.scheduling
+
+    def namespace_of(uid: ObjectUid) -> str | None:
+        facts = leader.clusters.get(uid)
+        return facts.namespace if facts is not None else None
+
+    def node_changed(change: store.Change[wire.NodeView]) -> None:
+        if isinstance(change, store.Deleted):
+            kind.node_lost(change.key)
+
+    agents = AgentRoutes(
+        pods=kind.pods,
+        namespace_of=namespace_of,
+        reports=kind.reports,
+        orders=kind.orders,
+        applications=leader.applications,
+        now=leader.controllers.context.now,
+    )
+    leader.endpoint.add(agents.find, agents.routes())
+    scheduling.scheduler.scaler = kind.scaling.take
+    scheduling.nodes.subscribe(node_changed)
+    scheduling.pods.subscribe(kind.pods.on_pod)
+    scheduling.ended.subscribe(kind.pods.on_ended)
+
+
+MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=reader.CONTAINERS, scales=True, add=add)
+"""The kind is not in `leader.KINDS` yet."""
