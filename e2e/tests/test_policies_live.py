@@ -226,3 +226,65 @@ def aged(apps):
 def both(apps):
     pods = apps.running("gang", model.EXECUTOR)
     return pods if len(pods) == 2 else None
+
+
+# ILA
+
+
+SIGNALS = {"enabled": True, "intervalSeconds": 5, "insecureSkipVerify": True, "cpu": "Pods"}
+SPIN = "import time; end = time.process_time() + float(input())\nwhile time.process_time() < end: pass"
+SPINNING = {"command": ["python3", "-c", SPIN], "resources": harness.SMALL}
+"""Computes for as many seconds as its input says, with a request of a tenth of a CPU."""
+NEIGHBOURS = 4
+
+
+@pytest.fixture
+def ila(as_before):
+    """The profile `ila` with measurements of the nodes, which share a machine."""
+    installed_with(as_before, {"profile": "ila", "signals": {"kubelets": SIGNALS}})
+
+
+def spin(place, name, seconds, *, maps=1, node=None):
+    """Start a job of maps that compute, on a node."""
+    selector = {"kubernetes.io/hostname": node} if node else None
+    data = [place.put(f"in-{name}/{number}.txt", f"{seconds}\n".encode()) for number in range(maps)]
+    place.start(name, mapper=SPINNING, input=data, nodeSelector=selector, **NO_REDUCE)
+
+
+def refused(place, name):
+    """Return what a job's condition says if a predicted slowdown keeps tasks of it waiting."""
+    conditions = raw(place, name).get("status", {}).get("conditions", ())
+    told = " ".join(one["message"] for one in conditions if one["type"] == names.ConditionType.SCHEDULED)
+    return told if "predicted slowdown" in told else ""
+
+
+def refused_on(place, node):
+    """Start jobs on a node, one after the other, until one waits; return its name, and what it says.
+
+    A node that has not been measured yet refuses nothing.
+    """
+    for number in range(50):
+        name = f"beside-{number}"
+        spin(place, name, 0.1, node=node)
+        harness.until(lambda name=name: refused(place, name) or place.look(name).finished, f"{name} waits, or ends")
+        if told := refused(place, name):
+            return name, told
+    raise AssertionError("no task was refused")
+
+
+@pytest.mark.usefixtures("ila")
+def test_a_host_is_refused_because_of_its_neighbours_while_another_is_free(place):
+    busy, idle = node_names(place.cluster)[:2]
+    spin(place, "known", 3)
+    place.succeed("known")
+    spin(place, "neighbours", 3600, maps=NEIGHBOURS, node=busy)
+    harness.until(lambda: len(task_pods(place, "neighbours", "map")) == NEIGHBOURS, "the neighbours compute")
+    beside, told = refused_on(place, busy)
+    print(f"{told}\n{command_line.output(place, 'explain', f'mrjob/{beside}')}")
+    assert free(place.cluster, busy, "cpu") >= 100  # thousandths: it would fit
+    spin(place, "elsewhere", 1)
+    place.succeed("elsewhere")
+    assert {pod["spec"]["nodeName"] for pod in task_pods(place, "elsewhere", "map")} == {idle}
+    assert not task_pods(place, beside, "map")
+    place.cluster.run("delete", "mrjob", "neighbours", "-n", place.namespace)
+    place.succeed(beside)
