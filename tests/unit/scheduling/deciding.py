@@ -78,7 +78,7 @@ class Desk:
         self.witness = Witness()
         self.published: list[dict[str, object]] = []
         self.asked: dict[tuple[str, str], asyncio.Future[Any]] = {}
-        built = profiles.build(profile)
+        built = profiles.build(profile, switches=options.get("switches", profiles.Switches()))
         self.scheduler = scheduler.Scheduler(
             self,
             self,
@@ -103,8 +103,8 @@ class Desk:
 
     # The cluster
 
-    def node(self, name: str) -> None:
-        self.scheduler.intake.on_node(store.Added(key=name, new=builders.node(name)))
+    def node(self, name: str, **fields: Any) -> None:
+        self.scheduler.intake.on_node(store.Added(key=name, new=builders.node(name, **fields)))
 
     def node_goes(self, name: str) -> None:
         self.scheduler.intake.on_node(store.Deleted(key=name, old=builders.node(name)))

@@ -1,0 +1,153 @@
+"""Nodes of a cluster at the scheduler's desk: where their volumes are, and decisions about their number."""
+
+import dataclasses
+
+import pytest
+
+from boathouse.cluster import storage, wire
+from boathouse.scheduling.volumes import rules
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster.placement import classes
+from boathouse.services.mrcluster.placement.factory import NodePods
+from boathouse.services.mrcluster.scaling import Scaling
+from boathouse.services.mrcluster.settings import files
+from boathouse_policies import koala, model, profiles
+from tests.unit.scheduling import deciding
+from tests.unit.scheduling.test_volumes import claim, volume
+from tests.unit.services.mrcluster.builders import UID, cluster
+from tests.unit.services.mrcluster.placement.test_classes import wanted
+from tests.unit.services.mrcluster.test_pods import SETTINGS
+
+NODE = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+CLUSTER = cluster(metadata={"namespace": "ns"}, transient={"maximum": 8})
+PODS = NodePods(cluster=CLUSTER, rendered=files.render(CLUSTER), settings=SETTINGS, may_format=True)
+
+
+class Desk(deciding.Desk):
+    """A scheduler whose storage a test changes."""
+
+    def __init__(self, *nodes: str, provisioner: str = storage.NO_PROVISIONER, **options) -> None:
+        late = storage.ClassView(
+            metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
+        )
+        self.claims, self.volumes = dict[str, storage.ClaimView](), dict[str, storage.VolumeView]()
+        found = rules.Storage.empty()
+        found = dataclasses.replace(found, claims=self.claims, volumes=self.volumes, classes={"late": late})
+        super().__init__(found, **options)
+        for name in nodes:
+            self.node(name, labels={"kubernetes.io/hostname": name}, allocatable=NODE)
+
+    def stores(self, *objects: storage.ClaimView | storage.VolumeView) -> None:
+        self.claims |= {one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)}
+        self.volumes |= {one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)}
+        self.scheduler.intake.on_storage()
+
+    def wants(self, *hosts: str) -> None:
+        classes.submit(self.scheduler, classes.of(PODS, wanted(*hosts)))
+
+    def decided(self, *hosts: str) -> list[str | None]:
+        """The nodes of these hosts after a cycle."""
+        self.scheduler.cycle()
+        operations = [self.row(PODS.task(host)).operation for host in hosts]
+        return [one.node if one else None for one in operations]
+
+
+def of(host: str, **fields) -> storage.ClaimView:
+    return claim(Names(CLUSTER).claim(host), **fields)
+
+
+def test_a_host_whose_claim_is_bound_to_a_local_volume_goes_where_that_is():
+    desk = Desk("n1", "n2", "n3")
+    desk.stores(of("c0", volume="v0"), volume("v0", host="n2"), of("c1", volume="v1"), volume("v1", host="n3"))
+    desk.wants("c0", "c1")
+    assert desk.decided("c0", "c1") == ["n2", "n3"]
+
+
+def test_a_host_whose_volume_is_on_a_full_node_waits_and_others_do_not():
+    desk = Desk("n1", "n2")
+    desk.comes(deciding.made("ns/x", node="n2", revision=1, containers=(deciding.builders.container(cpu="16"),)))
+    desk.stores(of("c0", volume="v0"), volume("v0", host="n2"))
+    desk.wants("c0", "t1")
+    assert desk.decided("c0", "t1") == [None, "n1"]
+    message = desk.scheduler.diagnosis(model.JobId(UID)).message
+    assert "1 Insufficient cpu, 1 node(s) didn't match PersistentVolume's node affinity" in message
+
+
+def test_claims_that_wait_for_their_first_consumer_get_local_volumes_on_different_nodes():
+    desk = Desk("n1", "n2")
+    desk.stores(of("c0"), of("c1"), *(volume(f"{host}-{i}", host=host) for host in ("n1", "n2") for i in (0, 1)))
+    desk.wants("c0", "c1")
+    placed = desk.decided("c0", "c1")
+    assert sorted(placed) == ["n1", "n2"]
+    promised = [desk.row(PODS.task(host)).promise.bindings.volumes for host in ("c0", "c1")]
+    assert [chosen.partition("-")[0] for ((_, chosen),) in promised] == placed
+
+
+def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_host_goes():
+    desk = Desk("n1", "n2", provisioner="example.com/d")
+    desk.stores(of("master", size="10Gi"), of("c0"))
+    desk.wants("master", "c0")
+    assert None not in desk.decided("master", "c0")
+    for host in ("master", "c0"):
+        assert desk.row(PODS.task(host)).promise.bindings.provisions == (f"ns/{Names(CLUSTER).claim(host)}",)
+
+
+def test_a_host_waits_until_its_claim_is_shown():
+    desk = Desk("n1", provisioner="example.com/d")
+    desk.wants("c0")
+    assert desk.decided("c0") == [None]
+    desk.stores(of("c0"))
+    assert desk.decided("c0") == ["n1"]
+
+
+def load(**fields) -> koala.Cluster:
+    busy = {"slots": 4, "node_slots": 2, "core_nodes": 2, "first_core_nodes": 2, "most_nodes": 8}
+    return koala.Cluster(name=model.JobId(UID), **busy | fields)
+
+
+class Scaled:
+    """A scheduler with one cluster of which the load is reported."""
+
+    def __init__(self) -> None:
+        self.desk = Desk("n1", "n2", switches=profiles.Switches(scale=True), profile="boathouse")
+        profile = self.desk.scheduler.state.profile
+        self.scaling = Scaling(profile, profile.observers, lambda: self.desk.now_s, lambda _: None)
+        self.desk.scheduler.scaler = self.scaling.take
+        self.scaling.submit(ObjectUid(UID), classes.of(PODS, []).submission(koala.Config()))
+
+    def reports(self, **fields) -> None:
+        self.scaling.report(ObjectUid(UID), load(**fields), master=model.TaskId("ns/m"), node="n1")
+
+    def refused_at(self, *times_s: float) -> list[str]:
+        for now_s in times_s:
+            self.desk.now_s = now_s
+            self.desk.scheduler.cycle()
+        told = [event for event in self.desk.witness.events if isinstance(event, model.Refused)]
+        self.desk.witness.events.clear()
+        return [event.reason for event in told]
+
+
+def test_a_decision_that_is_refused_is_reported_once_and_decided_again_after_a_period():
+    scaled = Scaled()
+    scaled.reports(transient_nodes=4, leaving_nodes=2)
+    assert scaled.refused_at(29.0) == []
+    assert scaled.refused_at(30.0, 31.0, 32.0, 58.0) == ["Leaving"]
+    scaled.reports(transient_nodes=4, leaving_nodes=2)
+    assert scaled.refused_at(60.0, 61.0) == ["Leaving"]
+
+
+def test_a_decision_is_kept_for_the_next_plan_without_a_refusal():
+    scaled = Scaled()
+    scaled.reports(running_tasks=4, runnable_tasks=90)
+    assert scaled.refused_at(30.0, 31.0) == []
+    assert scaled.scaling.target(ObjectUid(UID)).nodes == 7
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_without_the_switch_no_cluster_is_resized(scale):
+    desk = Desk("n1", profile="koala", switches=profiles.Switches(scale=scale))
+    desk.scheduler.scaler = lambda _: ""
+    desk.scheduler.adjuster.take(model.Scale(job=model.JobId(UID), workers=4, reason=""))
+    told = [event.reason for event in desk.witness.events if isinstance(event, model.Refused)]
+    assert told == ([] if scale else ["SwitchedOff"])
