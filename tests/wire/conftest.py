@@ -38,8 +38,9 @@ def _told(server):
     for key, pod in server.objects("pods").items():
         why = [f"{one['type']}: {one.get('message', '')}" for one in pod["status"].get("conditions", ())]
         yield f"pod {key} on {pod['spec'].get('nodeName') or 'no node'}, {pod['status'].get('phase')}; {why}"
-    for key, job in server.objects("mrjobs").items():
-        yield f"mrjob {key}: {job.get('status')}"
+    for plural in ("mrjobs", "mrclusters"):
+        for key, found in server.objects(plural).items():
+            yield f"{plural} {key}: {found.get('status')}"
     yield from (f"call {call.name} {call.key}" for call in server.calls[-LAST_CALLS:])
 
 

@@ -47,7 +47,7 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, *, profile="fair", **cl
     ):
         followers = [_follow(api, client, each) for each in leaders[0].controllers.stores.values()]
         controllers_ = leaders[0].controllers
-        for each in (controllers_.queue, *controllers_.loops, *followers):
+        for each in (controllers_.queue, controllers_.context.events, *controllers_.loops, *followers):
             stack.push_async_callback(scheduling_world.stop, asyncio.create_task(each.run()))
         yield leaders[0]
 

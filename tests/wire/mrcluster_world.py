@@ -11,6 +11,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrcluster import naming, wiring
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.progress.rejections import Rejected
+from boathouse_policies import model
 from tests.unit.services.mrcluster import builders
 from tests.unit.services.mrcluster.planning.hadoop_model import Agent, Hdfs, Yarn
 from tests.wire import fake_api, living_world
@@ -54,7 +55,7 @@ class Nodes:
         self.formatted = []
         self.volumes = set()
         self.lost = set()
-        self.reports, self.is_slow, self.is_emptied = True, False, False
+        self.reports, self.is_slow = True, False
 
     async def run(self):
         while True:
@@ -66,7 +67,7 @@ class Nodes:
         self._collect()
         self._provision()
         for key, pod in list(self._api.objects("pods").items()):
-            if "boathouse.dev/host" in pod["metadata"].get("labels", {}):
+            if host_of(pod) is not None:
                 self._step(key, pod)
         self.hdfs.copy(self.up("c"))
         self.yarn.run(self.up("c") | self.up("t"))
@@ -78,8 +79,8 @@ class Nodes:
 
     def pods(self):
         """Return the pods of the cluster by host."""
-        pods = [pod for pod in self._api.objects("pods").values() if "boathouse.dev/host" in pod["metadata"]["labels"]]
-        return {pod["metadata"]["labels"]["boathouse.dev/host"]: pod for pod in pods}
+        found = ((host_of(pod), pod) for pod in self._api.objects("pods").values())
+        return {host: pod for host, pod in found if host is not None}
 
     def _collect(self):
         """Delete what belongs to clusters that do not exist."""
@@ -93,7 +94,7 @@ class Nodes:
     def _provision(self):
         for key, claim in list(self._api.objects("persistentvolumeclaims").items()):
             if "volumeName" not in claim["spec"]:
-                volume = "pv-" + claim["metadata"]["name"]
+                volume = "pv-" + claim["metadata"]["uid"]
                 self._api.add(
                     {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume}, "spec": {}}
                 )
@@ -122,7 +123,7 @@ class Nodes:
         config_map = next(each["configMap"]["name"] for each in volumes if each["name"] == "conf")
         assert self._api.get("configmaps", f"demo/{config_map}"), "a pod without its settings"
         claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
-        host = pod["metadata"]["labels"]["boathouse.dev/host"]
+        host = host_of(pod)
         if host == naming.MASTER and not self._mount(pod, (claims or [pod["metadata"]["uid"]])[0]):
             ended = {"terminated": {"exitCode": 78, "message": "NameVolumeEmpty: it is empty"}}
             self._api.set_phase(
@@ -162,9 +163,10 @@ class Nodes:
             if orders.version is not None:
                 self.agent.take(orders.version, frozenset(node.host for node in orders.leaving))
 
-    def empty(self, volume):
-        """Lose what is on the volume of the NameNode, and its process."""
-        self.volumes.discard(volume)
+
+def host_of(pod):
+    """Return the host of a pod; None for another pod."""
+    return pod["metadata"].get("labels", {}).get("boathouse.dev/host")
 
 
 def is_ready(pod):
@@ -196,14 +198,24 @@ class World(living_world.World):
         """Return the names of the cluster's objects."""
         return Names(builders.cluster(uid=self.uid()))
 
+    def expected_names(self):
+        """Return the names of the objects of the cluster that is created next."""
+        return Names(builders.cluster(uid=f"uid-{self.api.world._uids + 2:06}"))
+
     def change(self, **spec):
         """Change the spec."""
         self.api.change("mrclusters", KEY, {"spec": spec})
 
-    def decide(self, nodes, *, stores=False):
-        """Decide how many nodes the cluster keeps, as its policy would."""
-        from boathouse_policies import model
+    async def until(self, holds, step_s=2.0):
+        """Let time pass until a condition holds."""
+        async with asyncio.timeout(30):
+            while not holds():
+                if self.leader is not None and self.api.get("mrclusters", KEY):
+                    self.later(step_s)
+                await asyncio.sleep(4 * STEP_S)
 
+    def decide(self, nodes, *, stores=False):
+        """Decide how many nodes the cluster keeps, as its policy would; returns why that is refused."""
         return self.kind.scaling.take(model.Scale(job=self.uid(), workers=nodes, stores=stores, reason="by the test"))
 
     def events(self, reason):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from boathouse import failpoints
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
-from boathouse.resources.mrcluster.names import ConditionType
+from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
@@ -24,6 +24,7 @@ from boathouse.services.mrcluster import (
     cluster_objects,
     directory_entry,
     naming,
+    network_probe,
     scaling,
     volumes_found,
 )
@@ -119,6 +120,7 @@ class MRClusterKind:
         reports: What agents said last.
         orders: What agents are ordered.
         scaling: Connects clusters with the policy that resizes them.
+        network: Tells whether the network enforces NetworkPolicies.
     """
 
     definition: ClassVar[KindDefinition] = MRCLUSTER
@@ -137,6 +139,7 @@ class MRClusterKind:
             may_lead=self._context.may_lead,
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
+        self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
         self._events = object_events.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = cluster_metrics.ClusterMetrics(
@@ -220,6 +223,7 @@ class MRClusterKind:
             digest=rendered.digest,
             overridden=rendered.overridden,
             users=self._clusters.users(cluster.uid),
+            probe=self.network.connected(cluster.uid),
             marks=memory.marks,
         )
         return _with_sizes(dataclasses.replace(observation, claims=self._claims(observation)))
@@ -259,6 +263,12 @@ class MRClusterKind:
             if observation.is_unplaced(host)
         }
         return {host: facts for host, facts in found.items() if facts is not None}
+
+    def _canaries(self) -> dict[ObjectUid, str]:
+        """Return the addresses of masters whose agents listen on the port that no policy allows."""
+        masters = ((uid, pod) for uid, pod in self.pods if pod.role is Role.MASTER and not pod.is_over and pod.address)
+        reports = ((uid, pod, self.reports.last(uid)) for uid, pod in masters)
+        return {uid: pod.address for uid, pod, report in reports if report is not None and report.canary}
 
     # Acting on a plan
 

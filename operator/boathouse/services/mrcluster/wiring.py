@@ -17,6 +17,7 @@ def add(leader: LeaderServices) -> None:
     """Add the kind MRCluster with its routes and watches."""
     kind = MRClusterKind(leader, asyncio.get_running_loop().call_later, HadoopDefaults())
     leader.controllers.add(kind)
+    leader.controllers.loops.append(kind.network.loop)
     scheduling = leader.scheduling
 
     def namespace_of(uid: ObjectUid) -> str | None:

@@ -1,0 +1,186 @@
+"""MRClusters while the operator dies beside its writes, names are taken, and answers are lost: a successor goes on."""
+
+import pytest
+
+from boathouse import failpoints
+from tests.wire import fake_api
+from tests.wire.mrcluster_world import World, mrcluster
+
+GROWING = {"resizing": {"policy": "GSP"}, "transient": {"minimum": 1, "maximum": 3}}
+OF_THE_START = {
+    "mrcluster.status": (1, 2),
+    "mrcluster.service": (1,),
+    "mrcluster.config-map": (1,),
+    "mrcluster.network-policy": (1, 2),
+    "mrcluster.claim": (1, 2, 3),
+    "mrcluster.orders": (1, 2),
+    "mrcluster.submit": (1, 2),
+    "scheduler.create": (1, 2, 3),
+}
+STARTS = [
+    (f"{moment}-{write}", count)
+    for write, counts in OF_THE_START.items()
+    for count in counts
+    for moment in ("before", "after")
+]
+OF_THE_DRAIN = {"mrcluster.status": (1, 2), "mrcluster.orders": (1, 2), "mrcluster.delete-pod": (1,)}
+DRAINS = [
+    (f"{moment}-{write}", count)
+    for write, counts in OF_THE_DRAIN.items()
+    for count in counts
+    for moment in ("before", "after")
+]
+MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
+
+
+def of_role(world, letter):
+    return [host for host in world.hosts() if host.startswith(letter)]
+
+
+def is_whole(world):
+    return world.phase() == "Ready" and len(of_role(world, "c")) == 2 and len(of_role(world, "t")) == 1
+
+
+@pytest.fixture
+async def world(api):
+    async with World(api).running() as made:
+        yield made
+
+
+@pytest.mark.parametrize(("name", "count"), STARTS)
+async def test_an_operator_killed_beside_a_write_brings_the_cluster_up_once(api, monkeypatch, name, count):
+    world = World(api)
+    world.kill_at(monkeypatch, name, count)
+    async with world.running():
+        api.add(mrcluster(transient={"minimum": 1, "maximum": 3}))
+        await world.until(lambda: world.lives == 2 and is_whole(world))
+    assert set(world.nodes.created.values()) == {1}
+    assert world.nodes.formatted == [None]
+    assert [len(api.objects(each)) for each in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
+    assert len(api.objects("persistentvolumeclaims")) == 3
+
+
+@pytest.mark.parametrize(("name", "count"), DRAINS)
+async def test_an_operator_killed_while_a_node_leaves_drains_it_and_no_other(api, monkeypatch, name, count):
+    world = World(api)
+    async with world.running():
+        api.add(mrcluster(**GROWING | {"transient": {"minimum": 2, "maximum": 3}}))
+        await world.until(lambda: world.phase() == "Ready" and world.status()["transient"]["ready"] == 2)
+        world.kill_at(monkeypatch, name, count)
+        world.change(transient={"minimum": 1}, resizing={"policy": "Static"})
+        await world.until(lambda: world.lives == 2 and is_whole(world) and "leaving" not in world.status())
+        assert world.hosts() == ["c0", "c1", "master", "t0"]
+    assert set(world.nodes.created.values()) == {1}
+
+
+@MOMENTS
+async def test_an_operator_killed_while_it_removes_former_settings_removes_them(api, monkeypatch, moment):
+    world = World(api)
+    async with world.running():
+        api.add(mrcluster())
+        await world.until(lambda: world.phase() == "Ready")
+        world.kill_at(monkeypatch, f"{moment}-mrcluster.config-map", 2)  # the first creates the new ones
+        world.change(hdfs={"settings": {"dfs.namenode.handler.count": "20"}})
+        await world.until(lambda: world.lives == 2 and world.condition("RolledOut")[0] == "True")
+        await world.until(lambda: len(api.objects("configmaps")) == 1)
+
+
+@MOMENTS
+async def test_an_operator_killed_while_a_cluster_expires_deletes_it(api, monkeypatch, moment):
+    world = World(api)
+    world.kill_at(monkeypatch, f"{moment}-mrcluster.expire")
+    async with world.running():
+        api.add(mrcluster(ttlSecondsAfterIdle=60))
+        await world.until(lambda: world.phase() == "Ready")
+        await world.until(lambda: not api.objects("mrclusters") and not world.hosts(), step_s=20)
+        assert world.lives == 2
+
+
+def test_every_write_of_a_cluster_has_its_deaths():
+    of_clusters = {write for write in failpoints.WRITES if write.startswith("mrcluster.")}
+    assert of_clusters == {*OF_THE_START, *OF_THE_DRAIN, "mrcluster.expire"} - {"scheduler.create"}
+
+
+async def test_a_successor_gives_orders_only_once_it_has_reconciled_the_cluster(api, world):
+    api.add(mrcluster())
+    await world.until(lambda: world.phase() == "Ready")
+    version = world.nodes.agent.version
+    await world.restart()
+    await world.until(lambda: world.kind.orders._written)
+    await world.until(lambda: world.nodes.agent.version >= version)
+    assert set(world.nodes.created.values()) == {1}
+
+
+async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, world):
+    for call in (
+        "create pods",
+        "patch mrclusters/status",
+        "create configmaps",
+        "create services",
+        "create persistentvolumeclaims",
+        "create networkpolicies",
+    ):
+        api.fail_next(call, status=504, after_commit=True, times=2)
+    api.add(mrcluster())
+    await world.until(lambda: world.phase() == "Ready")
+    assert set(world.nodes.created.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural", "name"),
+    [
+        ("Service", "services", lambda names: names.service),
+        ("NetworkPolicy", "networkpolicies", lambda names: names.network_policy("cluster")),
+        ("PersistentVolumeClaim", "persistentvolumeclaims", lambda names: names.claim("master")),
+    ],
+)
+async def test_an_object_of_others_with_a_name_of_the_cluster_holds_its_pods(api, world, kind, plural, name):
+    metadata = {"name": name(world.expected_names()), "namespace": "demo"}
+    api.add({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {}})
+    api.add(mrcluster())
+    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+    assert "master" not in world.hosts()
+    api.remove(plural, f"demo/{metadata['name']}")
+    await world.until(lambda: world.phase() == "Ready")
+
+
+async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, world):
+    metadata = {"name": world.expected_names().claim("c1"), "namespace": "demo"}
+    api.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}})
+    api.add(mrcluster())
+    await world.until(lambda: world.hosts() == ["c0", "master"])
+    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+
+
+async def test_a_pod_of_others_with_the_masters_name_holds_the_master(api, world):
+    name = world.expected_names().pod("master")
+    api.add(fake_api.pod(name, namespace="demo", scheduler="other"))
+    api.add(mrcluster())
+    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+    api.remove("pods", f"demo/{name}")
+    await world.until(lambda: world.phase() == "Ready")
+
+
+async def test_claims_that_a_quota_refuses_hold_the_nodes_until_they_are_allowed(api, world):
+    api.fail_next("create persistentvolumeclaims", status=403, times=10_000)
+    api.add(mrcluster(transient={"minimum": 2, "maximum": 2}))
+    await world.until(lambda: world.condition("Scheduled") == ("False", "WriteRefused"))
+    numbers = world.status()["wantedTransient"]
+    for _ in range(5):
+        world.later(5)
+    assert world.status()["wantedTransient"] == numbers
+    api.heal()
+    await world.until(lambda: world.phase() == "Ready")
+    assert of_role(world, "t") == ["t0", "t1"]
+
+
+async def test_nodes_that_wait_for_settings_keep_their_names(api, world):
+    api.fail_next("create configmaps", status=403, times=10_000)
+    api.add(mrcluster(transient={"minimum": 2, "maximum": 2}))
+    await world.until(lambda: world.condition("Scheduled") == ("False", "WriteRefused"))
+    for _ in range(20):
+        world.later(1)
+        await world.until(lambda: world.phase() == "Pending")
+    api.heal()
+    await world.until(lambda: world.phase() == "Ready")
+    assert of_role(world, "t") == ["t0", "t1"]
