@@ -23,6 +23,7 @@ from boathouse_task.cluster_contract import (
     YarnFigures,
     encode_report,
 )
+from tests.wire import fake_api
 from tests.wire.agent_world import DOMAIN, JOB, MASTER, PATH, UID, Cluster, Pods, encoded, leading
 
 APPLICATION = ApplicationFigures(id="application_1_0001", state="RUNNING")
@@ -200,6 +201,13 @@ async def test_a_former_master_cannot_report(leader, pods, token, change, reason
 async def test_a_master_cannot_report_for_another_cluster(leader, token):
     status, _ = await leader.post(token, encoded(), path=PATH.replace(UID, "cluster-2"))
     assert (status, leader.rejections("UnknownPod")) == (404, 1)
+
+
+async def test_a_pod_of_another_namespace_is_no_pod_of_the_cluster(leader, api, token):
+    api.add(fake_api.pod(MASTER, namespace="other", node="n1"))
+    status, _ = await leader.post(api.issue_token(f"other/{MASTER}"), encoded(), path=PATH.replace("demo", "other"))
+    assert (status, leader.rejections("UnknownPod")) == (404, 1)
+    assert token
 
 
 async def test_a_master_may_not_report_at_any_rate(leader, token, monkeypatch):
