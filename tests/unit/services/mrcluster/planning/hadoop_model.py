@@ -1,83 +1,12 @@
-"""HDFS, YARN and an agent in miniature: what a cluster's master would report of its nodes."""
+"""YARN and an agent in miniature: what a cluster's master would report of its nodes."""
 
 import dataclasses
 
 from boathouse.services.mrcluster import naming
-from boathouse_task.cluster_contract import (
-    AgentReport,
-    DfsState,
-    HdfsFigures,
-    NodeFigures,
-    Version,
-    YarnFigures,
-    YarnState,
-)
+from boathouse_e2e.hadoop_model import Hdfs
+from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, Version, YarnFigures, YarnState
 
 MEMORY_MB = 1024
-
-
-@dataclasses.dataclass
-class Hdfs:
-    """Blocks on the disks of core nodes. Disks outlive pods.
-
-    Attributes:
-        disks: The blocks on each host's disk.
-        excluded: Hosts that are decommissioned.
-    """
-
-    replication: int = 2
-    cluster_id: str = ""
-    started_s: float = 0.0
-    disks: dict[str, set[int]] = dataclasses.field(default_factory=dict)
-    excluded: frozenset[str] = frozenset()
-    blocks: int = 0
-
-    def serving(self, live: set[str]) -> set[str]:
-        return live - self.excluded
-
-    def replicas(self, block: int, hosts: set[str]) -> set[str]:
-        return {host for host in hosts if block in self.disks.get(host, ())}
-
-    def write(self, live: set[str]) -> None:
-        """A block, on as many nodes as it should be."""
-        emptiest = sorted(self.serving(live), key=lambda host: (len(self.disks.get(host, ())), host))
-        for host in emptiest[: self.replication]:
-            self.disks.setdefault(host, set()).add(self.blocks)
-        self.blocks += 1
-
-    def lacking(self, live: set[str]) -> list[int]:
-        serving = self.serving(live)
-        return [block for block in range(self.blocks) if len(self.replicas(block, serving)) < self.replication]
-
-    def missing(self, live: set[str]) -> list[int]:
-        return [block for block in range(self.blocks) if not self.replicas(block, live)]
-
-    def copy(self, live: set[str], most: int = 1) -> None:
-        """Copy some blocks that lack replicas to nodes that serve."""
-        for block in self.lacking(live)[:most]:
-            free = sorted(self.serving(live) - self.replicas(block, live))
-            if self.replicas(block, live) and free:
-                self.disks.setdefault(free[0], set()).add(block)
-
-    def left(self, host: str, live: set[str]) -> int:
-        return len(set(self.lacking(live)) & self.disks.get(host, set()))
-
-    def state(self, host: str, live: set[str]) -> DfsState:
-        if host not in live:
-            return DfsState.DEAD if host in self.disks else DfsState.NONE
-        if host not in self.excluded:
-            return DfsState.LIVE
-        return DfsState.DECOMMISSIONING if self.left(host, live) else DfsState.DECOMMISSIONED
-
-    def figures(self, live: set[str]) -> HdfsFigures:
-        return HdfsFigures(
-            cluster_id=self.cluster_id,
-            started_s=int(self.started_s),
-            safe_mode=bool(self.missing(live)) and not live,
-            free_bytes=1000 * len(live),
-            missing=len(self.missing(live)),
-            under_replicated=len(self.lacking(live)),
-        )
 
 
 @dataclasses.dataclass

@@ -1,0 +1,258 @@
+"""Modelled clusters: what Boathouse depends on of Hadoop, and the agent's own code between model and operator."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse_e2e import hadoop_master
+from boathouse_e2e.hadoop_master import DEAD_S, Hadoop, Master
+from boathouse_e2e.hadoop_model import Yarn
+from boathouse_task.agent.rest import RestError
+from boathouse_task.cluster_contract import (
+    AgentOrders,
+    AgentSpec,
+    DfsState,
+    Leaving,
+    Request,
+    Version,
+    YarnState,
+)
+
+DOMAIN = "etl-nodes.demo.svc"
+SPEC = AgentSpec(namespace="demo", cluster_uid="uid-1", progress_url="https://localhost:1", domain=DOMAIN)
+CORE = {"c0", "c1", "c2"}
+
+
+class World:
+    """A cluster with its master, and an operator that is this test."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.hadoop = Hadoop(DOMAIN)
+        self.up, self.now_s = set(CORE), 100.0
+        self.orders, self.reports = AgentOrders(), []
+        self.start()
+
+    def start(self, *, may_format=True):
+        """The master's pod starts."""
+        accepted = self.hadoop.start("CID-1", self.now_s, may_format=may_format)
+        self.master = Master(self.hadoop, SPEC, self.folder, self)
+        return accepted
+
+    def report(self, report):
+        """What the operator does with a report."""
+        self.reports.append(report)
+        return self.orders
+
+    def pass_time(self, seconds=10):
+        """Let time pass; returns the last report."""
+        for _ in range(seconds):
+            self.now_s += 1.0
+            self.hadoop.step(self.up, self.now_s)
+            self.master.step()
+        return self.reports[-1]
+
+    def order(self, revision, *leaving):
+        self.orders = AgentOrders(version=Version(1, revision), leaving=list(leaving))
+
+    def write(self, count):
+        for _ in range(count):
+            self.hadoop.hdfs.write(self.up)
+
+    def dfs(self, host):
+        return {node.host: node.dfs for node in self.reports[-1].nodes}.get(host)
+
+    def yarn(self, host):
+        return {node.host: node.yarn for node in self.reports[-1].nodes}.get(host)
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path)
+    world.pass_time()
+    return world
+
+
+# The cluster
+
+
+def test_a_cluster_reports_its_hdfs_and_its_nodes(world):
+    report = world.reports[-1]
+    assert (report.hdfs.cluster_id, report.hdfs.safe_mode, report.refreshed) == ("CID-1", False, True)
+    assert [(node.host, node.dfs, node.yarn) for node in report.nodes] == [(host, "L", "R") for host in sorted(CORE)]
+
+
+def test_a_core_node_is_drained_in_time_and_no_block_is_lost(world):
+    world.write(100)
+    world.order(7, Leaving("c2", stores=True))
+    world.pass_time(3)
+    assert (world.dfs("c2"), world.yarn("c2")) == ("P", "X")
+    world.pass_time(20)
+    assert world.dfs("c2") == DfsState.DECOMMISSIONED
+    assert not world.hadoop.hdfs.missing({"c0", "c1"})
+
+
+def test_a_drain_that_is_taken_back_leaves_the_node_in_service(world):
+    world.order(7, Leaving("c2", stores=True))
+    world.pass_time(8)
+    world.order(8)
+    world.pass_time(8)
+    assert (world.dfs("c2"), world.yarn("c2")) == ("L", "R")
+
+
+def test_names_that_no_node_registered_are_ignored(world):
+    world.hadoop.refresh(Request.HDFS, f"c2.{DOMAIN}\n")
+    assert world.hadoop.hdfs.excluded == frozenset()
+    world.hadoop.refresh(Request.HDFS, f"c2.{DOMAIN}.cluster.local\n")
+    assert world.hadoop.hdfs.excluded == {"c2"}
+
+
+def test_the_name_node_notices_late_that_a_data_node_is_gone(world):
+    world.up.discard("c1")
+    world.pass_time(int(DEAD_S) - 1)
+    assert world.dfs("c1") == "L"
+    world.pass_time(2)
+    assert world.dfs("c1") == "D"
+    assert world.yarn("c1") == "-"
+
+
+def test_a_volume_is_formatted_once(tmp_path):
+    world = World(tmp_path)
+    assert world.start(may_format=True)
+    assert world.start(may_format=False)
+    assert world.hadoop.formats == ["CID-1"]
+
+
+def test_an_empty_volume_is_not_formatted_without_permission():
+    hadoop = Hadoop(DOMAIN)
+    assert not hadoop.start("CID-1", 1.0, may_format=False)
+    with pytest.raises(RestError):
+        hadoop.name_node()
+
+
+def test_a_master_that_starts_again_goes_on(world):
+    world.write(10)
+    world.order(7, Leaving("c2", stores=True))
+    world.pass_time(3)
+    world.hadoop.stop()
+    report = world.pass_time()
+    assert (report.hdfs, report.yarn, report.version) == (None, None, Version(1, 7))
+    world.start(may_format=False)
+    report = world.pass_time(20)
+    assert (report.hdfs.missing, report.refreshed, world.dfs("c2")) == (0, True, "X")
+
+
+def test_safe_mode_lasts_while_blocks_are_missing(world):
+    world.write(10)
+    world.up.clear()
+    world.hadoop.stop()
+    world.pass_time(int(DEAD_S) + 1)
+    world.start(may_format=False)
+    assert world.pass_time().hdfs.safe_mode
+    world.up = set(CORE)
+    assert not world.pass_time(2).hdfs.safe_mode
+
+
+# Applications
+
+
+def test_an_application_is_found_by_its_tag_and_ends(world):
+    application = world.hadoop.yarn.submit("UID-1", [3.0] * 4, world.now_s)
+    world.orders = AgentOrders(version=Version(1, 7), tags=["uid-1"])
+    (found,) = world.pass_time(2).tags["uid-1"]
+    assert (found.id, found.state, found.maps) == (application, "RUNNING", (4, 0))
+    (found,) = world.pass_time(5).tags["uid-1"]
+    assert (found.state, found.final, found.maps, found.progress) == ("FINISHED", "SUCCEEDED", (4, 4), 100)
+
+
+def test_pending_containers_show_the_load(world):
+    world.hadoop.yarn.submit("a", [60.0] * 20, world.now_s)
+    figures = world.pass_time(2).yarn
+    assert (figures.running, figures.pending, figures.apps_running) == (12, 9, 1)
+    world.up.add("t0")
+    assert world.pass_time(2).yarn.running == 16
+
+
+def test_an_application_is_killed_by_order(world):
+    application = world.hadoop.yarn.submit("a", [60.0], world.now_s)
+    world.orders = AgentOrders(version=Version(1, 7), tags=["a"], kill=[application])
+    (found,) = world.pass_time(3).tags["a"]
+    assert (found.state, world.reports[-1].yarn.running) == ("KILLED", 0)
+
+
+def test_what_ran_on_a_lost_node_is_repeated(world):
+    world.up |= {"t0"}
+    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [5.0] * 13, world.now_s)]
+    world.pass_time(2)
+    world.up.discard("t0")
+    world.pass_time(20)
+    assert (application.state, application.done, application.lost) == ("FINISHED", 13, 3)
+
+
+def test_an_application_survives_the_loss_of_its_master(world):
+    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [5.0], world.now_s)]
+    world.pass_time(2)
+    world.up.discard(application.master)
+    world.pass_time(10)
+    assert application.state == "FINISHED"
+
+
+def test_a_transient_node_is_drained_when_no_application_needs_it(world):
+    world.up |= {"t0"}
+    world.hadoop.yarn.submit("a", [6.0] * 15, world.now_s)
+    world.pass_time(2)
+    world.order(7, Leaving("t0", timeout_s=300))
+    world.pass_time(3)
+    assert world.yarn("t0") == YarnState.DECOMMISSIONING
+    world.pass_time(20)
+    assert world.yarn("t0") == YarnState.DECOMMISSIONED
+    assert not any(application.lost for application in world.hadoop.yarn.applications.values())
+
+
+def test_a_drain_ends_at_its_timeout(world):
+    world.up |= {"t0"}
+    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [100.0] * 15, world.now_s)]
+    world.pass_time(2)
+    world.order(7, Leaving("t0", timeout_s=5))
+    world.pass_time(10)
+    assert (world.yarn("t0"), application.lost) == (YarnState.DECOMMISSIONED, 4)
+
+
+def test_application_masters_do_not_run_on_transient_nodes():
+    yarn = Yarn()
+    application = yarn.applications[yarn.submit("a", [5.0], 0.0)]
+    yarn.step({"t0"}, 1.0)
+    assert (application.master, application.state) == ("", "ACCEPTED")
+    yarn.step({"t0", "c0"}, 2.0)
+    assert (application.master, application.running[0][0]) == ("c0", "t0")
+
+
+def test_a_resource_manager_that_starts_again_knows_its_applications_after_a_while(world):
+    world.hadoop.yarn.submit("a", [60.0], world.now_s)
+    world.orders = AgentOrders(version=Version(1, 7), tags=["a"])
+    assert world.pass_time(3).tags["a"]
+    world.hadoop.stop()
+    world.start(may_format=False)
+    assert world.pass_time(2).tags["a"] == []
+    assert world.pass_time(2).tags["a"]
+
+
+def test_the_same_calls_have_the_same_results(tmp_path):
+    def life(folder):
+        folder.mkdir()
+        world = World(folder)
+        world.write(20)
+        world.hadoop.yarn.submit("a", [3.0, 5.0, 7.0] * 5, world.now_s)
+        world.order(7, Leaving("c1", stores=True))
+        world.pass_time(20)
+        return world.reports
+
+    assert life(tmp_path / "first") == life(tmp_path / "second")
+
+
+def test_a_request_is_carried_out_once(world, monkeypatch):
+    calls = []
+    monkeypatch.setattr(hadoop_master.Hadoop, "refresh", lambda *arguments: calls.append(arguments) or True)
+    world.order(7, Leaving("t1"))
+    world.pass_time(20)
+    assert len(calls) == 1
