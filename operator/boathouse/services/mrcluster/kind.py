@@ -335,9 +335,9 @@ class MRClusterKind:
         )
         self._submit(memory, submission, observation, writes)
         memory.held -= {each.host for each in wanted}
-        if memory.obstacle is not None:
-            return OBSTACLE_REQUEUE_S if memory.obstacle == former else 0.0
-        return None
+        if memory.obstacle is None:
+            return None
+        return OBSTACLE_REQUEUE_S if former and former.reason == memory.obstacle.reason else 0.0
 
     async def _prepare(
         self, memory: ClusterMemory, wanted: Sequence[Wanted], observation: Observation, writes: Writes

@@ -6,6 +6,7 @@ from boathouse.services.frame.writes import Writes
 from tests.unit.services.frame.kinds import KIND, body
 
 GONE = errors.NotFound(404, "NotFound", "")
+TAKEN = errors.AlreadyExists(409, "AlreadyExists", "")
 
 
 class Api:
@@ -14,12 +15,14 @@ class Api:
     Attributes:
         refuses: Raises an error for a status that the server refuses.
         leads: Whether the process leads.
+        others: Objects that exist, by name.
     """
 
     def __init__(self) -> None:
         self.statuses, self.patches, self.deleted = [], [], []
         self.revision, self.leads = 1, True
         self.refuses = lambda _status: None
+        self.others = {}
         self.objects = ObjectStore(KIND, lambda _: None)
         self.objects.on_object(body())
         self.writes = Writes(kind=KIND, api=self, objects=self.objects, may_lead=lambda: self.leads)
@@ -33,9 +36,23 @@ class Api:
         self.statuses.append((resource.kind, uid, resource_version, status))
         return self._answer()
 
-    async def patch(self, _resource, _name, patch, _namespace):
+    async def patch(self, _resource, name, patch, _namespace, *, uid=""):
+        if name in self.others:
+            assert uid == self.others[name]["metadata"]["uid"]
+            self.others[name] |= patch
+            return self.others[name]
         self.patches.append(patch["metadata"])
         return self._answer(finalizers=patch["metadata"]["finalizers"])
+
+    async def create(self, _resource, manifest, _namespace):
+        if manifest["metadata"]["name"] in self.others:
+            raise TAKEN
+        self.others[manifest["metadata"]["name"]] = manifest
+
+    async def get(self, _resource, name, _namespace):
+        if name not in self.others:
+            raise GONE
+        return self.others[name]
 
     async def delete(self, resource, name, _namespace, *, uid, propagation=None):
         if name == "gone":

@@ -1,14 +1,11 @@
 import dataclasses
-from typing import TYPE_CHECKING
 
 import pytest
 
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.directory import ClusterFacts, Directory
 from boathouse_policies.model import NodeName
 from tests.unit.services.hadoop.builders import cluster
-
-if TYPE_CHECKING:
-    from boathouse.services.frame.kind import ObjectUid
 
 
 @pytest.fixture
@@ -87,3 +84,13 @@ def test_a_subscriber_finds_the_new_facts(directory: Directory) -> None:
     directory.put(cluster())
     directory.forget(cluster().uid)
     assert seen == [cluster(), None]
+
+
+def test_a_cluster_is_in_use_until_the_last_job_has_ended(directory: Directory) -> None:
+    lake, pond, a, b = map(ObjectUid, ("lake", "pond", "a", "b"))
+    directory.use(a, [lake, pond])
+    directory.use(b, [lake])
+    assert (directory.users(lake), directory.users(pond)) == (2, 1)
+    directory.use(a, [pond])
+    directory.use(b, [])
+    assert (directory.users(lake), directory.users(pond)) == (0, 1)

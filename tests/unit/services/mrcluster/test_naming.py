@@ -59,3 +59,12 @@ def test_other_names_are_of_no_host(text):
     assert naming.role_of(text) is None
     with pytest.raises(ValueError, match="is not the name of a host"):
         naming.number_of(text)
+
+
+@pytest.mark.parametrize("host", ["master", "c0", "t17"])
+@pytest.mark.parametrize("name", ["etl", "a" * 40])
+def test_the_host_of_a_pod_is_known_by_its_name(name, host):
+    names = Names(cluster(name=name))
+    assert names.host(names.pod(host)) == host
+    assert Names(cluster(name="other")).host(names.pod(host)) is None
+    assert names.host(names.service) is None

@@ -1,0 +1,48 @@
+"""Whether the volume of a host can still be mounted somewhere."""
+
+import dataclasses
+
+import msgspec
+
+from boathouse.cluster import storage
+from boathouse.scheduling.volumes import rules
+from boathouse.services.mrcluster import volumes_found
+from boathouse.services.mrcluster.planning.observation import ClaimFacts
+from boathouse_policies import model
+
+KEY = "demo/etl-c0"
+NODES = [
+    model.Node(name=model.NodeName(name), allocatable=model.Resources(), labels={"kubernetes.io/hostname": name})
+    for name in ("n1", "n2")
+]
+
+
+def found(*, bound=True, nodes=NODES, on=()):
+    annotations = {storage.BIND_COMPLETED: "yes"} if bound else {}
+    claim = {"metadata": {"name": "etl-c0", "annotations": annotations}, "spec": {"volumeName": "v" if bound else ""}}
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(on)}]}
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if on else {}
+    objects = dataclasses.replace(
+        rules.Storage.empty(),
+        claims={KEY: msgspec.convert(claim, storage.ClaimView)},
+        volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, storage.VolumeView)},
+    )
+    return volumes_found.of(objects, nodes, KEY)
+
+
+def test_a_volume_of_the_network_is_reachable_wherever_nodes_are():
+    assert found() == ClaimFacts(is_bound=True)
+    assert not found(nodes=[]).is_lost
+
+
+def test_a_volume_on_a_node_is_lost_with_the_node():
+    assert found(on=["n2"]) == ClaimFacts(is_bound=True, is_tied=True, node_exists=True)
+    assert found(on=["n3"]).is_lost
+
+
+def test_a_claim_without_a_volume_is_not_lost():
+    assert found(bound=False) == ClaimFacts()
+
+
+def test_a_claim_that_does_not_exist_has_no_facts():
+    assert volumes_found.of(rules.Storage.empty(), NODES, KEY) is None
