@@ -41,11 +41,13 @@ class _Entry:
 
     Attributes:
         load: What its policy was told last; None while the cluster cannot be resized.
+        node: Where its master was at the last report.
         target: The decision that no plan has used.
     """
 
     submission: Submission
     load: koala.Cluster | None = None
+    node: model.NodeName = model.NodeName("")  # noqa: RUF009 - a text
     target: Target | None = None
 
 
@@ -91,16 +93,22 @@ class Scaling:
         entry = self._entries.get(uid)
         if entry is None:
             return
-        entry.load = load if node else None
-        if load is None or node is None:
-            entry.target = None
+        former, entry.load = entry.load, load if node else None
+        if entry.load is not None:
+            entry.node = model.NodeName(node or "")
+            self._publish_load(entry, master, entry.load)
             return
+        entry.target = None
+        if former is not None:  # else idle nodes would be set apart for it, and nodes asked back
+            self._publish_load(entry, master, _at_rest(former))
+
+    def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:
         progress = model.Progress(
             now_s=self._now(),
             task=master,
             task_class=entry.submission.classes[0].id,
             job=entry.submission.job.id,
-            node=model.NodeName(node),
+            node=entry.node,
             fraction=0.0,
             phase="cluster",
             counters=load.counters(),
@@ -146,3 +154,8 @@ class Scaling:
     def _publish(self, event: model.Event) -> None:
         for observer in self._observers:
             observer.observe(event)
+
+
+def _at_rest(load: koala.Cluster) -> koala.Cluster:
+    """Return a cluster that takes part in no offer, and gives nothing back."""
+    return dataclasses.replace(load, most_nodes=load.nodes, least_transient_nodes=load.transient_nodes)

@@ -109,6 +109,18 @@ def test_a_cluster_that_cannot_be_resized_loses_its_target():
     assert shell.scaling.target(UID) is None
 
 
+def test_a_cluster_that_cannot_be_resized_leaves_all_idle_nodes_to_others():
+    shell = Shell(nodes=4)
+    for name in ("a", "b"):
+        shell.submit(name)
+        shell.report(name)
+    shell.scaling.report(UID, None, master=MASTER, node=None)
+    assert shell.cycle_at(30.0) == [""]
+    assert shell.scaling.target(ObjectUid("b")).offer == 4
+    shell.report("a")
+    assert shell.cycle_at(60.0) == ["", ""]
+
+
 def test_a_cluster_has_the_constants_of_its_spec():
     shell = Shell()
     shell.submit(policy=koala.Policy.GGP, offer_nodes=1, greedy_every_s=60.0)
