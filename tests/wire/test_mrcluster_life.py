@@ -2,8 +2,12 @@
 
 import pytest
 
+from boathouse.services.mrcluster import wiring
+from boathouse.services.mrjob import wiring as mrjobs
+from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse_policies import model
-from tests.wire.mrcluster_world import KEY, World, mrcluster
+from tests.wire import leader_world
+from tests.wire.mrcluster_world import CONFIG, KEY, World, mrcluster
 
 DYNAMIC = {"resizing": {"policy": "GSP"}, "transient": {"maximum": 3}}
 
@@ -197,3 +201,26 @@ async def test_a_deleted_cluster_takes_its_pending_nodes_from_the_scheduler(api,
     uid = world.uid()
     api.remove("mrclusters", KEY)
     await eventually(lambda: world.leader.scheduling.scheduler.state.jobs.entry(model.JobId(uid)) is None)
+
+
+async def test_the_kind_runs_beside_the_others(api, eventually):
+    kinds = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, wiring.MRCLUSTERS)
+    async with leader_world.leading(api, kinds, CONFIG) as leader:
+        api.add(mrcluster(core={"count": 1}))
+        await eventually(lambda: leader.clusters.find("demo", "etl") is not None)
+        assert {*leader.controllers.stores} == {"MRJob", "SparkApp", "MRCluster"}
+
+
+async def test_a_pod_that_does_not_start_is_named_in_the_conditions(api, world, eventually):
+    world.nodes.is_slow = True
+    api.add(mrcluster())
+    await eventually(lambda: "master" in world.hosts() and api.get("pods", world.pod("master"))["spec"].get("nodeName"))
+    waiting = {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}
+    statuses = [{"name": "namenode", "state": waiting, "ready": False}]
+    api.set_phase(world.pod("master"), "Pending", containerStatuses=statuses)
+
+    def told():
+        found = [each for each in world.status().get("conditions", ()) if each["type"] == "Ready"]
+        return bool(found) and "no such image" in found[0]["message"]
+
+    await world.until(told)

@@ -83,6 +83,14 @@ def test_an_image_that_cannot_be_pulled_is_the_problem():
     assert (pod.life, pod.problem.reason) == (PodLife.STARTING, "ImagePullFailed")
 
 
+def test_a_daemon_that_ends_again_and_again_is_the_problem_with_its_last_words():
+    ended = {"terminated": {"exitCode": 1, "message": "NameNotResolved: DNS has no address of master\n"}}
+    status = container("datanode", {"waiting": {"reason": "CrashLoopBackOff"}}, ready=False, last=ended)
+    problem = look("c0", status).problem
+    assert problem.reason == "CrashLoopBackOff"
+    assert problem.message.endswith("datanode ended with exit code 1: NameNotResolved: DNS has no address of master")
+
+
 @pytest.mark.parametrize("reason", ["NameVolumeEmpty", "ForeignCluster"])
 def test_a_volume_that_the_name_node_refuses_is_the_problem_also_between_restarts(reason):
     ended = {"terminated": {"exitCode": 78, "message": f"{reason}: the volume of the master"}}

@@ -126,7 +126,8 @@ def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionT
     elif state.leaving:
         conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, f"{len(state.leaving)} nodes leave")
     elif pending:
-        conditions.set(ConditionType.RESIZING, True, Reason.GROWING, f"{pending} nodes are not ready yet")
+        message = degradation.with_problem(observation, f"{pending} nodes are not ready yet", Role.CORE, Role.TRANSIENT)
+        conditions.set(ConditionType.RESIZING, True, Reason.GROWING, message)
     else:
         conditions.set(ConditionType.RESIZING, False, Reason.AS_WANTED, "")
 

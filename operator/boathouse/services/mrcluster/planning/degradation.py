@@ -55,13 +55,14 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
-        return Service(is_available=False, reason=Reason.STARTING, message="the NameNode does not respond yet")
+        message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
+        return Service(is_available=False, reason=Reason.STARTING, message=message)
     if report.hdfs.safe_mode:
         return Service(is_available=False, reason=Reason.SAFE_MODE, message="the NameNode is in safe mode")
     live = live_data_nodes(report)
     least = draft.state.first_core_nodes if draft.state.ready_s is None else 1
     if live < least:
-        message = f"{live} of {least} DataNodes are live"
+        message = with_problem(observation, f"{live} of {least} DataNodes are live", Role.CORE)
         return Service(is_available=False, reason=Reason.DATA_NODES_MISSING, message=message)
     if report.hdfs.missing:
         message = f"{report.hdfs.missing} blocks have no replica"
@@ -75,13 +76,23 @@ def yarn(observation: Observation, draft: Draft) -> Service:
         return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:
-        return Service(is_available=False, reason=Reason.STARTING, message="the ResourceManager does not respond yet")
+        message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
+        return Service(is_available=False, reason=Reason.STARTING, message=message)
     known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
     running = sum(known.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
     if not running:
-        message = "no core node has a NodeManager that runs"
+        message = with_problem(observation, "no core node has a NodeManager that runs", Role.CORE)
         return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
+
+
+def with_problem(observation: Observation, message: str, *roles: Role) -> str:
+    """Return a message with why the first pod of these roles that does not start does not."""
+    leaving = observation.state.leaving_hosts
+    for pod in observation.nodes:
+        if pod.role in roles and pod.problem is not None and pod.host not in leaving:
+            return f"{message}; {pod.host}: {pod.problem.message} ({pod.problem.reason})"
+    return message
 
 
 def live_data_nodes(report: AgentReport) -> int:

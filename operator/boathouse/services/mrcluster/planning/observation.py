@@ -126,10 +126,14 @@ class Observation:
     users: int = 0
     probe: bool | None = None
     marks: Marks = Marks()
+    _by_host: Mapping[str, NodePod] = dataclasses.field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_host", {pod.host: pod for pod in self.nodes})
 
     def pod(self, host: str) -> NodePod | None:
         """Return the pod of a host."""
-        return next((pod for pod in self.nodes if pod.host == host), None)
+        return self._by_host.get(host)
 
     def is_absent(self, host: str) -> bool:
         """Return whether a host has no pod, and gets none from what was submitted."""

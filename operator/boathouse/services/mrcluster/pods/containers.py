@@ -115,6 +115,7 @@ def _container(cluster: Cluster, name: str, env: list[Manifest]) -> Manifest:
         "env": env,
         "resources": {},
         "securityContext": security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": volumes.hadoop_mounts(name),
     }
 

@@ -23,6 +23,8 @@ REFUSED: Final = 78
 _REFUSAL: Final = re.compile(
     rf"(?P<reason>{Reason.NAME_VOLUME_EMPTY}|{Reason.FOREIGN_CLUSTER}): (?P<message>.*)", re.DOTALL
 )
+CRASHING: Final = "CrashLoopBackOff"
+_MAX_LOG: Final = 400
 _MAX_RESTARTS: Final = 1_000_000
 
 
@@ -63,7 +65,18 @@ def _first_started(statuses: Sequence[wire.ContainerStatus]) -> wire.ContainerSt
 def _problem(pod: facts.PodFacts) -> Problem | None:
     """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
     refusal = _refusal(pod_life.container(pod, daemons.NAME_NODE.container))
-    return refusal or next(filter(None, map(pod_life.problem, pod.status.container_statuses)), None)
+    found = (pod_life.problem(each) or _crash(each) for each in pod.status.container_statuses)
+    return refusal or next(filter(None, found), None)
+
+
+def _crash(status: wire.ContainerStatus) -> Problem | None:
+    """Return how a container ends that ends again and again."""
+    waiting, ended = status.state.waiting, status.last_state.terminated
+    if waiting is None or waiting.reason != CRASHING or ended is None:
+        return None
+    last = printable(ended.message.strip()[-_MAX_LOG:], _MAX_LOG)
+    message = f"the container {status.name} ended with exit code {ended.exit_code}" + (f": {last}" if last else "")
+    return Problem(reason=CRASHING, message=message)
 
 
 def _refusal(status: wire.ContainerStatus | None) -> Problem | None:

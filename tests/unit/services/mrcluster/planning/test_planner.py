@@ -1,6 +1,7 @@
 """Lives of clusters, step by step, beside a model of HDFS and YARN."""
 
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.planning import planner
 from tests.unit.services.mrcluster.planning.world import World
 
@@ -48,6 +49,16 @@ def test_a_cluster_is_not_ready_before_all_first_core_nodes_are_live():
     world.reconcile()
     assert why(world, ConditionType.HDFS_AVAILABLE) == ("False", Reason.DATA_NODES_MISSING)
     assert world.state.phase == "Starting"
+
+
+def test_conditions_say_why_a_pod_does_not_start():
+    world = World()
+    world.reconcile()
+    world.create("master")
+    world.change("master", problem=Problem(reason="ImagePullFailed", message="not found"))
+    world.reconcile()
+    for condition in (ConditionType.READY, ConditionType.HDFS_AVAILABLE, ConditionType.YARN_AVAILABLE):
+        assert world.state.condition(condition).message.endswith("; master: not found (ImagePullFailed)")
 
 
 def test_planning_again_without_news_changes_nothing():
