@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from boathouse_task import cluster_contract, contract, environment, local, runner
+from boathouse_task import client_contract, cluster_contract, contract, environment, local, runner
 from boathouse_task.contract import FileSource, Partitioner, Reason, S3Config, TaskResult, TaskSpec
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _local(options)
     if options.command == "agent":
         return _agent(parser)
+    if options.command == "client":
+        return _client(parser)
     order = os.environ.get(contract.TASK_ENV)
     if order is None:
         parser.error(f"{contract.TASK_ENV} is not set; to run a job on this machine, see boathouse-task local --help")
@@ -123,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("agent", help="run the agent of a Hadoop cluster, in the pod of its master")
+    commands.add_parser("client")
     job = commands.add_parser(
         "local",
         help="run a whole MapReduce job on this machine, with the code of the task pods",
@@ -186,6 +189,17 @@ def _agent(parser: argparse.ArgumentParser) -> int:
 
     keep_small()
     program.run_pod(order, environment.from_variables(os.environ))
+    return contract.EXIT_SUCCEEDED
+
+
+def _client(parser: argparse.ArgumentParser) -> int:
+    order = os.environ.get(client_contract.CLIENT_ENV)
+    if order is None:
+        parser.error(f"{client_contract.CLIENT_ENV} is not set; the operator sets it in the pods of clients")
+    from boathouse_task import hadoop_client  # tasks do not need it
+
+    keep_small()
+    hadoop_client.run_pod(order, environment.from_variables(os.environ))
     return contract.EXIT_SUCCEEDED
 
 

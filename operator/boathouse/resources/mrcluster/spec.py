@@ -13,6 +13,7 @@ from boathouse.resources.base import (
     rule,
     rules,
 )
+from boathouse.resources.hadoop import Settings
 from boathouse.resources.immutability import with_immutability
 from boathouse.resources.mrcluster.nodes import Core, Master, Transient, default_of
 from boathouse.resources.mrcluster.resizing import Resizing
@@ -22,8 +23,6 @@ from boathouse.resources.pods.template import NodeLabels, TemplateFields, Tolera
 VERSION: Final = "3.4.2"
 CLASSPATH: Final = "/opt/hadoop/lib/*"
 JAVA_HOME: Final = "/opt/java"
-MAX_SETTINGS: Final = 256
-MAX_VALUE: Final = 4096
 MAX_SETTINGS_BYTES: Final = 64 * 1024
 RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
 """Variables of the containers that Boathouse sets, beside those that begin with BOATHOUSE_."""
@@ -47,19 +46,6 @@ _MUTABLE: Final = frozenset(
 )
 """All but queue, version, compute and dataPolicy; the volumes of nodes have rules of their own."""
 
-_KEYS = rule(
-    "self.all(key, key.matches('^[A-Za-z0-9._-]{1,256}$'))",
-    "a setting's name has 1 to 256 letters, digits, dots, dashes and underscores",
-)
-_VALUES = rule(
-    r"self.all(key, !self[key].matches('[\\x00-\\x1f\\x7f\\x{fffe}\\x{ffff}]'))",
-    "values of settings have no control characters: remove them",
-)
-Settings = Annotated[
-    dict[str, Annotated[str, Field(max_length=MAX_VALUE)]],
-    Field(max_length=MAX_SETTINGS, json_schema_extra=rules(_KEYS, _VALUES)),
-]
-"""Settings of Hadoop; those that Boathouse sets are ignored, and the condition SettingsOverridden names them."""
 BlockSize = Annotated[
     int | str,
     quantity_schema(

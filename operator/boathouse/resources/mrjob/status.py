@@ -148,6 +148,32 @@ class Prediction(Model):
     )
 
 
+class HadoopApplication(Model):
+    """An application of YARN that an attempt submitted."""
+
+    id: str = Field(max_length=40)
+    name: str = Field(default="", max_length=80)
+    state: str = Field(default="", max_length=24)
+    final_status: str = Field(default="", max_length=24)
+    progress_percent: int = Field(default=0, ge=0, le=100)
+    diagnostics: str = Field(default="", max_length=500)
+
+
+class HadoopStatus(Model):
+    """The current attempt of a job with clusterRef."""
+
+    attempt: int = Field(description="From 1.")
+    tag: str = Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")
+    since: Annotated[str, Field(json_schema_extra=_time)]
+    stopping: bool = Field(default=False, description="Whether Boathouse kills the attempt's applications.")
+    ended: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
+        default=None, description="When its client and all its applications had ended. Absent: they may still run."
+    )
+    applications: list[HadoopApplication] | None = Field(
+        default=None, max_length=8, json_schema_extra={"x-kubernetes-list-type": "atomic"}
+    )
+
+
 class MRJobStatus(Model):
     """Observed state of the job."""
 

@@ -21,6 +21,8 @@ from boathouse.resources.pods import template as pod_fields
 from boathouse.services import times
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import ObjectUid, Refusal
+from boathouse.services.mrjob.job import on_cluster
+from boathouse.services.mrjob.job.on_cluster import OnCluster
 from boathouse_task import contract
 
 MRJOBS: Final = catalogue.Resource(
@@ -87,6 +89,10 @@ class Step:
     partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
 
 
+_PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
+"""In place of the step of a job from a jar, whose maps and reduces only the program knows."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
@@ -95,6 +101,7 @@ class Job:
         deleting_since_s: time of its deletion; it exists until its finalizers are removed.
         uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
         suspend_reducers_until: value of the annotation `boathouse.dev/suspend-reducers-until`.
+        on_cluster: how it runs on a Hadoop cluster; None: its tasks have pods of their own.
     """
 
     uid: JobUid
@@ -113,6 +120,7 @@ class Job:
     housekeeping: Stage
     deleting_since_s: float | None = None
     suspend_reducers_until: str | None = None
+    on_cluster: OnCluster | None = None
 
     @property
     def s3(self) -> pod_storage.S3 | None:
@@ -183,7 +191,7 @@ def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refu
     try:
         # The status is left out: another version may have written it.
         spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
-        return _job(body["metadata"], spec, config)
+        return _job(body["metadata"], spec, on_cluster.read(body.get("spec") or {}), config)
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
@@ -191,7 +199,9 @@ def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refu
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 
-def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: OperatorConfig) -> Job | Refusal:
+def _job(
+    metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: OnCluster | None, config: OperatorConfig
+) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
     queue = queues.admitting(
         config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
@@ -201,6 +211,8 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    if hadoop is not None and (problem := on_cluster.problem(spec, hadoop)):
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=problem)
     is_operators_image = not spec.image and spec.image_pull_policy == "IfNotPresent"
     uber = spec.uber or mrjob_steps.Uber()
     return Job(
@@ -218,10 +230,13 @@ def _job(metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, config: Operat
         split_max_bytes=quantity.units(spec.split_max_size),
         max_record_bytes=quantity.units(spec.max_record_bytes),
         uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
-        steps=tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
+        steps=(_PROGRAM,)
+        if hadoop is not None and hadoop.jar is not None
+        else tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
         housekeeping=dataclasses.replace(
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),
+        on_cluster=hadoop,
     )
 
 

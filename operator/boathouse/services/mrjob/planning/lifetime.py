@@ -14,6 +14,7 @@ from boathouse.resources.names import ConditionType
 from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.settle import Attempt, StageControl, Verdict
+from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model as policy
@@ -64,27 +65,28 @@ def _needs_preemption(observation: Observation, state: JobState) -> bool:
     )
 
 
-def overdue(observation: Observation, state: JobState) -> Verdict | None:
+def overdue(job: Job, state: JobState, now_s: float) -> Verdict | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
-    end_s = _deadline_s(observation, state)
-    if end_s is None or observation.now_s < end_s:
+    end_s = deadline_s(job, state)
+    if end_s is None or now_s < end_s:
         return None
-    deadline_s = observation.job.spec.active_deadline_seconds
-    message = f"the job was active for longer than spec.activeDeadlineSeconds ({deadline_s} s)"
+    limit_s = job.spec.active_deadline_seconds
+    message = f"the job was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
     return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
 
 
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
-    moments = [each for each in (known_s, _deadline_s(observation, state)) if each is not None]
+    moments = [each for each in (known_s, deadline_s(observation.job, state)) if each is not None]
     if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
         moments.append(observation.now_s + _FIRST_CHECK_S)
     return min(moments, default=None)
 
 
-def _deadline_s(observation: Observation, state: JobState) -> float | None:
-    limit_s = observation.job.spec.active_deadline_seconds
-    if limit_s is None or state.start_s is None or observation.job.spec.suspend:
+def deadline_s(job: Job, state: JobState) -> float | None:
+    """Return when the job exceeds its deadline; None if it has none, or does not run."""
+    limit_s = job.spec.active_deadline_seconds
+    if limit_s is None or state.start_s is None or job.spec.suspend:
         return None
     return state.start_s + limit_s
 

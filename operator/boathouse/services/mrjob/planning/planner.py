@@ -19,7 +19,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
@@ -239,7 +239,7 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
     """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
         return conditions.finished(state, None, observation.now_s)
-    verdict = settlement.verdict or lifetime.overdue(observation, state)
+    verdict = settlement.verdict or lifetime.overdue(observation.job, state, observation.now_s)
     if verdict is not None:
         return conditions.finished(state, lifetime.with_leftovers(verdict, observation, state), observation.now_s)
     if observation.job.spec.suspend:
@@ -251,11 +251,18 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         state,
         now_s=observation.now_s,
         running=settlement.running,
-        problem=settlement.problems[0] if settlement.problems else None,
+        problem=_problem(settlement.problems[0]) if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
         diagnosis=(observation.diagnosis.reason, observation.diagnosis.message) if observation.diagnosis else None,
         less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
+
+
+def _problem(pod: AttemptPod) -> Problem | None:
+    found = pod.problem
+    if found is None:
+        return None
+    return Problem(reason=found.reason, message=f"{pod.task_name} on node {pod.node}: {found.message}")
 
 
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:

@@ -4,7 +4,7 @@ import dataclasses
 
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.conditions import ConditionTable
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrjob.attempts.settle import Verdict
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
@@ -54,7 +54,7 @@ def in_progress(
     *,
     now_s: float,
     running: int,
-    problem: AttemptPod | None,
+    problem: Problem | None,
     waiting: bool,
     diagnosis: tuple[str, str] | None,
     less: int = 0,
@@ -75,10 +75,9 @@ def in_progress(
         known.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}")
     elif state.condition(ConditionType.SCHEDULED) is None:
         known.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
-    if problem is not None and problem.problem is not None:
-        reason = problem.problem.reason
-        where = f"{problem.task_name} on node {problem.node}: {problem.problem.message}"
-        known.set(ConditionType.RUNNING, False, problem.problem.reason, where)
+    if problem is not None:
+        reason = problem.reason
+        known.set(ConditionType.RUNNING, False, problem.reason, problem.message)
     elif running:
         known.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
     elif state.condition(ConditionType.RUNNING) is None:

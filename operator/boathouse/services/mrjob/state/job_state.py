@@ -17,6 +17,8 @@ from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import times
 from boathouse.services.frame import tolerant
+from boathouse.services.mrjob.state import hadoop_state
+from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -100,6 +102,7 @@ class JobState:
         stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
         past_failures: user and infrastructure failures of previous steps.
         suspended_reduces: running reduces without CPU, because they lack map output.
+        hadoop: the attempt of a job on a Hadoop cluster; such a job has no stages.
     """
 
     phase: mrjob_status.Phase = "Pending"
@@ -124,6 +127,7 @@ class JobState:
     running: mrjob_status.RunningSums | None = None
     suspended_reduces: int = 0
     prediction: mrjob_status.Prediction | None = None
+    hadoop: HadoopState | None = None
 
     @property
     def finished(self) -> bool:
@@ -171,6 +175,8 @@ def to_status(state: JobState) -> dict[str, Any]:
         resources=state.resources,
     )
     wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(state)}
+    if state.hadoop is not None:
+        wire["hadoop"] = hadoop_state.to_status(state.hadoop)
     if state.prediction is not None:  # with all its fields, so that a merge patch clears a removed reason
         wire["prediction"] = state.prediction.model_dump(mode="json", by_alias=True)
     return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
@@ -226,6 +232,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
         percent=read.progress_percent,
         prediction=read.prediction,
         running=read.running,
+        hadoop=hadoop_state.from_status(status or {}),
     )
     if read.failures is None:
         return state
@@ -236,6 +243,8 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
 def progress(state: JobState) -> str | None:
     """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
+    if state.hadoop is not None:
+        return hadoop_state.progress(state.hadoop)
     step = f"step {state.step + 1}/{state.steps}"
     if TaskType.MAP not in state.stages:
         return step if state.steps > 1 and state.step else None
@@ -245,6 +254,8 @@ def progress(state: JobState) -> str | None:
 
 
 def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+    if state.hadoop is not None:
+        return hadoop_state.counts(state.hadoop, task_type)
     stage = state.stages.get(task_type)
     if stage is None:
         return None

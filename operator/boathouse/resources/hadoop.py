@@ -1,0 +1,24 @@
+"""Settings of Hadoop in a spec, for clusters and for jobs on them."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from boathouse.resources.base import rule, rules
+
+MAX_SETTINGS: Final = 256
+MAX_VALUE: Final = 4096
+
+_KEYS = rule(
+    "self.all(key, key.matches('^[A-Za-z0-9._-]{1,256}$'))",
+    "a setting's name has 1 to 256 letters, digits, dots, dashes and underscores",
+)
+_VALUES = rule(
+    r"self.all(key, !self[key].matches('[\\x00-\\x1f\\x7f\\x{fffe}\\x{ffff}]'))",
+    "values of settings have no control characters: remove them",
+)
+Settings = Annotated[
+    dict[str, Annotated[str, Field(max_length=MAX_VALUE)]],
+    Field(max_length=MAX_SETTINGS, json_schema_extra=rules(_KEYS, _VALUES)),
+]
+"""Settings of Hadoop; those that Boathouse sets are ignored, and a condition names them."""

@@ -1,0 +1,165 @@
+"""Fields of an MRJob that runs on an MRCluster, and the rules of URLs, which such a job may leave to Hadoop."""
+
+from typing import Annotated, Final
+
+from pydantic import Field
+from pydantic.alias_generators import to_camel
+
+from boathouse.resources.base import DnsLabel, Model, rule, rules
+from boathouse.resources.hadoop import Settings
+from boathouse.resources.mrjob.steps import ATOMIC, Argument, StepFields
+
+MAX_ARGUMENTS_BYTES: Final = 64 * 1024
+_CLUSTER: Final = "hdfs://[a-z]([-a-z0-9]*[a-z0-9])?/"
+
+DataUrl = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=1024,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('^(s3a?://|file:///|/|{_CLUSTER})')",
+                "'\"' + self + '\" has no scheme that tasks can read: write s3://BUCKET/PATH (or file:///PATH), or "
+                "hdfs://CLUSTER/PATH for the HDFS of an MRCluster of this namespace'",
+            ),
+            rule(r"!self.matches('[\\x00-\\x1f\\x7f]')", "a URL has no control characters: remove them"),
+        ),
+    ),
+]
+"""URL of input or output."""
+
+
+class ClusterRef(Model):
+    """An MRCluster in the job's namespace."""
+
+    name: DnsLabel
+
+
+class Jar(Model):
+    """A program of Hadoop."""
+
+    url: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=1024,
+            json_schema_extra=rules(
+                rule(
+                    f"self.matches('^(s3://|local:///|{_CLUSTER})[^\\\\x00-\\\\x20\\\\x7f]+$')",
+                    "'\"' + self + '\" is not the URL of a jar: write s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or "
+                    "local:///PATH for a file in the cluster\\'s image'",
+                )
+            ),
+        ),
+    ]
+    main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
+        Field(default=None, description="Absent: that of the jar's manifest.")
+    )
+    arguments: (
+        Annotated[
+            list[Argument],
+            Field(
+                max_length=256,
+                json_schema_extra={
+                    **ATOMIC,
+                    **rules(
+                        rule(r"self.all(each, !each.matches('\\x00'))", "arguments have no NUL: remove it"),
+                        rule(
+                            f"self.map(each, bytes(each).size()).sum() <= {MAX_ARGUMENTS_BYTES}",
+                            f"arguments may have {MAX_ARGUMENTS_BYTES} bytes in total: put long texts into a file",
+                        ),
+                    ),
+                },
+            ),
+        ]
+        | None
+    ) = None
+
+
+class HadoopOptions(Model):
+    """Options of a job on an MRCluster."""
+
+    settings: Settings | None = Field(
+        default=None, description="Settings of the job; those that Boathouse sets are ignored."
+    )
+    archives: (
+        Annotated[
+            list[Annotated[str, Field(max_length=1024, pattern=r"^(s3a|hdfs)://[^, #]+(#[-._a-zA-Z0-9]+)?$")]],
+            Field(max_length=64, json_schema_extra=ATOMIC),
+        ]
+        | None
+    ) = Field(default=None, description="Unpacked in the working folder of tasks, like -archives: URL or URL#NAME.")
+
+
+class HadoopFields(Model):
+    """Fields of a spec for a job on an MRCluster."""
+
+    cluster_ref: ClusterRef | None = Field(
+        default=None,
+        description="Runs the job on this MRCluster of the namespace, by Hadoop Streaming or from a jar. Absent: "
+        "Boathouse runs each task in a pod.",
+    )
+    jar: Jar | None = Field(default=None, description="With clusterRef: a program that reads and writes by itself.")
+    hadoop: HadoopOptions | None = Field(default=None, description="With clusterRef.")
+
+
+_JAR_LEAVES_OUT: Final = ("input", "output", "outputCompression", "steps", *map(to_camel, StepFields.model_fields))
+_INPUT: Final = "(has(self.input) ? self.input : [])"
+_NATIVE_URL: Final = "matches('^(s3|file|hdfs)://')"
+_HADOOP_URL: Final = f"matches('^(s3a://|/|{_CLUSTER})')"
+
+url_rules = (
+    rule(
+        "has(self.jar) || (has(self.input) && has(self.output))",
+        "spec.input and spec.output are missing: set both",
+    ),
+    rule(
+        f"has(self.clusterRef) || ({_INPUT}.all(url, url.{_NATIVE_URL}) && "
+        f"(!has(self.output) || self.output.{_NATIVE_URL}))",
+        "a URL has no scheme that tasks can read: write s3://BUCKET/PATH (or file:///PATH), or hdfs://CLUSTER/PATH; "
+        "/PATH and s3a://BUCKET/PATH are for jobs with clusterRef",
+    ),
+    rule(
+        f"!has(self.clusterRef) || ({_INPUT}.all(url, url.{_HADOOP_URL}) && "
+        f"(!has(self.output) || self.output.{_HADOOP_URL}))",
+        "a job with clusterRef reads and writes /PATH, hdfs://CLUSTER/PATH or s3a://BUCKET/PATH: change input or "
+        "output, or remove clusterRef",
+    ),
+    rule(
+        "(has(self.storage) && has(self.storage.s3)) || "
+        f"!((has(self.output) && self.output.startsWith('s3://')) || {_INPUT}.exists(url, url.startsWith('s3://')) || "
+        "(has(self.jar) && self.jar.url.startsWith('s3://')) || "
+        "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
+        "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
+    ),
+    rule(
+        "has(self.clusterRef) || !has(self.input) || !has(self.output) || self.input.size() == 0 || "
+        "self.output.split(':')[0] == self.input[0].split(':')[0]",
+        "input and output must have the same scheme: tasks read and write one kind of storage",
+    ),
+    rule(
+        f"!has(self.output) || !{_INPUT}.exists(url, url == self.output)",
+        "output is also an input: choose an output URL that does not exist yet",
+    ),
+)
+cluster_rules = (
+    rule(
+        "has(self.clusterRef) || (!has(self.jar) && !has(self.hadoop))",
+        "spec.jar and spec.hadoop are for jobs with clusterRef: name an MRCluster there, or remove them",
+    ),
+    rule(
+        "!has(self.clusterRef) || !(has(self.uber) || has(self.podTemplate) || "
+        "(has(self.storage) && has(self.storage.volume)))",
+        "a job with clusterRef has no pods of its own: remove uber, podTemplate and storage.volume",
+    ),
+    rule(
+        "!has(self.clusterRef) || !has(self.steps) || self.steps.size() == 1",
+        "a job with clusterRef has one step: create a job for each",
+    ),
+    rule(
+        f"!has(self.jar) || !({' || '.join(f'has(self.{field})' for field in _JAR_LEAVES_OUT)})",
+        "a job with jar gets its input, output and commands by jar.arguments: remove input, output, mapper, reducer, "
+        "steps and their settings",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Jobs that run on a Hadoop cluster of their namespace."""

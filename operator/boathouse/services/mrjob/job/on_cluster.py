@@ -1,0 +1,57 @@
+"""The part of a job's spec that is for its Hadoop cluster, and what a job on one cannot have. Pure."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boathouse.resources.mrjob import hadoop
+from boathouse.resources.mrjob.spec import MRJobSpec
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class OnCluster:
+    """How a job runs on a Hadoop cluster.
+
+    Attributes:
+        cluster: Name of an MRCluster in the job's namespace.
+        jar: Its program; None: it is a job of Hadoop Streaming.
+        settings: Settings of Hadoop.
+        archives: URLs that tasks unpack in their working folders.
+    """
+
+    cluster: str
+    jar: hadoop.Jar | None = None
+    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    archives: Sequence[str] = ()
+
+
+def read(spec: Mapping[str, Any]) -> OnCluster | None:
+    """Return the part of a spec; None for a job whose tasks have pods of their own.
+
+    Raises:
+        pydantic.ValidationError: A field is invalid.
+    """
+    found = hadoop.HadoopFields.model_validate(spec)
+    if found.cluster_ref is None:
+        return None
+    options = found.hadoop or hadoop.HadoopOptions()
+    return OnCluster(
+        cluster=found.cluster_ref.name,
+        jar=found.jar,
+        settings=dict(options.settings or {}),
+        archives=tuple(options.archives or ()),
+    )
+
+
+def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
+    """Return why a job cannot run on a cluster, or an empty text."""
+    if on_cluster.jar is not None:
+        return ""
+    secrets = [each.name for each in spec.env or () if each.value_from and each.value_from.secret_key_ref]
+    if secrets or spec.env_from:
+        what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
+        return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
+    listed = next((url for url in spec.input if "," in url), None)
+    if listed is not None:
+        return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
+    return ""

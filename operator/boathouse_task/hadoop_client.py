@@ -1,0 +1,174 @@
+"""Prepare the submission of a job to a Hadoop cluster, beside the JVM that submits it (`boathouse-task client`).
+
+This writes the settings, the scripts of the commands and the files, and then asks the operator for leave. The operator
+gives leave to the pod of the current attempt only, so a client that was cut off from it cannot submit late.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import msgspec
+
+from boathouse_task import client_contract, files, masking, runner
+from boathouse_task.client_contract import ClientSpec, Leave
+from boathouse_task.contract import Reason
+from boathouse_task.environment import Environment
+from boathouse_task.errors import TaskError
+from boathouse_task.progress import Delays, Endpoint, Unavailable
+from boathouse_task.storage import Storage
+
+LEAVE_PATIENCE_S: Final = 600.0
+"""How long the client asks for leave before it gives up and another attempt starts."""
+_TIMEOUT_S: Final = 10.0
+_REFUSED: Final = frozenset({403, 409})
+_SCRIPT_MODE: Final = 0o755
+
+
+class Client:
+    """Prepares one submission.
+
+    Args:
+        spec: its parameters.
+        environment: paths, the pod's name and its variables.
+        conf_path: folder with the cluster's settings.
+        sleep: sleeps between requests.
+        monotonic: clock of the patience.
+    """
+
+    def __init__(
+        self,
+        spec: ClientSpec,
+        environment: Environment,
+        *,
+        conf_path: Path = Path(client_contract.CONF_PATH),
+        sleep: Callable[[float], object] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._spec, self._environment, self._conf_path = spec, environment, conf_path
+        self._endpoint = Endpoint(spec.progress_url, spec.namespace, spec.job_uid, environment)
+        self._sleep, self._monotonic = sleep, monotonic
+
+    def run(self) -> None:
+        """Let the JVM submit, or end without a submission and say why."""
+        work = self._environment.work_path
+        if (work / client_contract.GO_FILE).exists():
+            return  # this container was restarted
+        try:
+            self._prepare(work)
+            self._await_leave()
+        except TaskError as error:
+            hidden = masking.secrets(self._environment.variables, self._spec.secret_variables)
+            _place(work / client_contract.STOP_FILE, runner.encode(runner.failure(error, hidden)))
+        else:
+            _place(work / client_contract.GO_FILE, b"")
+
+    def _prepare(self, work: Path) -> None:
+        spec = self._spec
+        write_conf(self._conf_path, work / client_contract.CONF_FOLDER, spec.settings)
+        folder = work / client_contract.FILES_FOLDER
+        folder.mkdir(exist_ok=True)
+        storage = Storage(
+            spec.s3, self._environment.variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs
+        )
+        files.place(spec.files, folder, storage, self._environment.window_bytes)
+        exported = {name: self._environment.variables.get(name, "") for name in spec.exported}
+        for name, argv in spec.scripts.items():
+            (folder / name).write_text(script(argv, exported), encoding="utf-8")
+            (folder / name).chmod(_SCRIPT_MODE)
+
+    def _await_leave(self) -> None:
+        """Ask for leave until the endpoint gives or refuses it.
+
+        Raises:
+            TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond.
+        """
+        path = f"tasks/{quote(self._environment.pod_name)}/leave"
+        give_up, delays = self._monotonic() + LEAVE_PATIENCE_S, Delays()
+        while True:
+            try:
+                answer = msgspec.json.decode(self._endpoint.request("POST", path, b"{}", _TIMEOUT_S), type=Leave)
+            except Unavailable as error:
+                if error.status in _REFUSED or self._monotonic() > give_up:
+                    message = f"the operator gives this client no leave to submit: {error}"
+                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
+                self._sleep(max(delays.next(), error.retry_after_s))
+            except msgspec.DecodeError as error:
+                message = f"unexpected response to a request for leave: {error}"
+                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
+            else:
+                if answer.attempt != self._spec.attempt:
+                    message = f"leave is for attempt {answer.attempt}, not {self._spec.attempt}"
+                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
+                return
+
+
+def script(argv: list[str], variables: Mapping[str, str]) -> str:
+    """Return a script that becomes a command, with exactly these arguments.
+
+    Hadoop Streaming splits commands at spaces and has quotes of its own, so its command is the script's name. Commands
+    are searched for in the working folder first, as streaming does.
+    """
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    return f"#!/bin/sh\nPATH=$PWD:$PATH\nexport PATH\n{exports}exec {shlex.join(argv)}\n"
+
+
+def write_conf(source: Path, target: Path, settings: Mapping[str, str]) -> None:
+    """Copy the cluster's settings and add those of the job.
+
+    Each file gets all of them: Hadoop merges the files, and the default values of one replace the values of another.
+
+    Raises:
+        TaskError: InternalError: the cluster's settings cannot be read.
+    """
+    target.mkdir(exist_ok=True)
+    try:
+        for path in source.iterdir():
+            if path.is_file() and path.name not in client_contract.SITES:
+                shutil.copyfile(path, target / path.name)
+        for name in client_contract.SITES:
+            present = (source / name).exists()
+            root = ElementTree.parse(source / name).getroot() if present else ElementTree.Element("configuration")  # noqa: S314 - the operator's file
+            _merge(root, settings)
+            ElementTree.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
+    except (OSError, ElementTree.ParseError) as error:
+        message = f"the settings of the cluster cannot be read: {error}"
+        raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False) from None
+
+
+def _merge(root: ElementTree.Element, settings: Mapping[str, str]) -> None:
+    for found in list(root):
+        if found.findtext("name") in settings:
+            root.remove(found)
+    for key, value in settings.items():
+        part = ElementTree.SubElement(root, "property")
+        ElementTree.SubElement(part, "name").text = key
+        ElementTree.SubElement(part, "value").text = value
+
+
+def _place(path: Path, content: bytes) -> None:
+    """Create a file in one step: another container waits for it."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_bytes(content)
+    os.replace(temporary, path)
+
+
+def run_pod(order: str, environment: Environment) -> None:
+    """Prepare the submission, and stay until SIGTERM: a container that ended would be restarted.
+
+    Raises:
+        msgspec.DecodeError: the order is not a `ClientSpec`.
+        TaskError: InternalError: the progress URL is not one.
+    """
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
+    Client(msgspec.json.decode(order, type=ClientSpec), environment, sleep=stopped.wait).run()
+    stopped.wait()
