@@ -4,7 +4,6 @@ This writes the settings, the scripts of the commands and the files, and then as
 gives leave to the pod of the current attempt only, so a client that was cut off from it cannot submit late.
 """
 
-import os
 import shlex
 import shutil
 import signal
@@ -14,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import msgspec
 
@@ -135,30 +134,31 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str]) -> None:
             if path.is_file() and path.name not in client_contract.SITES:
                 shutil.copyfile(path, target / path.name)
         for name in client_contract.SITES:
-            present = (source / name).exists()
-            root = ElementTree.parse(source / name).getroot() if present else ElementTree.Element("configuration")  # noqa: S314 - the operator's file
+            root = ET.Element("configuration")
+            if (source / name).exists():
+                root = ET.parse(source / name).getroot()  # noqa: S314 - the operator writes it
             _merge(root, settings)
-            ElementTree.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
-    except (OSError, ElementTree.ParseError) as error:
+            ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
+    except (OSError, ET.ParseError) as error:
         message = f"the settings of the cluster cannot be read: {error}"
         raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False) from None
 
 
-def _merge(root: ElementTree.Element, settings: Mapping[str, str]) -> None:
+def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:
     for found in list(root):
         if found.findtext("name") in settings:
             root.remove(found)
     for key, value in settings.items():
-        part = ElementTree.SubElement(root, "property")
-        ElementTree.SubElement(part, "name").text = key
-        ElementTree.SubElement(part, "value").text = value
+        part = ET.SubElement(root, "property")
+        ET.SubElement(part, "name").text = key
+        ET.SubElement(part, "value").text = value
 
 
 def _place(path: Path, content: bytes) -> None:
     """Create a file in one step: another container waits for it."""
     temporary = path.with_name(f".{path.name}")
     temporary.write_bytes(content)
-    os.replace(temporary, path)
+    temporary.replace(path)
 
 
 def run_pod(order: str, environment: Environment) -> None:

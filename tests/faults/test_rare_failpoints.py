@@ -19,6 +19,8 @@ OF_RESIZES = {"scheduler.resize"}
 """Writes whose deaths are in `tests/wire/test_scheduling_suspension.py`."""
 OF_CLUSTERS = {write for write in failpoints.WRITES if write.startswith("mrcluster.")}
 """Writes whose deaths are in `tests/wire/test_mrcluster_faults.py`: no leader has this kind yet."""
+OF_HADOOP_JOBS = {"mrjob.tags", "mrjob.leave", "mrjob.kill-application"}
+"""Writes whose deaths are in `tests/wire/test_mrjob_hadoop.py`."""
 
 
 def test_every_write_has_its_deaths():
@@ -28,6 +30,7 @@ def test_every_write_has_its_deaths():
         *test_sparkapps.PASSAGES,
         *OF_RESIZES,
         *OF_CLUSTERS,
+        *OF_HADOOP_JOBS,
         "mrjob.delete-pod",
         "mrjob.expire",
         "mrjob.finalizer",

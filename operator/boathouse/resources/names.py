@@ -96,6 +96,8 @@ class Reason(StrEnum):
     PROBING = "Probing"
     LEARNING = "Learning"
     PROBE_WITHDRAWN = "ProbeWithdrawn"
+    CLUSTER_NOT_READY = "ClusterNotReady"
+    APPLICATIONS_UNKNOWN = "ApplicationsUnknown"
     # User errors
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
@@ -110,6 +112,10 @@ class Reason(StrEnum):
     OOM_KILLED = "OOMKilled"
     TOO_MANY_SPLITS = "TooManySplits"
     TOO_MANY_JOBS = "TooManyJobs"
+    CLUSTER_NOT_FOUND = "ClusterNotFound"
+    NO_COMPUTE = "NoCompute"
+    APPLICATION_FAILED = "ApplicationFailed"
+    APPLICATION_KILLED = "ApplicationKilled"
     # Infrastructure errors
     POD_LOST = "PodLost"
     POD_START_TIMEOUT = "PodStartTimeout"

@@ -22,6 +22,7 @@ class ClusterFacts:
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
         master: Host of the NameNode and the ResourceManager, such as `master`.
         settings: Name of the ConfigMap with its settings.
+        user_id: User of its pods, which its file of users names.
         hosts: The Kubernetes node of each host's pod that is placed.
     """
 
@@ -41,6 +42,7 @@ class ClusterFacts:
     master: str = "master"
     image_pull_policy: str = "IfNotPresent"
     image_pull_secrets: Sequence[str] = ()
+    user_id: int = 10001
     hosts: Mapping[str, NodeName] = dataclasses.field(default_factory=dict)
 
     @property

@@ -27,6 +27,8 @@ from boathouse.services.frame.writes import Writes
 from boathouse.services.mrjob import policy_events, task_metrics
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
+from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import control, hdfs, pod_builder, probes, seconds, submission
@@ -103,12 +105,14 @@ class JobMemory(status_writer.Memory[JobState]):
         granted: Pending retries that took a token of the namespace's bucket.
         failed_s: Times of recent failures, by task name.
         probe: Data about its probe.
+        hadoop: Data about its attempt, if it runs on a Hadoop cluster.
     """
 
     submitted: Submitted | None = None
     granted: frozenset[settle.Attempt] = frozenset()
     failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
     probe: probes.ProbeMemory = dataclasses.field(default_factory=probes.ProbeMemory)
+    hadoop: HadoopMemory = dataclasses.field(default_factory=HadoopMemory)
 
     def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
         """Remember when tasks failed, because the time of a pod's end is lost when the pod is deleted."""
@@ -132,6 +136,7 @@ class MRJobKind:
         retries: Limits the rate of a namespace's retries.
         learner: Estimates run times of tasks.
         policy_events: Informs the observers of the profile.
+        hadoop: Jobs on Hadoop clusters.
     """
 
     definition: ClassVar[KindDefinition] = MRJOB
@@ -163,6 +168,7 @@ class MRJobKind:
         self._events = object_events.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self._probes = self._prober(leader)
+        self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
 
     def _prober(self, leader: controllers.LeaderServices) -> probes.Probes | None:
         """Return what probes jobs, if the profile orders them by size."""
@@ -189,7 +195,7 @@ class MRJobKind:
 
     def life(self, job: Job) -> protocols.Life:
         """Return the job's creation time, TTL and finalizer."""
-        wants_finalizer = job.spec.clean_up == "OnDelete"
+        wants_finalizer = job.spec.clean_up == "OnDelete" or job.on_cluster is not None
         return protocols.Life(
             created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
         )
@@ -228,9 +234,12 @@ class MRJobKind:
         self.orders.forget(uid)
         self.reports.forget(uid)
         self._bundles.forget(namespace)
+        self.hadoop.forget(uid)
 
-    async def observe(self, job: Job, memory: JobMemory) -> Observation:
+    async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
+        if job.on_cluster is not None:
+            return self.hadoop.observe(job, memory)
         known, now_s = memory.state, self._context.now
         pods_seen = steps.existing(self.pods.of(job.uid), known, job)
         over = known.finished or job.deleting_since_s is not None
@@ -277,8 +286,10 @@ class MRJobKind:
         digests = {state.plan.digest} if state.plan else steps.vouched(pods, state.step)
         return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
 
-    def plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
+    def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
+        if isinstance(observation, HadoopObservation):
+            return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.failures, observation.now_s)
         state = progress.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))

@@ -7,6 +7,7 @@ from boathouse.cluster import loops
 from boathouse.resources.mrjob import names
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.mrjob import output_owners
+from boathouse.services.mrjob.hadoop import leave
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress import routes
 from boathouse.telemetry import gauges
@@ -38,11 +39,14 @@ def add(leader: LeaderServices) -> None:
         on_plan=controllers.mark,
     )
     leader.endpoint.add(tasks.find, tasks.routes())
+    clients = leave.LeaveRoutes(kind.hadoop)
+    leader.endpoint.add(clients.find, clients.routes())
     leader.scheduling.nodes.subscribe(
         lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
     )
-    leader.scheduling.pods.subscribe(pods.on_pod)
-    leader.scheduling.ended.subscribe(pods.on_ended)
+    for index in (pods, kind.hadoop.clients):
+        leader.scheduling.pods.subscribe(index.on_pod)
+        leader.scheduling.ended.subscribe(index.on_ended)
     leader.saved["estimates"] = kind.learner
     leader.limited["retries"] = lambda: kind.retries.refused
     controllers.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))

@@ -17,6 +17,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_POD = "UnknownPod"
     NOT_SETUP = "NotSetup"
     NO_PLAN_WANTED = "NoPlanWanted"
+    NO_LEAVE = "NoLeave"
     MALFORMED = "Malformed"
     TOO_LARGE = "TooLarge"
     TOO_SLOW = "TooSlow"
@@ -50,6 +51,7 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
     Reason.UNKNOWN_POD: Answer(404, "the job has no such running pod, or this replica has not observed it yet", 2),
     Reason.NOT_SETUP: Answer(403, "only the setup task may post the plan and request an output's owner"),
     Reason.NO_PLAN_WANTED: Answer(409, "the job has its plan, or was deleted"),
+    Reason.NO_LEAVE: Answer(409, "only the client of the job's current attempt may submit"),
     Reason.MALFORMED: Answer(400, "the request is malformed"),
     Reason.TOO_LARGE: Answer(413, "the body is too large"),
     Reason.TOO_SLOW: Answer(408, "the body did not arrive in time"),

@@ -12,7 +12,7 @@ _SCHEME = "hdfs"
 
 def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
     """Return the addresses by name of the clusters in the job's URLs. One that does not exist is left out."""
-    found = ((name, clusters.find(job.namespace, name)) for name in sorted(set(_names(job))))
+    found = ((name, clusters.find(job.namespace, name)) for name in sorted(set(names(job))))
     return {
         name: HdfsAddress(name_node=cluster.name_node, web_hdfs=cluster.web_hdfs)
         for name, cluster in found
@@ -20,8 +20,10 @@ def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
     }
 
 
-def _names(job: Job) -> Iterator[str]:
+def names(job: Job) -> Iterator[str]:
     """Yield the names of the clusters in the job's URLs."""
-    for url in (*job.spec.input, job.spec.output, *(file.url or "" for file in job.spec.files or ())):
+    jar = job.on_cluster.jar if job.on_cluster is not None else None
+    files = (*(file.url or "" for file in job.spec.files or ()), *([jar.url] if jar is not None else ()))
+    for url in (*job.spec.input, job.spec.output, *files):
         if url.startswith(f"{_SCHEME}://"):
             yield urlsplit(url).netloc

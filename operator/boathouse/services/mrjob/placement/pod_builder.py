@@ -78,7 +78,7 @@ class PodBuilder:
         key = attempt.task_type, attempt.step, resources
         shared = self._specs.get(key) or self._specs.setdefault(key, self._spec(attempt, resources))
         (container,) = shared["containers"]
-        task = {"name": contract.TASK_ENV, "value": _escaped(msgspec.json.encode(self.task_spec(attempt)).decode())}
+        task = {"name": contract.TASK_ENV, "value": escaped(msgspec.json.encode(self.task_spec(attempt)).decode())}
         env = [task if each["name"] == contract.TASK_ENV else each for each in container["env"]]
         spec = shared | {"containers": [container | {"env": env}]} | ({"nodeName": node} if node is not None else {})
         return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
@@ -103,7 +103,7 @@ class PodBuilder:
             },
             "containers": [self._container(attempt, resources)],
             "volumes": self._volumes(attempt, resources),
-            "tolerations": [*map(_manifest, job.spec.tolerations or ()), *self._patience()],
+            "tolerations": [*map(_manifest, job.spec.tolerations or ()), *patience(self.settings)],
             "nodeSelector": dict(sorted((job.spec.node_selector or {}).items())),
             "imagePullSecrets": [{"name": name} for name in dict.fromkeys(secrets)],
             "serviceAccountName": job.spec.service_account_name,
@@ -189,13 +189,7 @@ class PodBuilder:
 
     def _env(self) -> list[dict[str, Any]]:
         """Return the user's variables, then Boathouse's, so that users can neither reference nor replace these."""
-        env: list[dict[str, Any]] = [*map(_manifest, self.job.spec.env or ())]
-        secret = self.job.s3.secret_ref if self.job.s3 else None
-        if secret is not None:
-            env += [
-                {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
-                for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-            ]
+        env: list[dict[str, Any]] = [*map(_manifest, self.job.spec.env or ()), *s3_keys(self.job)]
         limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
         fields = (
             (contract.POD_NAME_ENV, "metadata.name"),
@@ -238,7 +232,7 @@ class PodBuilder:
             split_max_bytes=job.split_max_bytes,
             output_compression=job.spec.output_compression or "",
             max_record_bytes=job.max_record_bytes,
-            files=[_file(each) for each in self._files(attempt)],
+            files=[file_source(each) for each in self._files(attempt)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
@@ -253,8 +247,7 @@ class PodBuilder:
         mounts: list[dict[str, Any]] = [
             {"name": "work", "mountPath": contract.WORK_PATH},
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the pod
-            {"name": "token", "mountPath": contract.TOKEN_PATH.rpartition("/")[0], "readOnly": True},
-            {"name": "ca", "mountPath": contract.CA_PATH.rpartition("/")[0], "readOnly": True},
+            *endpoint_mounts(),
         ]
         if any(each.config_map_key_ref for each in self._files(attempt)):
             mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
@@ -264,32 +257,63 @@ class PodBuilder:
 
     def _volumes(self, attempt: Attempt, resources: Resources) -> list[dict[str, Any]]:
         scratch = quantity.format_bytes(resources.scratch_bytes or self.settings.scratch_bytes)
-        token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
         volumes: list[dict[str, Any]] = [
             {"name": "work", "emptyDir": {"sizeLimit": scratch}},
             {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
-            {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
-            {"name": "ca", "configMap": {"name": names.PROGRESS_CA_CONFIG_MAP, "optional": True}},
+            *endpoint_volumes(),
+            *file_volumes(self._files(attempt)),
         ]
-        sources = [_config_map(each) for each in self._files(attempt) if each.config_map_key_ref]
-        if sources:
-            volumes.append({"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}})
         if self.job.volume:
             claim = {"claimName": self.job.volume.claim_name}
             volumes.append({"name": "storage", "persistentVolumeClaim": claim})
         return volumes
 
-    def _patience(self) -> list[dict[str, Any]]:
-        """Return tolerations that evict the pod from an unreachable node earlier than after Kubernetes' 300 s."""
-        return [
-            {
-                "key": f"node.kubernetes.io/{taint}",
-                "operator": "Exists",
-                "effect": "NoExecute",
-                "tolerationSeconds": self.settings.not_ready_toleration_s,
-            }
-            for taint in ("not-ready", "unreachable")
-        ]
+
+def patience(settings: PodSettings) -> list[dict[str, Any]]:
+    """Return tolerations that evict a pod from an unreachable node earlier than after Kubernetes' 300 s."""
+    return [
+        {
+            "key": f"node.kubernetes.io/{taint}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": settings.not_ready_toleration_s,
+        }
+        for taint in ("not-ready", "unreachable")
+    ]
+
+
+def s3_keys(job: Job) -> list[dict[str, Any]]:
+    """Return the variables with the keys of the job's object storage."""
+    secret = job.s3.secret_ref if job.s3 else None
+    if secret is None:
+        return []
+    return [
+        {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
+        for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    ]
+
+
+def endpoint_mounts() -> list[dict[str, Any]]:
+    """Return the mounts with which a container sends requests to the progress endpoint."""
+    return [
+        {"name": "token", "mountPath": contract.TOKEN_PATH.rpartition("/")[0], "readOnly": True},
+        {"name": "ca", "mountPath": contract.CA_PATH.rpartition("/")[0], "readOnly": True},
+    ]
+
+
+def endpoint_volumes() -> list[dict[str, Any]]:
+    """Return the volumes of `endpoint_mounts`."""
+    token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
+    return [
+        {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
+        {"name": "ca", "configMap": {"name": names.PROGRESS_CA_CONFIG_MAP, "optional": True}},
+    ]
+
+
+def file_volumes(files: Sequence[mrjob_spec.File]) -> list[dict[str, Any]]:
+    """Return the volume with the files that come from ConfigMaps."""
+    sources = [_config_map(each) for each in files if each.config_map_key_ref]
+    return [{"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}}] if sources else []
 
 
 def owner(job: Job) -> dict[str, Any]:
@@ -326,7 +350,7 @@ def _storage(size_bytes: int) -> dict[str, str]:
     return {"ephemeral-storage": quantity.format_bytes(size_bytes)} if size_bytes else {}
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a value in which Kubernetes expands no $(NAME): $$ is a dollar sign."""
     return text.replace("$(", "$$(")
 
@@ -336,7 +360,8 @@ def _manifest(part: pydantic.BaseModel | None) -> dict[str, Any]:
     return part.model_dump(by_alias=True, exclude_none=True) if part is not None else {}
 
 
-def _file(file: mrjob_spec.File) -> contract.FileSource:
+def file_source(file: mrjob_spec.File) -> contract.FileSource:
+    """Return a file of a job as tasks get it."""
     if file.url:
         return contract.FileSource(name=file.name, url=file.url)
     return contract.FileSource(name=file.name, path=f"{contract.FILES_PATH}/{file.name}")

@@ -3,28 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from boathouse.services.hadoop import clients
 from boathouse.services.hadoop.directory import ClusterFacts
 
-_DFS: Final = "spark.hadoop.dfs"
-_NAMESERVICES: Final = f"{_DFS}.nameservices"
-_NAME_NODE: Final = "nn"
-_PROVIDER: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+_HADOOP: Final = "spark.hadoop."
 
 
 def of(clusters: Sequence[ClusterFacts], conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties for these clusters beside the nameservices that the application has already.
-
-    A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
-    """
-    if not clusters:
-        return {}
-    given = filter(None, (name.strip() for name in conf.get(_NAMESERVICES, "").split(",")))
-    nameservices = dict.fromkeys([*given, *(cluster.name for cluster in clusters)])
-    properties = {_NAMESERVICES: ",".join(nameservices), f"{_DFS}.client.use.datanode.hostname": "true"}
-    for cluster in clusters:
-        properties |= {
-            f"{_DFS}.ha.namenodes.{cluster.name}": _NAME_NODE,
-            f"{_DFS}.namenode.rpc-address.{cluster.name}.{_NAME_NODE}": cluster.name_node,
-            f"{_DFS}.client.failover.proxy.provider.{cluster.name}": _PROVIDER,
-        }
-    return properties
+    """Return the properties for these clusters beside the nameservices that the application has already."""
+    settings = clients.name_services(clusters, conf.get(f"{_HADOOP}{clients.NAMESERVICES}", ""))
+    return {f"{_HADOOP}{key}": value for key, value in settings.items()}

@@ -1,0 +1,285 @@
+"""Build the pod of a client, which submits a job to a Hadoop cluster. Pure.
+
+The container `task` has the cluster's image and becomes the JVM that submits. The task image runs beside it, prepares
+the job and gets leave to submit (`boathouse_task.hadoop_client`).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.scheduling import jobs
+from boathouse.services.frame import derived_name as names_of_pods
+from boathouse.services.frame import pod_constraints
+from boathouse.services.hadoop import clients
+from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.mrjob.hadoop import options
+from boathouse.services.mrjob.hadoop.client import TASK_TYPE
+from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job
+from boathouse.services.mrjob.job.on_cluster import OnCluster
+from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob.placement.pod_builder import PodSettings
+from boathouse.services.mrjob.state import hadoop_state
+from boathouse_policies import model
+from boathouse_task import client_contract, contract
+
+Manifest = dict[str, Any]
+RUNTIME: Final = "runtime"
+"""The container beside the one that submits."""
+_MEMORY_MIB: Final = 512
+_HEAP_MIB: Final = 256
+_RUNTIME_MIB: Final = 128
+_CPU_MILLI: Final = 500
+_RUNTIME_CPU_MILLI: Final = 50
+_CPU_LIMIT: Final = "2"
+_CONF: Final = "conf"
+_TMP: Final = "/tmp"  # noqa: S108 - inside the pod
+RESOURCES: Final = model.Resources(
+    cpu_milli=_CPU_MILLI + _RUNTIME_CPU_MILLI, memory_bytes=(_MEMORY_MIB + _RUNTIME_MIB) * MIB
+)
+"""What a client requests."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClientBuilder:
+    """Builds the client of an attempt, for the scheduler.
+
+    Attributes:
+        on_cluster: How the job runs.
+        cluster: Its cluster.
+        clusters: All clusters that its URLs name.
+        image: The task image.
+        hdfs: Addresses of these clusters, for files.
+    """
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
+    control: ClassVar[jobs.TaskControl | None] = None
+    job: Job
+    attempt: int
+    on_cluster: OnCluster
+    cluster: ClusterFacts
+    clusters: Sequence[ClusterFacts]
+    settings: PodSettings
+    image: str
+    image_pull_policy: str
+    hdfs: Mapping[str, contract.HdfsAddress]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the pod, `JOB-UID8-client-a1`."""
+        return pod_builder.derived_name(self.job, f"{TASK_TYPE}-a{self.attempt}")
+
+    @property
+    def task_id(self) -> model.TaskId:
+        """Return the ID of the task, `NAMESPACE/PODNAME`."""
+        return model.TaskId(f"{self.job.namespace}/{self.name}")
+
+    def task_class(self) -> model.TaskClass:
+        """Return the class of the task."""
+        spec = self.job.spec
+        return model.TaskClass(
+            id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
+            job=model.JobId(self.job.uid),
+            resources=RESOURCES,
+            stage=model.Stage.OTHER,
+            constraints=model.Constraints(
+                node_selector=tuple(sorted((spec.node_selector or {}).items())),
+                tolerations=tuple(map(pod_constraints.toleration, spec.tolerations or ())),
+            ),
+        )
+
+    def task(self, pod_uid: str | None) -> model.Task:
+        """Return the task; `pod_uid` is set if its pod exists without a node."""
+        return model.Task(
+            id=self.task_id,
+            task_class=self.task_class().id,
+            index=0,
+            pod_uid=model.PodUid(pod_uid) if pod_uid else None,
+        )
+
+    def build(
+        self,
+        _task: model.TaskId,
+        _resources: model.Resources,
+        node: model.NodeName | None,
+        _expected: model.Resources | None = None,
+    ) -> Manifest:
+        """Return the pod's manifest, without the leader's epoch."""
+        job = self.job
+        secrets = (
+            *self.settings.image_pull_secrets,
+            *self.cluster.image_pull_secrets,
+            *(each.name for each in job.spec.image_pull_secrets or ()),
+        )
+        spec: Manifest = {
+            "schedulerName": names.SCHEDULER_NAME,
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "terminationGracePeriodSeconds": 30,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": self.cluster.user_id,
+                "runAsGroup": self.cluster.user_id,
+                "fsGroup": self.cluster.user_id,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "initContainers": [self._runtime()],
+            "containers": [self._submitter()],
+            "volumes": self._volumes(),
+            "tolerations": [
+                *(each.model_dump(by_alias=True, exclude_none=True) for each in job.spec.tolerations or ()),
+                *pod_builder.patience(self.settings),
+            ],
+            "nodeSelector": dict(sorted((job.spec.node_selector or {}).items())),
+            "imagePullSecrets": [{"name": name} for name in dict.fromkeys(secrets)],
+            "serviceAccountName": job.spec.service_account_name,
+            **({"nodeName": node} if node is not None else {}),
+        }
+        spec = {name: value for name, value in spec.items() if value not in (None, [], {})}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(), "spec": spec}
+
+    def _metadata(self) -> Manifest:
+        job = self.job
+        return {
+            "name": self.name,
+            "namespace": job.namespace,
+            "labels": {
+                names.APP_NAME: "boathouse-task",
+                names.APP_INSTANCE: job.name if len(job.name) <= names_of_pods.MAX_NAME else job.uid,
+                names.APP_COMPONENT: TASK_TYPE,
+                names.APP_PART_OF: "boathouse",
+                names.APP_MANAGED_BY: names.MANAGER,
+                names.LABEL_JOB_UID: job.uid,
+                names.LABEL_KIND: mrjob_names.KIND,
+                mrjob_names.LABEL_TASK_TYPE: TASK_TYPE,
+                mrjob_names.LABEL_TASK_INDEX: "0",
+                mrjob_names.LABEL_ATTEMPT: str(self.attempt),
+                names.LABEL_QUEUE: job.queue,
+            },
+            "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
+            "ownerReferences": [pod_builder.owner(job)],
+        }
+
+    def _submitter(self) -> Manifest:
+        """Return the container that submits. Its variables are the user's, then ours, so that ours win."""
+        heap = [f"-Xmx{_HEAP_MIB}m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]
+        ours = {
+            "JAVA_HOME": self.cluster.java_home,
+            "HADOOP_CONF_DIR": f"{contract.WORK_PATH}/{client_contract.CONF_FOLDER}",
+            clients.USER_ENV: clients.USER,
+            "BOATHOUSE_CLASSPATH": self.cluster.classpath,
+            "BOATHOUSE_JAVA_OPTS": " ".join([*heap, "--add-opens=java.base/java.lang=ALL-UNNAMED"]),
+        }
+        words = ["sh", f"{client_contract.CONF_PATH}/client.sh", *options.command(self.job, self.on_cluster)]
+        return {
+            "name": names.CONTAINER,
+            "image": self.cluster.image,
+            "imagePullPolicy": self.cluster.image_pull_policy,
+            "command": [pod_builder.escaped(word) for word in words],
+            "workingDir": contract.WORK_PATH,
+            "env": [*self._user_env(), *({"name": name, "value": value} for name, value in ours.items())],
+            **self._env_from(),
+            "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
+            "terminationMessagePath": contract.TERMINATION_LOG_PATH,
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "securityContext": _SECURITY,
+            "volumeMounts": [
+                {"name": "work", "mountPath": contract.WORK_PATH},
+                {"name": "tmp", "mountPath": _TMP, "subPath": names.CONTAINER},
+                {"name": _CONF, "mountPath": client_contract.CONF_PATH, "readOnly": True},
+                *(
+                    {"name": _CONF, "mountPath": f"/etc/{name}", "subPath": name, "readOnly": True}
+                    for name in ("passwd", "group")
+                ),
+            ],
+        }
+
+    def _runtime(self) -> Manifest:
+        order = pod_builder.escaped(msgspec.json.encode(self.client_spec()).decode())
+        fields = ((contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid"))
+        has_files = any(file.config_map_key_ref for file in self.job.spec.files or ())
+        return {
+            "name": RUNTIME,
+            "image": self.image,
+            "imagePullPolicy": self.image_pull_policy,
+            "restartPolicy": "Always",
+            "command": ["boathouse-task", TASK_TYPE],
+            "workingDir": contract.WORK_PATH,
+            "env": [
+                *self._user_env(),
+                *pod_builder.s3_keys(self.job),
+                {"name": clients.USER_ENV, "value": clients.USER},
+                {"name": client_contract.CLIENT_ENV, "value": order},
+                *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields),
+            ],
+            **self._env_from(),
+            "resources": _requirements(_RUNTIME_CPU_MILLI, _RUNTIME_MIB),
+            "securityContext": _SECURITY,
+            "volumeMounts": [
+                {"name": "work", "mountPath": contract.WORK_PATH},
+                {"name": "tmp", "mountPath": _TMP, "subPath": RUNTIME},
+                {"name": _CONF, "mountPath": client_contract.CONF_PATH, "readOnly": True},
+                *pod_builder.endpoint_mounts(),
+                *([{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_files else []),
+            ],
+        }
+
+    def _user_env(self) -> list[Manifest]:
+        return [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env or ()]
+
+    def _env_from(self) -> Manifest:
+        sources = [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env_from or ()]
+        return {"envFrom": sources} if sources else {}
+
+    def client_spec(self) -> client_contract.ClientSpec:
+        """Return the parameters of the container that prepares the job."""
+        job, tag = self.job, hadoop_state.tag(self.job.uid, self.attempt)
+        is_streaming = self.on_cluster.jar is None
+        return client_contract.ClientSpec(
+            job_uid=job.uid,
+            job_name=job.name,
+            namespace=job.namespace,
+            attempt=self.attempt,
+            progress_url=self.settings.progress_url,
+            settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
+            scripts=options.scripts(job) if is_streaming else {},
+            exported=[each.name for each in job.spec.env or ()] if is_streaming else [],
+            files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],
+            s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            hdfs=dict(self.hdfs),
+            secret_variables=[
+                each.name for each in job.spec.env or () if each.value_from and each.value_from.secret_key_ref
+            ],
+        )
+
+    def _volumes(self) -> list[Manifest]:
+        scratch = quantity.format_bytes(self.settings.scratch_bytes)
+        return [
+            {"name": "work", "emptyDir": {"sizeLimit": scratch}},
+            {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
+            {"name": _CONF, "configMap": {"name": self.cluster.settings}},
+            *pod_builder.endpoint_volumes(),
+            *pod_builder.file_volumes(self.job.spec.files or ()),
+        ]
+
+
+_SECURITY: Final = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def _requirements(cpu_milli: int, memory_mib: int) -> Manifest:
+    return {
+        "requests": {"cpu": quantity.format_milli(cpu_milli), "memory": f"{memory_mib}Mi"},
+        "limits": {"cpu": _CPU_LIMIT, "memory": f"{memory_mib}Mi"},
+    }

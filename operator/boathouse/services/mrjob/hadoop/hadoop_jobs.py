@@ -1,0 +1,291 @@
+"""Carry out jobs on Hadoop clusters: have their clients scheduled, ask for their tags, kill their applications."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from boathouse import failpoints
+from boathouse.resources import names
+from boathouse.services.frame import controllers, object_events, pod_index, protocols
+from boathouse.services.frame.kind import KindDefinition, ObjectUid
+from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob.hadoop import client, options, plan, tags
+from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
+from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job.model import Job, JobUid
+from boathouse.services.mrjob.placement import hdfs, submission
+from boathouse.services.mrjob.placement.pod_builder import PodSettings
+from boathouse.services.mrjob.state.hadoop_state import HadoopState
+from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
+from boathouse_policies import model
+
+
+@dataclasses.dataclass(slots=True)
+class HadoopMemory:
+    """What this process remembers of a job's attempt, and its status does not have.
+
+    Attributes:
+        begun: The attempt that this process began and has not submitted.
+        seen: The last attempt whose client's pod this process saw, or knows to have ended.
+        clientless_s: Since when no client can submit; None: one can.
+        all_ended_s: Since when all known applications of the attempt have ended.
+    """
+
+    begun: int = 0
+    seen: int = 0
+    clientless_s: float | None = None
+    all_ended_s: float | None = None
+
+
+class Memory(Protocol):
+    """The part of a job's memory that this reads."""
+
+    uid: JobUid
+    state: JobState
+    written: Mapping[str, Any]
+    hadoop: HadoopMemory
+
+
+class HadoopJobs:
+    """Jobs on Hadoop clusters.
+
+    Args:
+        leader: Services of the leader for its kinds.
+        kind: Constants of the kind, for events.
+        settings: Settings of pods.
+        later: Calls a function after a delay in seconds.
+
+    Attributes:
+        clients: Pods of clients.
+    """
+
+    def __init__(
+        self,
+        leader: controllers.LeaderServices,
+        kind: KindDefinition,
+        settings: PodSettings,
+        later: pod_index.Later,
+    ) -> None:
+        self._context = leader.controllers.context
+        self._config = leader.settings
+        self._pod_settings = settings
+        self._clusters, self._applications = leader.clusters, leader.applications
+        self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
+        self._mark = leader.controllers.mark
+        self._events = object_events.ObjectEvents(kind, self._context.events)
+        self._jobs: dict[ObjectUid, tuple[Job, Memory]] = {}
+        self._followed: dict[ObjectUid, set[str]] = {}
+        self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(client.read, self._mark, later)
+        self._clusters.subscribe(self._cluster_changed)
+
+    def _cluster_changed(self, uid: ObjectUid) -> None:
+        """Reconcile the jobs of a cluster; all of them if it was deleted."""
+        facts = self._clusters.get(uid)
+        for job_uid, (job, _) in self._jobs.items():
+            if facts is None or (job.namespace, _cluster_of(job)) == (facts.namespace, facts.name):
+                self._mark(job_uid)
+
+    def observe(self, job: Job, memory: Memory) -> HadoopObservation:
+        """Collect the input of the planner."""
+        self._jobs[job.uid] = job, memory
+        cluster = self._clusters.find(job.namespace, _cluster_of(job))
+        now_s, pods = self._context.now(), self.clients.of(job.uid)
+        may_create = self._scheduler.may_create(model.JobId(job.uid))
+        attempt = memory.state.hadoop
+        views = {tag: self._applications.view(tag) for tag in tags.of(job.uid, attempt.attempt)} if attempt else {}
+        known = memory.hadoop
+        if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
+            known.seen = attempt.attempt
+        can_submit = may_create or any(pod.state.is_live for pod in pods)
+        known.clientless_s = _since(known.clientless_s, now_s, holds=not can_submit)
+        view = views.get(attempt.tag) if attempt else None
+        ended = view is not None and bool(view.applications) and all(each.has_ended for each in view.applications)
+        known.all_ended_s = _since(known.all_ended_s, now_s, holds=ended)
+        task = self._config.task
+        return HadoopObservation(
+            job=job,
+            state=memory.state,
+            now_s=now_s,
+            limits=settle.Limits(
+                start_timeout_s=task.start_timeout_seconds,
+                image_pull_timeout_s=task.image_pull_timeout_seconds,
+                missing_object_timeout_s=task.missing_object_timeout_seconds,
+                max_infrastructure=task.max_infrastructure_failures,
+            ),
+            cluster=cluster,
+            absent=[name for name in self._names(job) if self._clusters.find(job.namespace, name) is None],
+            pods=pods,
+            views=views,
+            submission=_submission(known, attempt),
+            may_create=may_create,
+            clientless_s=known.clientless_s,
+            all_ended_s=known.all_ended_s,
+            diagnosis=self._scheduler.diagnosis(model.JobId(job.uid)),
+        )
+
+    def _names(self, job: Job) -> list[str]:
+        """Return the names of other clusters in the job's URLs and arguments."""
+        assert job.on_cluster is not None
+        found = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
+        return sorted(found - {job.on_cluster.cluster})
+
+    def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
+        """Return the desired state of a job, with effects in the frame's order."""
+        desired, before = plan.plan(observation), memory.state
+        former, now = (state.hadoop.attempt if state.hadoop else 0 for state in (before, desired.state))
+        if now > former:
+            memory.hadoop.begun = now
+        return protocols.Desired(
+            before_status=[partial(self._publish, observation.job, before, desired.state)],
+            state=desired.state,
+            delete=[(pod.name, pod.uid) for pod in desired.delete],
+            after=[partial(self._carry_out, observation, desired, memory)],
+            recheck_at_s=desired.recheck_at_s,
+            holds_deletion=desired.is_ending,
+        )
+
+    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
+        """Publish an event if applications of a job may still run that is over."""
+        last, now = (each.condition(names.ConditionType.CLEANED_UP) for each in (before, state))
+        if now is not None and last is None:
+            self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
+
+    async def _carry_out(
+        self, observation: HadoopObservation, desired: Desired, memory: Memory, writes: Writes
+    ) -> float | None:
+        """Ask for tags, kill applications, and have the client scheduled. Returns when to requeue."""
+        job = observation.job
+        self._follow(observation, desired)
+        if desired.state.finished and not desired.is_ending:
+            self._jobs.pop(job.uid, None)
+        if observation.cluster is not None:
+            self._kill(observation.cluster, desired, memory, writes)
+        if not desired.submits or observation.cluster is None or not _is_written(desired.state, memory):
+            if not desired.submits:
+                self._scheduler.withdraw(model.JobId(job.uid))
+            if any(pod.state.is_live for pod in observation.pods):  # a client must trust a new leader's certificate
+                await self._bundles.ensure(job.namespace)
+            return None
+        await self._bundles.ensure(job.namespace)
+        return self._submit(observation, observation.cluster, memory, writes)
+
+    def _follow(self, observation: HadoopObservation, desired: Desired) -> None:
+        """Follow the tag of an attempt that may run, and those of earlier ones while the plan asks for them."""
+        job, attempt = observation.job, desired.state.hadoop
+        wanted: set[str] = set()
+        if attempt is not None and attempt.is_open and observation.cluster is not None:
+            wanted = set(tags.of(job.uid, attempt.attempt)) if desired.asks else {attempt.tag}
+        followed = self._followed.pop(job.uid, set())
+        for tag in followed - wanted:
+            self._applications.drop(tag)
+        if wanted and observation.cluster is not None:
+            failpoints.hit("before-mrjob.tags")
+            for tag in wanted:
+                self._applications.follow(observation.cluster.uid, tag, job.uid)
+            self._followed[job.uid] = wanted
+            failpoints.hit("after-mrjob.tags")
+
+    def _kill(self, cluster: ClusterFacts, desired: Desired, memory: Memory, writes: Writes) -> None:
+        """Order kills. That the attempt stops must be in the status first: else its end would count as a failure."""
+        attempt = desired.state.hadoop
+        if not desired.kill or attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
+            return
+        writes.check_lead()
+        for application_id in desired.kill:
+            failpoints.hit("before-mrjob.kill-application")
+            self._applications.wish_kill(cluster.uid, application_id)
+            failpoints.hit("after-mrjob.kill-application")
+
+    def _submit(
+        self, observation: HadoopObservation, cluster: ClusterFacts, memory: Memory, writes: Writes
+    ) -> float | None:
+        """Have the client of the attempt scheduled. Returns 0 to reconcile at once: its pod ended unobserved."""
+        job, attempt = observation.job, memory.state.hadoop
+        assert attempt is not None
+        writes.check_lead()
+        failpoints.hit("before-mrjob.submit")
+        memory.hadoop.begun = 0
+        builder = self._builder(job, attempt.attempt, cluster)
+        pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
+        task = builder.task(pod.uid if pod is not None and pod.node is None else None)
+        over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
+        failpoints.hit("after-mrjob.submit")
+        if not over:
+            return None
+        memory.hadoop.seen = attempt.attempt
+        self._scheduler.withdraw(model.JobId(job.uid))
+        return 0.0
+
+    def _builder(self, job: Job, attempt: int, cluster: ClusterFacts) -> ClientBuilder:
+        assert job.on_cluster is not None
+        others = (self._clusters.find(job.namespace, name) for name in self._names(job))
+        return ClientBuilder(
+            job=job,
+            attempt=attempt,
+            on_cluster=job.on_cluster,
+            cluster=cluster,
+            clusters=(cluster, *(each for each in others if each is not None)),
+            settings=self._pod_settings,
+            image=self._config.task.image,
+            image_pull_policy=self._config.task.image_pull_policy,
+            hdfs=hdfs.addresses(job, self._clusters),
+        )
+
+    # For clients
+
+    def find(self, uid: ObjectUid, namespace: str, pod_name: str) -> ClientPod | None:
+        """Return a live client of a job that this process knows."""
+        job = self._jobs.get(uid)
+        pod = self.clients.find(uid, pod_name) if job is not None and job[0].namespace == namespace else None
+        return pod if pod is not None and pod.state.is_live else None
+
+    def may_submit(self, uid: ObjectUid, pod: ClientPod) -> bool:
+        """Return whether a client may submit: its attempt is open in the status that the API server has."""
+        _, memory = self._jobs.get(uid, (None, None))
+        if memory is None or not self._context.may_lead() or not pod.is_active:
+            return False
+        attempt = memory.state.hadoop
+        return (
+            attempt is not None
+            and attempt.attempt == pod.attempt
+            and attempt.is_open
+            and not attempt.is_stopping
+            and not memory.state.finished
+            and memory.written.get("phase") not in TERMINAL
+            and _is_written(memory.state, memory)
+        )
+
+    def forget(self, uid: JobUid) -> None:
+        """Drop all data about a deleted job."""
+        self._jobs.pop(uid, None)
+        for tag in self._followed.pop(uid, set()):
+            self._applications.drop(tag)
+
+
+def _cluster_of(job: Job) -> str:
+    return job.on_cluster.cluster if job.on_cluster is not None else ""
+
+
+def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
+    """Return since when something holds."""
+    return None if not holds else now_s if known_s is None else known_s
+
+
+def _submission(known: HadoopMemory, attempt: HadoopState | None) -> Submission:
+    number = attempt.attempt if attempt is not None else 0
+    if number and known.seen == number:
+        return Submission.MADE
+    return Submission.NONE if number and known.begun == number else Submission.UNKNOWN
+
+
+def _is_written(state: JobState, memory: Memory) -> bool:
+    """Return whether the API server has the attempt, and whether it stops, as in the state."""
+    written, attempt = memory.written.get("hadoop") or {}, state.hadoop
+    return attempt is not None and (written.get("attempt"), bool(written.get("stopping"))) == (
+        attempt.attempt,
+        attempt.is_stopping,
+    )

@@ -1,0 +1,195 @@
+"""The settings and options of Hadoop that carry out a job's spec. Pure.
+
+`SETTINGS` has the fields that are settings of Hadoop, with Hadoop's names. The others are options of Hadoop Streaming
+(`arguments`). A value that is Hadoop's default is left to the cluster.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from boathouse.services.hadoop import clients
+from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
+from boathouse.services.mrjob.job.on_cluster import OnCluster
+from boathouse_task import client_contract, contract
+
+STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
+RUN_JAR: Final = "org.apache.hadoop.util.RunJar"
+FILES: Final = f"{contract.WORK_PATH}/{client_contract.FILES_FOLDER}"
+JAR_FILE: Final = "boathouse-job.jar"
+SCRIPTS: Final[Mapping[str, str]] = {part: f"boathouse-{part}" for part in ("mapper", "combiner", "reducer")}
+"""Names of the scripts in the tasks' working folder, by the option of Hadoop Streaming."""
+CODECS: Final[Mapping[str, str]] = {
+    "gzip": "org.apache.hadoop.io.compress.GzipCodec",
+    "bzip2": "org.apache.hadoop.io.compress.BZip2Codec",
+    "zstd": "org.apache.hadoop.io.compress.ZStandardCodec",
+}
+PARTITIONERS: Final[Mapping[str, str]] = {
+    "KeyFieldBasedPartitioner": "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
+}
+COMPARATOR: Final = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator"
+INPUT_FORMATS: Final[Mapping[str, str]] = {
+    "CombineTextInputFormat": "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
+}
+TAGS: Final = "mapreduce.job.tags"
+NAME: Final = "mapreduce.job.name"
+_DEFAULT_MEMORY_BYTES: Final = 512 * MIB
+_LOCAL: Final = "local://"
+_HDFS_URL: Final = re.compile("hdfs://([a-z](?:[-a-z0-9]*[a-z0-9])?)/")
+_IDENTITY: Final = ("cat",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Setting:
+    """A field of the spec that is a setting of Hadoop.
+
+    Attributes:
+        key: Hadoop's name.
+        field: Path of the field in the spec.
+        value: Returns the setting's value; None: it is not set.
+    """
+
+    key: str
+    field: str
+    value: Callable[[Job, Step], str | None]
+
+
+def _memory(stage: Stage | None) -> str | None:
+    if stage is None or stage.resources.memory_bytes == _DEFAULT_MEMORY_BYTES:
+        return None
+    return str(-(-stage.resources.memory_bytes // MIB))
+
+
+def _vcores(stage: Stage | None) -> str | None:
+    return str(-(-stage.resources.cpu_milli // 1000)) if stage and stage.resources.cpu_milli > 1000 else None  # noqa: PLR2004
+
+
+def _codec(job: Job) -> str | None:
+    return CODECS[job.spec.output_compression] if job.spec.output_compression else None
+
+
+def _combines(job: Job) -> bool:
+    return job.spec.input_format in INPUT_FORMATS
+
+
+SETTINGS: Final = (
+    Setting("mapreduce.job.reduces", "numReduceTasks", lambda _, step: str(step.reduces)),
+    Setting("mapreduce.map.maxattempts", "mapper.maxAttempts", lambda _, step: str(step.mapper.max_attempts)),
+    Setting(
+        "mapreduce.reduce.maxattempts",
+        "reducer.maxAttempts",
+        lambda _, step: str(step.reducer.max_attempts) if step.reducer else None,
+    ),
+    Setting("mapreduce.map.memory.mb", "mapper.resources", lambda _, step: _memory(step.mapper)),
+    Setting("mapreduce.reduce.memory.mb", "reducer.resources", lambda _, step: _memory(step.reducer)),
+    Setting("mapreduce.map.cpu.vcores", "mapper.resources", lambda _, step: _vcores(step.mapper)),
+    Setting("mapreduce.reduce.cpu.vcores", "reducer.resources", lambda _, step: _vcores(step.reducer)),
+    Setting("mapreduce.task.timeout", "taskTimeoutSeconds", lambda job, _: str(job.spec.task_timeout_seconds * 1000)),
+    Setting(
+        "mapreduce.job.reduce.slowstart.completedmaps",
+        "slowStartCompletedMapsPercent",
+        lambda job, _: f"{job.spec.slow_start_completed_maps_percent / 100:g}",
+    ),
+    Setting("mapreduce.input.fileinputformat.split.maxsize", "splitMaxSize", lambda job, _: str(job.split_max_bytes)),
+    Setting("mapreduce.input.fileinputformat.input.dir.recursive", "input", lambda _job, _step: "true"),
+    Setting(
+        "mapreduce.output.fileoutputformat.compress",
+        "outputCompression",
+        lambda job, _: "true" if _codec(job) else None,
+    ),
+    Setting("mapreduce.output.fileoutputformat.compress.codec", "outputCompression", lambda job, _: _codec(job)),
+    Setting("stream.map.input.ignoreKey", "inputFormat", lambda job, _: "true" if _combines(job) else None),
+    Setting(
+        "stream.map.output.field.separator",
+        "mapOutputFieldSeparator",
+        lambda _, step: _unless(step.partitioner.field_separator, "\t"),
+    ),
+    Setting(
+        "stream.num.map.output.key.fields",
+        "numMapOutputKeyFields",
+        lambda _, step: _unless(str(step.partitioner.num_key_fields), "1"),
+    ),
+    Setting(
+        "mapreduce.map.output.key.field.separator",
+        "mapOutputKeyFieldSeparator",
+        lambda _, step: _unless(step.partitioner.key_field_separator, "\t"),
+    ),
+    Setting(
+        "mapreduce.partition.keypartitioner.options",
+        "partitioner.options",
+        lambda _, step: step.partitioner.options or None,
+    ),
+    Setting(
+        "mapreduce.job.output.key.comparator.class",
+        "comparator",
+        lambda _, step: COMPARATOR if step.partitioner.comparator_options else None,
+    ),
+    Setting(
+        "mapreduce.partition.keycomparator.options",
+        "comparator.options",
+        lambda _, step: step.partitioner.comparator_options,
+    ),
+)
+"""The settings of a streaming job."""
+
+
+def _unless(value: str, default: str) -> str | None:
+    return None if value == default else value
+
+
+def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
+    """Return the settings of any job for the client's files: the user's, and ours, which win."""
+    given = on_cluster.settings.get(clients.NAMESERVICES, "")
+    return {**on_cluster.settings, **clients.name_services(clusters, given), NAME: job.name, TAGS: tag}
+
+
+def names_in_arguments(on_cluster: OnCluster) -> list[str]:
+    """Return the clusters whose HDFS a program's arguments and the archives name."""
+    arguments = (on_cluster.jar.arguments or ()) if on_cluster.jar is not None else ()
+    return [name for text in (*arguments, *on_cluster.archives) for name in _HDFS_URL.findall(text)]
+
+
+def command(job: Job, on_cluster: OnCluster) -> list[str]:
+    """Return class and arguments of the program that submits the job."""
+    jar = on_cluster.jar
+    if jar is None:
+        return [STREAMING, *arguments(job, on_cluster)]
+    path = jar.url.removeprefix(_LOCAL) if jar.url.startswith(_LOCAL) else f"{FILES}/{JAR_FILE}"
+    return [RUN_JAR, path, *([jar.main_class] if jar.main_class else ()), *(jar.arguments or ())]
+
+
+def jar_file(on_cluster: OnCluster) -> list[contract.FileSource]:
+    """Return the file of a jar that is not in the cluster's image."""
+    jar = on_cluster.jar
+    if jar is None or jar.url.startswith(_LOCAL):
+        return []
+    return [contract.FileSource(name=JAR_FILE, url=jar.url)]
+
+
+def scripts(job: Job) -> dict[str, list[str]]:
+    """Return the commands of a streaming job by the names of their scripts."""
+    step = job.steps[0]
+    commands = {
+        "mapper": step.mapper.command or _IDENTITY,
+        "combiner": step.combiner,
+        "reducer": step.reducer.command if step.reducer else None,
+    }
+    return {SCRIPTS[part]: list(argv) for part, argv in commands.items() if argv}
+
+
+def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
+    """Return the arguments of Hadoop Streaming; its generic options come first."""
+    step = job.steps[0]
+    settings = {each.key: each.value(job, step) for each in SETTINGS}
+    names = [*scripts(job), *(file.name for file in job.spec.files or ())]
+    words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
+    words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]
+    words += ["-archives", ",".join(on_cluster.archives)] if on_cluster.archives else []
+    partitioner = PARTITIONERS.get(step.partitioner.type)
+    words += ["-partitioner", partitioner] if partitioner else []
+    words += ["-inputformat", INPUT_FORMATS[job.spec.input_format]] if _combines(job) else []
+    words += [word for part, name in SCRIPTS.items() if name in names for word in (f"-{part}", name)]
+    words += [word for url in job.spec.input for word in ("-input", url)]
+    return [*words, "-output", job.spec.output]

@@ -1,0 +1,412 @@
+"""Plan the next actions of a job on a Hadoop cluster. Pure and level-triggered.
+
+    Pending -> Setup -> Map -> Reduce -> Succeeded
+       any phase ----------------------> Failed
+       any phase <---------------------> Suspended
+
+An attempt is a client, which submits, and the applications with the attempt's tag. Its number is in the status before
+its client is submitted. It is open until client and applications have ended. The next attempt begins when it is closed,
+so no two run at a time:
+
+* A client asks the operator for leave, and only the pod of the open attempt gets it.
+* Of a client that has ended the ResourceManager says what it submitted. Nothing is submitted before it has been asked
+  for the tags of all attempts, after the client's end (`tags.are_sure`). What it finds is adopted.
+* An attempt that is to end is stopping: its client is deleted and its applications are killed, until none is left.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.names import ConditionType, Reason
+from boathouse.services import times
+from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.mrjob.attempts import results, settle
+from boathouse.services.mrjob.attempts.attempt_pod import Ending
+from boathouse.services.mrjob.attempts.settle import Verdict
+from boathouse.services.mrjob.hadoop import mirror, tags
+from boathouse.services.mrjob.hadoop.client import TASK_TYPE, ClientPod
+from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.planning import lifetime
+from boathouse.services.mrjob.state import conditions, hadoop_state
+from boathouse.services.mrjob.state.hadoop_state import HadoopState
+from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
+from boathouse_task.cluster_contract import ApplicationFigures
+
+SOON_S: Final = 2.0
+"""Interval of reconciles while an answer of the ResourceManager is expected."""
+RUNNING_S: Final = 10.0
+CLUSTER_S: Final = 10.0
+"""Interval at which a job without a cluster is looked at; a change of the cluster reconciles it at once."""
+GIVE_UP_S: Final = 120.0
+"""How long a job that is over keeps its attempt in sight until its applications have ended."""
+LAST_WORDS_S: Final = 20.0
+"""How long a client may take to end after its application, and the JobHistoryServer to have the counters."""
+_UNKNOWN: Final = Problem(
+    reason=Reason.APPLICATIONS_UNKNOWN, message="the ResourceManager is asked for the applications of all attempts"
+)
+_LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was deleted", user_error=False)
+
+
+def plan(o: HadoopObservation) -> Desired:
+    """Return the next actions of the job."""
+    state = mirror.of(_common(o), _applications(o))
+    if state.finished or o.job.deleting_since_s is not None:
+        return _wind_up(o, state)
+    if _succeeded_anyway(o, state.hadoop):
+        return _finish(o, _closed(state, o.now_s), None)
+    if o.job.spec.suspend:
+        return _suspend(o, state)
+    verdict = lifetime.overdue(o.job, state, o.now_s)
+    return _finish(o, state, verdict) if verdict is not None else _go_on(o, state)
+
+
+def _go_on(o: HadoopObservation, state: JobState) -> Desired:
+    hadoop = state.hadoop
+    if hadoop is None or not hadoop.is_open:
+        return _begin(o, state)
+    if hadoop.is_stopping:
+        return _stop(o, state)
+    return _streaming(o, state) if _is_streaming(o) else _from_jar(o, state)
+
+
+def _common(o: HadoopObservation) -> JobState:
+    return dataclasses.replace(
+        o.state,
+        observed_generation=o.job.generation,
+        queue=o.job.queue,
+        start_s=o.state.start_s if o.state.start_s is not None else o.now_s,
+    )
+
+
+def _applications(o: HadoopObservation) -> Sequence[ApplicationFigures]:
+    """Return the applications of the current attempt."""
+    view = o.views.get(o.state.hadoop.tag) if o.state.hadoop is not None else None
+    return view.applications if view is not None else ()
+
+
+def _client(o: HadoopObservation, hadoop: HadoopState) -> ClientPod | None:
+    return next((pod for pod in o.pods if pod.attempt == hadoop.attempt), None)
+
+
+def _can_submit(o: HadoopObservation) -> bool:
+    """Return whether a client exists that has not ended, or the scheduler may create one."""
+    return o.may_create or any(pod.state.is_live for pod in o.pods)
+
+
+def _is_streaming(o: HadoopObservation) -> bool:
+    return o.job.on_cluster is not None and o.job.on_cluster.jar is None
+
+
+# Beginning and ending of attempts
+
+
+def _begin(o: HadoopObservation, state: JobState) -> Desired:
+    """Begin the next attempt if its cluster is ready and its backoff has passed."""
+    former = state.hadoop
+    problem = _problem_of_cluster(o)
+    if problem is not None:
+        return _pending(o, state, problem)
+    if former is not None and former.ended_s is not None and not former.is_stopping:
+        ready_s = former.ended_s + settle.backoff_s(sum(state.past_failures))
+        if o.now_s < ready_s:
+            return Desired(state=_in_progress(o, state), recheck_at_s=ready_s)
+    number = former.attempt + 1 if former is not None else 1
+    if number > hadoop_state.MAX_ATTEMPT:
+        return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
+    begun = HadoopState(attempt=number, tag=hadoop_state.tag(o.job.uid, number), since_s=o.now_s)
+    state = dataclasses.replace(state, hadoop=begun, percent=0, counters={})
+    return Desired(state=_in_progress(o, state, waiting=True), recheck_at_s=o.now_s)
+
+
+def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
+    name = o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
+    absent = [*([name] if o.cluster is None else []), *o.absent]
+    if absent:
+        message = f'there is no MRCluster "{absent[0]}" in namespace {o.job.namespace}: create it, or correct the spec'
+        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=message)
+    assert o.cluster is not None
+    if not o.cluster.has_compute:
+        message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
+        return Problem(reason=Reason.NO_COMPUTE, message=message)
+    if not o.cluster.is_ready:
+        message = f'the MRCluster "{name}" is not ready ({o.cluster.phase})'
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
+    return None
+
+
+def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
+    """Return the plan for a job that waits for its cluster."""
+    known = conditions.table(state, o.now_s)
+    exists = problem.reason != Reason.CLUSTER_NOT_FOUND
+    known.set(
+        ConditionType.ADMITTED,
+        exists,
+        Reason.ADMITTED if exists else problem.reason,
+        f"in queue {state.queue}" if exists else problem.message,
+    )
+    if state.condition(ConditionType.SUSPENDED) is not None:
+        known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
+    known.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
+    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=known.conditions)
+    return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
+
+
+def _stopped(o: HadoopObservation, state: JobState) -> Desired:
+    """Stop the attempt, if it is open. It is closed when its client and its applications have ended."""
+    hadoop, live = state.hadoop, [pod for pod in o.pods if pod.is_active]
+    if hadoop is None or not hadoop.is_open:
+        return Desired(state=state, delete=live)
+    kill = [each.id for each in tags.running(o.views)]
+    state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
+    if not kill and not _can_submit(o) and _cannot_have_submitted(o):
+        return Desired(state=_closed(state, o.now_s), delete=live)
+    return Desired(state=state, delete=live, kill=kill, asks=True, recheck_at_s=o.now_s + SOON_S)
+
+
+def _cannot_have_submitted(o: HadoopObservation) -> bool:
+    return o.submission is Submission.NONE or tags.are_sure(o.views, o.clientless_s)
+
+
+def _closed(state: JobState, now_s: float) -> JobState:
+    assert state.hadoop is not None
+    return dataclasses.replace(state, hadoop=dataclasses.replace(state.hadoop, ended_s=now_s))
+
+
+def _stop(o: HadoopObservation, state: JobState) -> Desired:
+    """Carry on the end of an attempt that was lost, or suspended, before the job goes on."""
+    desired = _stopped(o, state)
+    state = _in_progress(o, desired.state, problem=_problem_of_cluster(o))
+    return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S)
+
+
+def _suspend(o: HadoopObservation, state: JobState) -> Desired:
+    desired = _stopped(o, state)
+    live = sum(pod.state.is_live for pod in o.pods)
+    return dataclasses.replace(desired, state=conditions.suspended(desired.state, o.now_s, live=live))
+
+
+def _finish(o: HadoopObservation, state: JobState, verdict: Verdict | None) -> Desired:
+    """End the job: it has failed, or succeeded if there is no verdict."""
+    state = conditions.finished(state, verdict, o.now_s)
+    return _wind_up(o, state if verdict else dataclasses.replace(state, percent=100))
+
+
+def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
+    """Stop what a job left that is over or being deleted, for a limited time."""
+    desired = _stopped(o, state)
+    hadoop = desired.state.hadoop
+    if hadoop is None or not hadoop.is_open:
+        return desired
+    since_s = o.job.deleting_since_s if o.job.deleting_since_s is not None else state.completion_s
+    if o.now_s >= (o.now_s if since_s is None else since_s) + GIVE_UP_S:
+        return dataclasses.replace(desired, state=_given_up(o, desired), asks=False, recheck_at_s=None)
+    return dataclasses.replace(desired, is_ending=True)
+
+
+def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
+    """Return the state of a job whose applications may still run."""
+    state = _closed(desired.state, o.now_s)
+    known = conditions.table(state, o.now_s, o.job.generation)
+    tag = state.hadoop.tag if state.hadoop is not None else ""
+    message = f"applications with the tag {tag} may still run: kill them, or delete the cluster"
+    known.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
+    return dataclasses.replace(state, conditions=known.conditions)
+
+
+def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
+    """Return whether the application of an attempt that was to end has succeeded before."""
+    return (
+        hadoop is not None
+        and _is_streaming(o)
+        and (hadoop.is_stopping or not hadoop.is_open)
+        and any(each.final_status == "SUCCEEDED" for each in hadoop.applications)
+    )
+
+
+# An open attempt
+
+
+def _streaming(o: HadoopObservation, state: JobState) -> Desired:
+    """Follow a job of Hadoop Streaming: a client submits one application, whose end decides."""
+    applications = _applications(o)
+    if any(not each.has_ended for each in applications):
+        return _running(o, state)
+    if applications:
+        return _settle(o, state, tags.newest(applications))
+    if _can_submit(o):
+        return _starting(o, state)
+    return _without_client(o, state)
+
+
+def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
+    """Follow a job from a jar: a client submits any number of applications, and its exit decides."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    if _can_submit(o):
+        return _running(o, state) if _applications(o) else _starting(o, state)
+    if pod is not None and pod.state is PodLife.SUCCEEDED:
+        return _finish(o, _closed(state, o.now_s), None)
+    if pod is None and _applications(o):
+        return _failed(o, state, _LOST)
+    return _without_client(o, state)
+
+
+def _without_client(o: HadoopObservation, state: JobState) -> Desired:
+    """Return the plan for an attempt whose client has ended, or does not exist yet, without an application."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    first = pod is None and o.submission is Submission.NONE and state.hadoop.attempt == 1
+    if first:
+        return _submitted(o, state)
+    if not tags.are_sure(o.views, o.clientless_s):
+        state = _in_progress(o, state, problem=_problem_of_cluster(o) or _UNKNOWN)
+        return Desired(state=state, asks=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
+    if pod is not None and pod.state is PodLife.SUCCEEDED:
+        return _finish(o, _closed(state, o.now_s), None)
+    if pod is not None or o.submission is Submission.MADE:
+        return _failed(o, state, (pod.ending if pod else None) or _LOST)
+    return _adopted(o, state) or _submitted(o, state)
+
+
+def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
+    """Return the plan with the application of an earlier attempt; None if there is none that counts."""
+    assert state.hadoop is not None
+    for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - tags.MOST), -1):
+        tag = hadoop_state.tag(o.job.uid, number)
+        view = o.views.get(tag)
+        if view is None or all(each.has_ended and each.final != "SUCCEEDED" for each in view.applications):
+            continue
+        found = HadoopState(attempt=number, tag=tag, since_s=state.hadoop.since_s, is_stopping=not _is_streaming(o))
+        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
+    return None
+
+
+def _submitted(o: HadoopObservation, state: JobState) -> Desired:
+    """Return the plan that has the client scheduled, if the cluster is there."""
+    problem = _problem_of_cluster(o)
+    if problem is not None:
+        return _pending(o, state, problem)
+    state = _in_progress(o, state, waiting=True)
+    return Desired(state=state, submits=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
+
+
+def _starting(o: HadoopObservation, state: JobState) -> Desired:
+    """Return the plan for a client that has not submitted yet."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    if pod is None or pod.state is PodLife.UNPLACED:
+        state = _in_progress(o, state, waiting=True)
+        again_s = _next_s(o, state, o.now_s + SOON_S)
+        return Desired(state=state, delete=_others(o, state), submits=True, recheck_at_s=again_s)
+    late_s = _late_s(o, pod)
+    if late_s is not None and o.now_s >= late_s:
+        why = pod.problem or Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
+        message = f"not started after {late_s - pod.placed_s:.0f} s: {why.message}"
+        ending = Ending(reason=why.reason, message=message, user_error=pod.problem is not None, time_s=o.now_s)
+        return _failed(o, state, ending)
+    problem = pod.problem
+    where = Problem(reason=problem.reason, message=f"client on node {pod.node}: {problem.message}") if problem else None
+    state = _in_progress(o, state, problem=where)
+    again_s = min(filter(None, (late_s, o.now_s + RUNNING_S)))
+    return Desired(
+        state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=_next_s(o, state, again_s)
+    )
+
+
+def _late_s(o: HadoopObservation, pod: ClientPod) -> float | None:
+    if pod.state is not PodLife.STARTING or pod.deleting_since_s is not None:
+        return None
+    return pod.placed_s + o.limits.timeout_s(pod.problem.reason if pod.problem else Reason.POD_START_TIMEOUT)
+
+
+def _running(o: HadoopObservation, state: JobState) -> Desired:
+    state = _in_progress(o, state)
+    again_s = _next_s(o, state, o.now_s + RUNNING_S)
+    return Desired(state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=again_s)
+
+
+def _others(o: HadoopObservation, state: JobState) -> Sequence[ClientPod]:
+    """Return active clients of other attempts."""
+    number = state.hadoop.attempt if state.hadoop is not None else 0
+    return [pod for pod in o.pods if pod.is_active and pod.attempt != number]
+
+
+def _strays(o: HadoopObservation, state: JobState) -> Sequence[str]:
+    """Return running applications of other attempts."""
+    return [each.id for each in tags.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
+
+
+def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
+    """Count the result of an application, once its client has ended and its counters are there, or time is over."""
+    is_complete = not _can_submit(o) and bool(application.counters)
+    if not is_complete and o.now_s < (o.all_ended_s if o.all_ended_s is not None else o.now_s) + LAST_WORDS_S:
+        return dataclasses.replace(_running(o, state), recheck_at_s=o.now_s + SOON_S)
+    if application.final == "SUCCEEDED":
+        return _finish(o, _closed(state, o.now_s), None)
+    killed = "KILLED" in (application.final, application.state)
+    reason = Reason.APPLICATION_KILLED if killed else Reason.APPLICATION_FAILED
+    said = application.diagnostics.strip() or f"see boathouse logs, or the log of {application.id}"
+    ending = Ending(
+        reason=reason, message=f"{application.id} has ended as {application.final}: {said}", user_error=True
+    )
+    return _failed(o, state, ending)
+
+
+def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
+    """Count the failure of the attempt. The user's fails the job; after another one the next attempt begins."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    failure = mrjob_status.TaskFailure(
+        task=TASK_TYPE,
+        attempt=state.hadoop.attempt,
+        node=pod.node if pod is not None else None,
+        reason=str(ending.reason)[:64],
+        message=ending.message[: results.MAX_MESSAGE],
+        exit_code=ending.exit_code,
+        user_error=ending.user_error,
+        time=times.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
+    )
+    user, infrastructure = state.past_failures
+    counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
+    failures = (*state.last_failures, failure)[-MAX_LAST_FAILURES:]
+    state = dataclasses.replace(state, past_failures=counted, last_failures=failures)
+    if ending.user_error or counted[1] >= o.limits.max_infrastructure:
+        verdict = Verdict(reason=str(ending.reason), message=f"attempt {failure.attempt}: {ending.message}")
+        return dataclasses.replace(_finish(o, state, verdict), failures=[failure])
+    desired = _stopped(o, state)
+    hadoop = desired.state.hadoop
+    if hadoop is not None and not hadoop.is_open:  # the backoff is for attempts that ended by themselves
+        closed = dataclasses.replace(hadoop, is_stopping=False)
+        desired = dataclasses.replace(desired, state=dataclasses.replace(desired.state, hadoop=closed))
+    state = _in_progress(o, desired.state)
+    return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S, failures=[failure])
+
+
+# The status
+
+
+def _in_progress(
+    o: HadoopObservation, state: JobState, *, waiting: bool = False, problem: Problem | None = None
+) -> JobState:
+    """Return the state with its phase, reason and conditions."""
+    hadoop = state.hadoop
+    pod = _client(o, hadoop) if hadoop is not None else None
+    is_placed = pod is not None and pod.state is not PodLife.UNPLACED
+    phase = (mirror.phase(hadoop) if hadoop is not None else None) or ("Setup" if is_placed else "Pending")
+    return conditions.in_progress(
+        dataclasses.replace(state, phase=phase),
+        now_s=o.now_s,
+        running=int(pod is not None and pod.state is PodLife.RUNNING)
+        + sum(not each.has_ended for each in _applications(o)),
+        problem=problem,
+        waiting=waiting,
+        diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,
+    )
+
+
+def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:
+    """Return the time of the next reconcile, at the deadline at the latest."""
+    deadline_s = lifetime.deadline_s(o.job, state)
+    return at_s if deadline_s is None else min(at_s, deadline_s)
