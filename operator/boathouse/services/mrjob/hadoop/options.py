@@ -36,6 +36,8 @@ INPUT_FORMATS: Final[Mapping[str, str]] = {
 TAGS: Final = "mapreduce.job.tags"
 NAME: Final = "mapreduce.job.name"
 _DEFAULT_MEMORY_BYTES: Final = 512 * MIB
+_LINES: Final = "keyonlytext"
+"""The lines of the last stage are the output as they are. By default streaming adds a TAB to one that has none."""
 _LOCAL: Final = "local://"
 _HDFS_URL: Final = re.compile("hdfs://([a-z](?:[-a-z0-9]*[a-z0-9])?)/")
 _IDENTITY: Final = ("cat",)
@@ -111,6 +113,8 @@ SETTINGS: Final = (
         "numMapOutputKeyFields",
         lambda _, step: _unless(str(step.partitioner.num_key_fields), "1"),
     ),
+    Setting("stream.map.output", "output", lambda _, step: None if step.reduces else _LINES),
+    Setting("stream.reduce.output", "output", lambda _, step: _LINES if step.reduces else None),
     Setting(
         "mapreduce.map.output.key.field.separator",
         "mapOutputKeyFieldSeparator",

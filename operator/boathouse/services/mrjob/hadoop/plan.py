@@ -276,11 +276,16 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
     for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - tags.MOST), -1):
         tag = hadoop_state.tag(o.job.uid, number)
         view = o.views.get(tag)
-        if view is None or all(each.has_ended and each.final != "SUCCEEDED" for each in view.applications):
+        if view is None or not any(_counts(o, each) for each in view.applications):
             continue
         found = HadoopState(attempt=number, tag=tag, since_s=state.hadoop.since_s, is_stopping=not _is_streaming(o))
         return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
     return None
+
+
+def _counts(o: HadoopObservation, application: ApplicationFigures) -> bool:
+    """Return whether another submission must not be: it runs, or has made the output of a streaming job."""
+    return not application.has_ended or (_is_streaming(o) and application.final == "SUCCEEDED")
 
 
 def _submitted(o: HadoopObservation, state: JobState) -> Desired:

@@ -51,6 +51,10 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
+    step = (spec.steps or [spec])[0]
+    separators = (step.map_output_field_separator, step.map_output_key_field_separator)
+    if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
+        return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"
     listed = next((url for url in spec.input if "," in url), None)
     if listed is not None:
         return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
