@@ -176,7 +176,9 @@ class World:
         if self.is_gone:
             return
         job = dataclasses.replace(
-            self.job, deleting_since_s=self.deleting_since_s, spec=self.job.spec.model_copy(update={"suspend": self.suspend})
+            self.job,
+            deleting_since_s=self.deleting_since_s,
+            spec=self.job.spec.model_copy(update={"suspend": self.suspend}),
         )
         desired = self.jobs.plan(self.jobs.observe(job, self.memory), self.memory)
         self.memory.state = desired.state
@@ -257,7 +259,9 @@ class World:
         tag, figures = self.applications[name]
         state = "KILLED" if final == "KILLED" else "FINISHED"
         counters = {"g": {"n": 1}}
-        ended = ApplicationFigures(id=figures.id, state=state, final=final, counters=counters, maps=(2, 2), reduces=(1, 1))
+        ended = ApplicationFigures(
+            id=figures.id, state=state, final=final, counters=counters, maps=(2, 2), reduces=(1, 1)
+        )
         self.applications[name] = (tag, ended)
 
     def report(self) -> None:

@@ -1,0 +1,170 @@
+"""The options of Hadoop for a spec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from boathouse.resources.mrjob.spec import MRJobSpec
+from boathouse.services.frame.kind import Refusal
+from boathouse.services.mrjob.hadoop import options
+from boathouse.services.mrjob.job import model
+from tests.unit.services.conftest import Build
+from tests.unit.services.mrjob_hadoop.world import CLUSTER, CONFIG
+
+ELSEWHERE = {
+    "image": "the cluster's image runs the tasks",
+    "imagePullPolicy": "of the cluster",
+    "imagePullSecrets": "of the client's pod",
+    "serviceAccountName": "of the client's pod",
+    "nodeSelector": "of the client's pod",
+    "tolerations": "of the client's pod",
+    "env": "in the scripts",
+    "envFrom": "refused, or of the client's pod",
+    "files": "-files",
+    "input": "-input, and recursive",
+    "output": "-output",
+    "mapper": "-mapper",
+    "combiner": "-combiner",
+    "reducer": "-reducer",
+    "partitioner": "-partitioner",
+    "comparator": "its class",
+    "storage": "keys of s3:// for the client",
+    "queue": "Boathouse's",
+    "suspend": "the operator's",
+    "activeDeadlineSeconds": "the operator's",
+    "ttlSecondsAfterFinished": "the operator's",
+    "cleanUp": "the committer of Hadoop cleans up",
+    "steps": "one step",
+    "maxRecordBytes": "Hadoop cuts long lines and does not fail",
+    "uber": "refused",
+    "podTemplate": "refused",
+    "probing": "jobs on clusters are not probed",
+    "clusterRef": "the cluster",
+    "jar": "RunJar",
+    "hadoop": "settings and archives",
+}
+"""Fields that are no setting of Hadoop, and what becomes of them."""
+
+
+def job(**spec: Any) -> model.Job:
+    return Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+
+
+def words(**spec: Any) -> list[str]:
+    found = job(**spec)
+    assert found.on_cluster is not None
+    return options.command(found, found.on_cluster)
+
+
+def settings(**spec: Any) -> dict[str, str]:
+    found = words(**spec)
+    return dict(found[at + 1].split("=", 1) for at, word in enumerate(found) if word == "-D")
+
+
+def test_every_field_of_the_spec_is_a_setting_or_has_its_place() -> None:
+    fields = {field.alias or name for name, field in MRJobSpec.model_fields.items()}
+    mapped = {each.field.partition(".")[0] for each in options.SETTINGS}
+    assert fields <= mapped | set(ELSEWHERE)
+    assert mapped <= fields
+
+
+def test_a_setting_appears_once() -> None:
+    keys = [each.key for each in options.SETTINGS]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize(
+    ("spec", "key", "value"),
+    [
+        ({"numReduceTasks": 3}, "mapreduce.job.reduces", "3"),
+        ({"reducer": None}, "mapreduce.job.reduces", "0"),
+        ({"taskTimeoutSeconds": 5}, "mapreduce.task.timeout", "5000"),
+        ({"splitMaxSize": "1Mi"}, "mapreduce.input.fileinputformat.split.maxsize", "1048576"),
+        ({"slowStartCompletedMapsPercent": 5}, "mapreduce.job.reduce.slowstart.completedmaps", "0.05"),
+        ({"mapOutputFieldSeparator": ","}, "stream.map.output.field.separator", ","),
+        ({"numMapOutputKeyFields": 2}, "stream.num.map.output.key.fields", "2"),
+        ({"mapOutputKeyFieldSeparator": "."}, "mapreduce.map.output.key.field.separator", "."),
+        (
+            {"outputCompression": "gzip"},
+            "mapreduce.output.fileoutputformat.compress.codec",
+            "org.apache.hadoop.io.compress.GzipCodec",
+        ),
+        (
+            {"mapper": {"command": ["cat"], "resources": {"requests": {"memory": "1Gi"}}}},
+            "mapreduce.map.memory.mb",
+            "1024",
+        ),
+        ({"comparator": {"options": "-k1,1nr"}}, "mapreduce.partition.keycomparator.options", "-k1,1nr"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_a_field_becomes_a_setting(spec: dict[str, Any], key: str, value: str) -> None:
+    assert settings(**spec)[key] == value
+
+
+def test_what_is_the_clusters_default_is_not_set() -> None:
+    found = settings()
+    assert not [key for key in found if "memory" in key or "separator" in key or "vcores" in key]
+
+
+def test_commands_are_scripts_so_that_streaming_does_not_split_them() -> None:
+    found = words(mapper={"command": ["m.py", "a b"]}, combiner={"command": ["c.py"]}, reducer={"command": ["r.py"]})
+    places = [found[found.index(f"-{part}") + 1] for part in ("mapper", "combiner", "reducer")]
+    assert places == ["boathouse-mapper", "boathouse-combiner", "boathouse-reducer"]
+    assert found[found.index("-files") + 1].startswith("file:///work/run/boathouse-mapper,")
+
+
+def test_a_job_without_a_mapper_passes_lines_unchanged() -> None:
+    assert options.scripts(job(mapper=None))["boathouse-mapper"] == ["cat"]
+
+
+def test_generic_options_come_before_those_of_streaming() -> None:
+    found = words(hadoop={"archives": ["hdfs://lake/a.zip#a"]}, partitioner={"type": "KeyFieldBasedPartitioner"})
+    generic = max(at for at, word in enumerate(found) if word in {"-D", "-files", "-archives"})
+    assert generic < found.index("-partitioner")
+
+
+def test_a_jar_runs_with_its_arguments() -> None:
+    jar = {"url": "s3://b/job.jar", "mainClass": "demo.Main", "arguments": ["hdfs://pond/in", "two words"]}
+    found = words(jar=jar)
+    assert found == [options.RUN_JAR, "/work/run/boathouse-job.jar", "demo.Main", "hdfs://pond/in", "two words"]
+
+
+def test_a_jar_of_the_image_is_not_copied() -> None:
+    found = job(jar={"url": "local:///opt/examples.jar"})
+    assert found.on_cluster is not None
+    assert words(jar={"url": "local:///opt/examples.jar"})[1] == "/opt/examples.jar"
+    assert options.jar_file(found.on_cluster) == []
+
+
+def test_the_clusters_that_a_programs_arguments_name_are_found() -> None:
+    found = job(jar={"url": "local:///j.jar", "arguments": ["-in", "hdfs://pond/a,hdfs://sea/b", "hdfs://HOST:8020/x"]})
+    assert found.on_cluster is not None
+    assert options.names_in_arguments(found.on_cluster) == ["pond", "sea"]
+
+
+def test_the_settings_of_boathouse_win() -> None:
+    found = job(hadoop={"settings": {"mapreduce.job.tags": "mine", "a.b": "c"}})
+    assert found.on_cluster is not None
+    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    assert (given["mapreduce.job.tags"], given["a.b"], given["mapreduce.job.name"]) == ("uid-1", "c", "wordcount")
+    assert given["dfs.namenode.rpc-address.lake.nn"] == CLUSTER.name_node
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"mapOutputFieldSeparator": "\x01"}, "control character"),
+        ({"input": ["/a,b"]}, "comma"),
+        ({"env": [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}, "Secret"),
+        ({"envFrom": [{"configMapRef": {"name": "c"}}]}, "envFrom"),
+    ],
+    ids=["separator", "comma", "secret", "envFrom"],
+)
+def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) -> None:
+    body = Build.body(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+    refusal = model.from_resource(body, CONFIG)
+    assert isinstance(refusal, Refusal)
+    assert message in refusal.message

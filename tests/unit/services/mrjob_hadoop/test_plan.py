@@ -1,0 +1,270 @@
+"""The decisions of the planner, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from boathouse.resources.names import ConditionType
+from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.hadoop.applications import TagView
+from boathouse.services.mrjob.attempts.attempt_pod import Ending
+from boathouse.services.mrjob.attempts.settle import Limits
+from boathouse.services.mrjob.hadoop import plan
+from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.state import hadoop_state
+from boathouse.services.mrjob.state.hadoop_state import HadoopState
+from boathouse.services.mrjob.state.job_state import JobState
+from boathouse_task.cluster_contract import ApplicationFigures
+from tests.unit.services.conftest import UID, Build
+from tests.unit.services.mrjob_hadoop.world import CLUSTER, NOW_S
+
+LONG_AGO_S = NOW_S - 600
+JAR = {"jar": {"url": "local:///opt/job.jar"}}
+LIMITS = Limits(start_timeout_s=300, image_pull_timeout_s=300, max_infrastructure=3)
+
+
+def job(**spec: Any) -> Any:
+    return Build.job(input=["/in"], output="/out", clusterRef={"name": "lake"}, **spec)
+
+
+def attempt(number: int = 1, **more: Any) -> HadoopState:
+    return HadoopState(**({"attempt": number, "tag": hadoop_state.tag(UID, number), "since_s": LONG_AGO_S} | more))
+
+
+def client(state: PodLife = PodLife.RUNNING, number: int = 1, **more: Any) -> ClientPod:
+    return ClientPod(
+        **({"name": f"client-a{number}", "uid": "p", "attempt": number, "state": state, "placed_s": NOW_S - 5} | more)
+    )
+
+
+def failed(*, user: bool, number: int = 1) -> ClientPod:
+    ending = Ending(reason="TaskFailed" if user else "PodLost", message="it failed", user_error=user, exit_code=1)
+    return client(PodLife.FAILED, number, ending=ending, ended_s=NOW_S - 60)
+
+
+def application(state: str = "RUNNING", number: int = 1, **more: Any) -> ApplicationFigures:
+    return ApplicationFigures(id=f"application_1_{number}", state=state, **more)
+
+
+def succeeded(**more: Any) -> ApplicationFigures:
+    return application("FINISHED", final="SUCCEEDED", counters={"g": {"n": 2}}, **more)
+
+
+def views(*applications: ApplicationFigures, number: int = 1, asked_s: float = NOW_S, rm_started_s: float = 0.0) -> Any:
+    """Answers about all tags up to that of an attempt, which has these applications."""
+    return {
+        hadoop_state.tag(UID, each): TagView(
+            answered_s=asked_s,
+            began_s=asked_s,
+            rm_started_s=rm_started_s,
+            applications=applications if each == number else (),
+        )
+        for each in range(1, number + 1)
+    }
+
+
+def look(hadoop: HadoopState | None = None, **more: Any) -> Desired:
+    state = JobState(hadoop=hadoop) if hadoop else JobState()
+    values = {"job": job(), "state": state, "now_s": NOW_S, "limits": LIMITS, "cluster": CLUSTER, "clientless_s": NOW_S}
+    return plan.plan(HadoopObservation(**(values | more)))
+
+
+def reason(desired: Desired, kind: ConditionType) -> tuple[str, str] | None:
+    condition = desired.state.condition(kind)
+    return (condition.status, condition.reason) if condition else None
+
+
+# Beginning
+
+
+def test_the_number_of_an_attempt_is_in_the_state_before_its_client_is_submitted() -> None:
+    desired = look()
+    assert desired.state.hadoop == attempt(since_s=NOW_S)
+    assert not desired.submits
+
+
+def test_the_first_client_is_submitted_without_a_question() -> None:
+    assert look(attempt(), submission=Submission.NONE).submits
+
+
+@pytest.mark.parametrize(
+    ("facts", "condition", "expected"),
+    [
+        (None, ConditionType.ADMITTED, ("False", "ClusterNotFound")),
+        (Build.replace(CLUSTER, is_ready=False), ConditionType.SCHEDULED, ("False", "ClusterNotReady")),
+        (Build.replace(CLUSTER, has_compute=False), ConditionType.SCHEDULED, ("False", "NoCompute")),
+    ],
+    ids=["absent", "not ready", "without YARN"],
+)
+def test_a_job_waits_for_its_cluster(facts: Any, condition: ConditionType, expected: tuple[str, str]) -> None:
+    desired = look(cluster=facts)
+    assert reason(desired, condition) == expected
+    assert (desired.state.phase, desired.state.hadoop) == ("Pending", None)
+
+
+def test_a_job_waits_for_another_cluster_that_its_urls_name() -> None:
+    assert reason(look(absent=["pond"]), ConditionType.ADMITTED) == ("False", "ClusterNotFound")
+
+
+@pytest.mark.parametrize(
+    ("answers", "clientless_s"),
+    [
+        ({hadoop_state.tag(UID, 1): None}, LONG_AGO_S),
+        (views(asked_s=NOW_S - 1), NOW_S - 5),
+        (views(rm_started_s=NOW_S - 10), LONG_AGO_S),
+        (views(), None),
+    ],
+    ids=["no answer", "asked too early", "the ResourceManager recovers", "a client may still submit"],
+)
+def test_a_leader_that_did_not_begin_the_attempt_asks_first(answers: Any, clientless_s: float | None) -> None:
+    desired = look(attempt(), views=answers, clientless_s=clientless_s)
+    assert (desired.submits, desired.asks) == (False, True)
+
+
+def test_it_submits_once_the_resource_manager_knows_no_application() -> None:
+    assert look(attempt(), views=views(), clientless_s=LONG_AGO_S).submits
+
+
+def test_a_second_attempt_is_not_submitted_without_an_answer_about_the_first() -> None:
+    second = {hadoop_state.tag(UID, 2): views(number=2)[hadoop_state.tag(UID, 2)], hadoop_state.tag(UID, 1): None}
+    desired = look(attempt(2), views=second, clientless_s=LONG_AGO_S, submission=Submission.NONE)
+    assert (desired.submits, desired.asks) == (False, True)
+
+
+def test_an_application_of_an_earlier_attempt_is_adopted() -> None:
+    answers = views(number=2) | views(application())
+    desired = look(attempt(2), views=answers, clientless_s=LONG_AGO_S)
+    assert desired.state.hadoop is not None
+    assert (desired.state.hadoop.attempt, desired.submits) == (1, False)
+
+
+# Running
+
+
+def test_the_tasks_of_an_application_are_mirrored() -> None:
+    running = application(maps=(4, 4), reduces=(1, 2), progress=60)
+    desired = look(attempt(), pods=[client()], views=views(running))
+    assert (desired.state.phase, desired.state.percent) == ("Reduce", 83)
+    status = hadoop_state.progress(desired.state.hadoop or attempt())
+    assert status == "maps 4/4, reduces 1/2"
+
+
+def test_a_client_that_was_lost_does_not_matter_while_its_application_runs() -> None:
+    desired = look(attempt(), pods=[failed(user=False)], views=views(application()))
+    assert (desired.state.past_failures, desired.kill, desired.submits) == ((0, 0), [], False)
+
+
+def test_an_application_of_another_attempt_is_killed() -> None:
+    answers = views(application(number=2), number=2) | views(application(number=1))
+    assert look(attempt(2), pods=[client(number=2)], views=answers).kill == ["application_1_1"]
+
+
+def test_a_client_that_cannot_start_fails_the_job_after_a_while() -> None:
+    problem = Problem(reason="ImagePullFailed", message="no such image")
+    stuck = client(PodLife.STARTING, placed_s=NOW_S - 301, problem=problem)
+    desired = look(attempt(), pods=[stuck])
+    assert (desired.state.phase, desired.state.reason, list(desired.delete)) == ("Failed", "ImagePullFailed", [stuck])
+
+
+# Endings
+
+
+def test_the_application_decides_about_a_streaming_job() -> None:
+    desired = look(attempt(), pods=[client(PodLife.SUCCEEDED)], views=views(succeeded()))
+    assert (desired.state.phase, desired.state.percent, desired.state.counters) == ("Succeeded", 100, {"g": {"n": 2}})
+
+
+def test_its_counters_are_awaited_for_a_while() -> None:
+    bare = application("FINISHED", final="SUCCEEDED")
+    early = look(attempt(), views=views(bare), all_ended_s=NOW_S - 5)
+    late = look(attempt(), views=views(bare), all_ended_s=NOW_S - 30)
+    assert (early.state.finished, late.state.phase) == (False, "Succeeded")
+
+
+def test_a_failed_application_fails_the_job_with_what_yarn_said() -> None:
+    ended = application("FAILED", final="FAILED", diagnostics="Task failed task_1", counters={"g": {"n": 1}})
+    desired = look(attempt(), pods=[client(PodLife.FAILED)], views=views(ended))
+    assert (desired.state.phase, desired.state.reason) == ("Failed", "ApplicationFailed")
+    assert "Task failed task_1" in desired.failures[0].message
+
+
+def test_a_client_that_failed_without_an_application_fails_the_job() -> None:
+    desired = look(attempt(), pods=[failed(user=True)], views=views(), clientless_s=NOW_S - 60)
+    assert (desired.state.phase, desired.state.reason, desired.state.past_failures) == ("Failed", "TaskFailed", (1, 0))
+
+
+def test_it_is_not_blamed_before_the_resource_manager_has_answered() -> None:
+    assert look(attempt(), pods=[failed(user=True)], views={}, clientless_s=None).state.phase != "Failed"
+
+
+def test_a_lost_client_without_an_application_costs_an_attempt() -> None:
+    desired = look(attempt(), pods=[failed(user=False)], views=views(), clientless_s=NOW_S - 60)
+    assert desired.state.past_failures == (0, 1)
+    assert desired.state.hadoop == attempt(ended_s=NOW_S)
+    later = look(desired.state.hadoop, now_s=NOW_S + 10, state=desired.state)
+    assert (later.state.hadoop or attempt()).attempt == 2
+
+
+def test_a_job_whose_clients_are_lost_again_and_again_fails() -> None:
+    state = JobState(hadoop=attempt(3), past_failures=(0, 2))
+    desired = look(state=state, pods=[failed(user=False, number=3)], views=views(number=3), clientless_s=NOW_S - 60)
+    assert (desired.state.phase, desired.state.reason) == ("Failed", "PodLost")
+
+
+def test_the_exit_of_the_client_decides_about_a_job_from_a_jar() -> None:
+    applications = views(succeeded(number=1), succeeded(number=2))
+    done = look(attempt(), job=job(**JAR), pods=[client(PodLife.SUCCEEDED)], views=applications)
+    still = look(attempt(), job=job(**JAR), pods=[client()], views=applications, clientless_s=None)
+    assert (done.state.phase, still.state.finished) == ("Succeeded", False)
+
+
+def test_the_applications_of_a_jars_lost_client_are_killed_before_the_next_attempt() -> None:
+    lost = failed(user=False)
+    desired = look(attempt(), job=job(**JAR), pods=[lost], views=views(application()), clientless_s=NOW_S - 60)
+    assert desired.state.hadoop == attempt(
+        is_stopping=True, applications=(desired.state.hadoop or attempt()).applications
+    )
+    assert desired.kill == ["application_1_1"]
+
+
+# Stopping
+
+
+def test_a_suspended_job_is_killed_and_its_attempt_stays_open_until_it_has_ended() -> None:
+    suspended = job(suspend=True)
+    desired = look(attempt(), job=suspended, pods=[client()], views=views(application()), clientless_s=None)
+    assert (desired.state.phase, desired.kill) == ("Suspended", ["application_1_1"])
+    killed = views(application("KILLED", final="KILLED"))
+    later = look(state=desired.state, job=suspended, views=killed, clientless_s=NOW_S - 60)
+    assert (later.state.hadoop or attempt()).ended_s == NOW_S
+
+
+def test_a_job_that_is_resumed_begins_another_attempt() -> None:
+    closed = attempt(is_stopping=True, ended_s=NOW_S - 1)
+    assert (look(closed).state.hadoop or attempt()).attempt == 2
+
+
+def test_a_job_that_succeeded_while_it_was_suspended_has_succeeded() -> None:
+    stopping = attempt(is_stopping=True)
+    assert look(stopping, job=job(suspend=True), views=views(succeeded())).state.phase == "Succeeded"
+
+
+def test_a_job_beyond_its_deadline_fails_and_is_not_deleted_before_its_application_has_ended() -> None:
+    state = JobState(hadoop=attempt(), start_s=NOW_S - 61)
+    desired = look(state=state, job=job(activeDeadlineSeconds=60), views=views(application()))
+    assert (desired.state.reason, desired.kill, desired.is_ending) == ("DeadlineExceeded", ["application_1_1"], True)
+
+
+def test_a_deleted_job_waits_for_its_application_for_two_minutes() -> None:
+    deleted = Build.replace(job(), deleting_since_s=NOW_S - 119)
+    waiting = look(attempt(), job=deleted, views=views(application()))
+    gone = look(attempt(), job=deleted, views=views(application()), now_s=NOW_S + 1)
+    assert (waiting.is_ending, gone.is_ending) == (True, False)
+    assert reason(gone, ConditionType.CLEANED_UP) == ("False", "CleanUpFailed")
+
+
+def test_a_deleted_job_that_never_began_is_not_held() -> None:
+    assert not look(job=Build.replace(job(), deleting_since_s=NOW_S)).is_ending
