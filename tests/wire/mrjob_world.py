@@ -19,7 +19,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.hadoop import directory
+from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.kind import MRJobKind
@@ -150,6 +150,7 @@ class Operator:
             profile=types.SimpleNamespace(observers=observers, controllers=(), order=order),
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
             clusters=directory.Directory(),
+            applications=applications.Applications(self.controllers.mark),
             controllers=self.controllers,
             bundles=self.bundle,
             metrics=self.telemetry,

@@ -6,6 +6,7 @@ from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.mrcluster.planning.observation import Observation
+from boathouse.services.mrcluster.settings import files
 from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_policies.model import NodeName
 
@@ -37,5 +38,6 @@ def of(observation: Observation, state: ClusterState) -> ClusterFacts:
         master=naming.MASTER,
         image_pull_policy=spec.image_pull_policy,
         image_pull_secrets=tuple(dict.fromkeys(secrets)),
+        user_id=files.user_ids(cluster)[0],
         hosts={pod.host: NodeName(pod.node) for pod in observation.nodes if pod.node is not None and not pod.is_over},
     )

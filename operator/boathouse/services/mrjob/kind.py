@@ -337,6 +337,7 @@ class MRJobKind:
         live = {pod.name for pod in observation.pods if pod.state.is_live}
         self.orders.update(observation.job.uid, observation.job.namespace, state, live)
         self.reports.update(observation.job.uid, live)
+        self._clusters.use(observation.job.uid, () if state.finished else hdfs.used(observation.job, self._clusters))
         if not state.finished:
             self.seconds.update(observation.job, state)
 

@@ -94,7 +94,8 @@ def _xml(settings: _Settings) -> str:
     return "\n".join(('<?xml version="1.0"?>', "<configuration>", *properties, "</configuration>", ""))
 
 
-def _ids(cluster: Cluster) -> tuple[int, int]:
+def user_ids(cluster: Cluster) -> tuple[int, int]:
+    """Return user and group of the pods, which the files of users name."""
     template = cluster.spec.pod_template
     security = template.security_context if template else None
     return (security and security.run_as_user) or USER_ID, (security and security.run_as_group) or USER_ID
@@ -102,12 +103,12 @@ def _ids(cluster: Cluster) -> tuple[int, int]:
 
 def _passwd(cluster: Cluster) -> str:
     """Hadoop does not start without a name for its user."""
-    uid, gid = _ids(cluster)
+    uid, gid = user_ids(cluster)
     return f"root:x:0:0:root:/root:/bin/sh\n{paths.USER}:x:{uid}:{gid}:{paths.USER}:/tmp:/bin/sh\n"
 
 
 def _group(cluster: Cluster) -> str:
-    return f"root:x:0:\n{paths.USER}:x:{_ids(cluster)[1]}:\n"
+    return f"root:x:0:\n{paths.USER}:x:{user_ids(cluster)[1]}:\n"
 
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:

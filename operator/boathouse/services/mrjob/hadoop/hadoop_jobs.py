@@ -133,6 +133,11 @@ class HadoopJobs:
         found = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
         return sorted(found - {job.on_cluster.cluster})
 
+    def _used(self, job: Job) -> list[ObjectUid]:
+        """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
+        found = (self._clusters.find(job.namespace, name) for name in (_cluster_of(job), *self._names(job)))
+        return [each.uid for each in found if each is not None]
+
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         desired, before = plan.plan(observation), memory.state
@@ -160,7 +165,9 @@ class HadoopJobs:
         """Ask for tags, kill applications, and have the client scheduled. Returns when to requeue."""
         job = observation.job
         self._follow(observation, desired)
-        if desired.state.finished and not desired.is_ending:
+        is_over = desired.state.finished and not desired.is_ending
+        self._clusters.use(job.uid, () if is_over else self._used(job))
+        if is_over:
             self._jobs.pop(job.uid, None)
         if observation.cluster is not None:
             self._kill(observation.cluster, desired, memory, writes)
@@ -262,6 +269,7 @@ class HadoopJobs:
     def forget(self, uid: JobUid) -> None:
         """Drop all data about a deleted job."""
         self._jobs.pop(uid, None)
+        self._clusters.use(uid, ())
         for tag in self._followed.pop(uid, set()):
             self._applications.drop(tag)
 

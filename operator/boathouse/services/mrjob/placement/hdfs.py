@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.directory import Directory
 from boathouse.services.mrjob.job.model import Job
 from boathouse_task.contract import HdfsAddress
@@ -18,6 +19,12 @@ def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
         for name, cluster in found
         if cluster is not None
     }
+
+
+def used(job: Job, clusters: Directory) -> list[ObjectUid]:
+    """Return the clusters in the job's URLs."""
+    found = (clusters.find(job.namespace, name) for name in set(names(job)))
+    return [cluster.uid for cluster in found if cluster is not None]
 
 
 def names(job: Job) -> Iterator[str]:

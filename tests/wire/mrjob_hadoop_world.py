@@ -1,0 +1,151 @@
+"""A job on a Hadoop cluster on the fake API server: a leader that can be killed, a kubelet, and a ResourceManager."""
+
+from __future__ import annotations
+
+import asyncio
+import types
+
+from boathouse.resources import names
+from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import wiring
+from boathouse.services.mrjob.hadoop import leave
+from boathouse.services.progress.rejections import Rejected
+from boathouse_task.cluster_contract import ApplicationFigures
+from tests.unit.services.hadoop import builders
+from tests.wire import living_world
+
+KEY = "demo/words"
+CLUSTER = builders.cluster(uid="c-1", name="lake", namespace="demo")
+CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev", "startTimeoutSeconds": 1e6}})
+STEP_S = 0.005
+SECONDS_A_STEP = 0.5
+"""The clocks of operator and cluster are faster than that of the test."""
+
+
+def mrjob(**spec):
+    stage = {"command": ["cat"]}
+    given = {"input": ["/in"], "output": "/out", "mapper": stage, "reducer": stage, "clusterRef": {"name": "lake"}}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "MRJob",
+        "metadata": {"name": "words", "namespace": "demo", "generation": 1},
+        "spec": given | spec,
+    }
+
+
+class Nodes:
+    """The kubelet of clients, the clients, and the agent of the cluster with its ResourceManager.
+
+    Attributes:
+        applications: Tag and figures by ID.
+        is_held: Whether applications run on.
+        loses: Attempts whose clients are killed before they submit.
+        most_running: The most applications that ran at a time.
+    """
+
+    def __init__(self, api, world):
+        self._api, self._world = api, world
+        self.applications = {}
+        self.is_held = False
+        self.has_cluster = True
+        self.loses = set()
+        self.most_running = 0
+        self._by_pod = {}
+
+    async def run(self):
+        while True:
+            await self.step()
+            await asyncio.sleep(STEP_S)
+
+    async def step(self):
+        self._world.offset_s += SECONDS_A_STEP
+        leader = self._world.leader
+        for key, pod in list(self._api.objects("pods").items()):
+            if pod["metadata"].get("deletionTimestamp"):
+                self._api.remove("pods", key)
+            elif pod["spec"].get("nodeName"):
+                await self._client(key, pod, leader)
+        self._finish()
+        self.most_running = max(self.most_running, sum(not each.has_ended for _, each in self.applications.values()))
+        if leader is not None:
+            self._report(leader)
+
+    async def _client(self, key, pod, leader):
+        attempt = int(pod["metadata"]["labels"]["boathouse.dev/attempt"])
+        phase = pod.get("status", {}).get("phase", "Pending")
+        name = self._by_pod.get(pod["metadata"]["uid"])
+        if phase == "Pending":
+            running = [{"name": "task", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
+            self._api.set_phase(key, "Running", containerStatuses=running)
+        elif phase == "Running" and name is None and attempt in self.loses:
+            self._api.end_pod(key, exit_code=137)
+        elif phase == "Running" and name is None and await self._has_leave(key, pod, leader):
+            self._submit(pod["metadata"]["uid"], attempt)
+        elif phase == "Running" and name is not None and self.applications[name][1].has_ended:
+            self._api.end_pod(key, exit_code=0 if self.applications[name][1].final == "SUCCEEDED" else 1)
+
+    async def _has_leave(self, key, pod, leader):
+        """Ask as the endpoint does."""
+        if leader is None:
+            return False
+        routes = leave.LeaveRoutes(self._world.kind.hadoop)
+        caller = types.SimpleNamespace(namespace="demo", pod_name=key.rpartition("/")[2])
+        found = routes.find(self._world.uid(), caller)
+        if found is None or found.uid != pod["metadata"]["uid"]:
+            return False
+        sender = types.SimpleNamespace(object_uid=self._world.uid(), pod=found)
+        (route,) = routes.routes()
+        try:
+            route.check(sender)
+            await route.handle(None, sender)
+        except (Rejected, living_world.Killed):
+            return False
+        return True
+
+    def _submit(self, pod_uid, attempt):
+        name = self._by_pod[pod_uid] = f"application_1_{len(self.applications) + 1}"
+        figures = ApplicationFigures(id=name, state="RUNNING", maps=(1, 2), reduces=(0, 1))
+        self.applications[name] = (f"{self._world.uid()}-{attempt}", figures)
+
+    def _finish(self):
+        for name, (_, figures) in list(self.applications.items()):
+            if not figures.has_ended and not self.is_held:
+                self.end(name, "SUCCEEDED")
+
+    def end(self, name, final):
+        state = "KILLED" if final == "KILLED" else "FINISHED"
+        counters = {"org.apache.hadoop.mapreduce.TaskCounter": {"MAP_INPUT_RECORDS": 7}}
+        ended = ApplicationFigures(id=name, state=state, final=final, maps=(2, 2), reduces=(1, 1), counters=counters)
+        self.applications[name] = (self.applications[name][0], ended)
+
+    def _report(self, leader):
+        if self.has_cluster and leader.clusters.get(CLUSTER.uid) is None:
+            leader.clusters.put(CLUSTER)
+        tags, kills = leader.applications.orders(CLUSTER.uid)
+        for name in kills:
+            if not self.applications[name][1].has_ended:
+                self.end(name, "KILLED")
+        now_s = self._world.now()
+        found = {tag: [each for known, each in self.applications.values() if known == tag] for tag in tags}
+        leader.applications.answered(CLUSTER.uid, at_s=now_s, began_s=now_s, rm_started_s=0.0, found=found)
+        if self._api.get("mrjobs", KEY) is not None:
+            leader.controllers.mark(self._world.uid())
+
+
+class World(living_world.World):
+    """What a test acts on and asserts about."""
+
+    kind_name, plural, key = "MRJob", "mrjobs", KEY
+
+    def __init__(self, api):
+        super().__init__(api, wiring.MRJOBS, CONFIG, "fair")
+        self.nodes = Nodes(api, self)
+
+    def clients(self):
+        return sorted(key.rpartition("-")[2] for key in self.api.objects("pods"))
+
+    def finals(self):
+        return [figures.final for _, figures in self.nodes.applications.values()]
+
+    def patch(self, **spec):
+        self.api.change("mrjobs", KEY, {"spec": spec})

@@ -1,0 +1,144 @@
+"""Jobs on a Hadoop cluster: their lives, and the operator's death beside each of its writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from boathouse import failpoints
+from tests.wire.mrjob_hadoop_world import CLUSTER, World, mrjob
+
+OF_A_LIFE = ("mrjob.status", "mrjob.tags", "mrjob.submit", "mrjob.leave")
+OF_A_STOP = ("mrjob.status", "mrjob.tags", "mrjob.kill-application", "mrjob.delete-pod")
+MOMENTS = ("before", "after")
+
+
+@pytest.fixture
+def world(api):
+    return World(api)
+
+
+def ended(world):
+    return lambda: world.phase() in {"Succeeded", "Failed"}
+
+
+def running(world):
+    return lambda: world.phase() == "Map"
+
+
+async def test_a_job_runs_as_one_application_with_its_tag(world, eventually):
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(ended(world))
+    status = world.status()
+    assert (status["phase"], status["progress"]) == ("Succeeded", "maps 2/2, reduces 1/1")
+    assert status["counters"]["org.apache.hadoop.mapreduce.TaskCounter"] == {"MAP_INPUT_RECORDS": 7}
+    assert status["hadoop"]["tag"] == f"{world.uid()}-1"
+    assert [each["finalStatus"] for each in status["hadoop"]["applications"]] == ["SUCCEEDED"]
+    assert world.clients() == ["a1"]
+
+
+async def test_a_job_waits_for_a_cluster_of_its_name(world, eventually):
+    world.nodes.has_cluster = False
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotFound"))
+        world.nodes.has_cluster = True
+        await eventually(ended(world))
+    assert world.phase() == "Succeeded"
+
+
+async def test_a_client_that_is_lost_before_it_submits_is_replaced(world, eventually):
+    world.nodes.loses = {1, 2}
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(ended(world))
+    assert world.phase() == "Succeeded"
+    assert world.status()["failures"] == {"user": 0, "infrastructure": 2}
+    assert world.finals() == ["SUCCEEDED"]
+
+
+async def test_the_next_leader_follows_the_application_of_the_last_one(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        await world.restart()
+        world.nodes.is_held = False
+        await eventually(ended(world))
+    assert (world.phase(), world.finals()) == ("Succeeded", ["SUCCEEDED"])
+
+
+async def test_a_suspended_jobs_application_is_killed_and_another_one_follows(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        world.patch(suspend=True)
+        await eventually(lambda: world.status()["hadoop"].get("ended") is not None)
+        assert (world.phase(), world.finals(), world.clients()) == ("Suspended", ["KILLED"], [])
+        world.nodes.is_held = False
+        world.patch(suspend=False)
+        await eventually(ended(world))
+    assert (world.phase(), world.finals(), world.nodes.most_running) == ("Succeeded", ["KILLED", "SUCCEEDED"], 1)
+
+
+async def test_a_deleted_job_goes_when_its_application_has_ended(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": "2026-01-01T00:10:00Z"}})
+        await eventually(lambda: world.api.get("mrjobs", world.key) is None)
+    assert world.finals() == ["KILLED"]
+
+
+async def test_a_job_in_use_keeps_its_cluster_from_being_idle(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(lambda: world.leader.clusters.users(CLUSTER.uid) == 1)
+        world.nodes.is_held = False
+        await eventually(ended(world))
+        await eventually(lambda: world.leader.clusters.users(CLUSTER.uid) == 0)
+
+
+async def test_a_client_of_a_stopping_attempt_gets_no_leave(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        world.patch(suspend=True)
+        jobs, pod = world.kind.hadoop, next(iter(world.kind.hadoop.clients.of(world.uid())))
+        await eventually(lambda: not jobs.may_submit(world.uid(), pod))
+
+
+def at_failpoints(names):
+    return [f"{moment}-{name}" for name in names for moment in MOMENTS]
+
+
+@pytest.mark.parametrize("name", at_failpoints(OF_A_LIFE))
+async def test_a_job_survives_the_operators_death(world, eventually, monkeypatch, name):
+    assert name in failpoints.NAMES
+    world.kill_at(monkeypatch, name)
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(ended(world))
+    assert world.lives > 1
+    assert (world.phase(), world.finals()) == ("Succeeded", ["SUCCEEDED"])
+
+
+@pytest.mark.parametrize("name", at_failpoints(OF_A_STOP))
+async def test_a_suspension_survives_the_operators_death(world, eventually, monkeypatch, name):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        world.kill_at(monkeypatch, name)
+        world.patch(suspend=True)
+        await eventually(lambda: world.status()["hadoop"].get("ended") is not None)
+        world.nodes.is_held = False
+        world.patch(suspend=False)
+        await eventually(ended(world))
+    assert world.lives > 1
+    assert (world.phase(), world.nodes.most_running) == ("Succeeded", 1)
+    assert world.finals().count("SUCCEEDED") == 1
