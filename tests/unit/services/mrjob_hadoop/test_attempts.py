@@ -7,9 +7,8 @@ import pytest
 from boathouse.services.mrjob.hadoop import client_pod  # noqa: F401 - imported before failpoints are replaced
 from tests.unit.services.mrjob_hadoop.world import World
 
-FAILPOINTS = tuple(
-    f"{moment}-mrjob.{write}" for write in ("tags", "kill-application", "submit") for moment in ("before", "after")
-) + ("after-mrjob.status",)
+WRITES = ("tags", "kill-application", "submit")
+FAILPOINTS = (*(f"{moment}-mrjob.{write}" for write in WRITES for moment in ("before", "after")), "after-mrjob.status")
 STEPS = 150
 JAR = {"jar": {"url": "local:///opt/job.jar"}}
 

@@ -1,4 +1,4 @@
-"""A job on a modelled Hadoop cluster: a leader that can die, clients that can be cut off, a ResourceManager that restarts.
+"""A job on a modelled Hadoop cluster: leaders die, clients are cut off, the ResourceManager restarts.
 
 Invariant: at no time do two applications of the job run.
 """
@@ -130,7 +130,7 @@ class World:
     """
 
     def __init__(self, seed: int = 0, **spec: Any) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - a test's
+        self.random = random.Random(seed)
         self.now_s = NOW_S
         self.job = Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
         self.suspend = False
@@ -168,7 +168,7 @@ class World:
         settings = PodSettings(progress_url="https://p", scratch_bytes=1 << 30)
         self.jobs = HadoopJobs(leader, MRJOB, settings, lambda _delay, _call: None)  # type: ignore[arg-type]
         self.jobs.clients = Clients(self)  # type: ignore[assignment]
-        self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *_: None)  # type: ignore[assignment]  # noqa: SLF001
+        self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *_: None)  # type: ignore[assignment]
         self.memory = JobMemory(Build.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
 
     async def reconcile(self, *, is_delayed: bool = False) -> None:
@@ -202,7 +202,7 @@ class World:
 
         original, failpoints.hit = failpoints.hit, hit
         try:
-            await self.reconcile(is_delayed=self.random.random() < 0.1)  # noqa: PLR2004
+            await self.reconcile(is_delayed=self.random.random() < 0.1)
         except Killed:
             self.start()
         finally:
@@ -297,9 +297,9 @@ class World:
         elif what == "time":
             self.now_s += self.random.choice((1, 2, 5, 15, 40))
             self.kubelet()
-        elif what == "rm" and self.random.random() < 0.2:  # noqa: PLR2004
+        elif what == "rm" and self.random.random() < 0.2:
             self.rm_started_s = self.now_s
-        elif what == "finish" and self.running and self.random.random() < 0.3:  # noqa: PLR2004
+        elif what == "finish" and self.running and self.random.random() < 0.3:
             self.finish(self.running[0], "SUCCEEDED")
         elif client is not None and live:
             self._of_client(what, client)
@@ -309,9 +309,9 @@ class World:
             self.ask_leave(client)
         elif what == "submit":
             self.submit(client)
-        elif what == "end" and not client.is_cut_off and self.random.random() < 0.3:  # noqa: PLR2004
+        elif what == "end" and not client.is_cut_off and self.random.random() < 0.3:
             self.end(client, 137)
-        elif what == "cut" and self.random.random() < 0.3:  # noqa: PLR2004
+        elif what == "cut" and self.random.random() < 0.3:
             client.is_cut_off = True
         elif what == "heal":
             client.is_cut_off = False
@@ -328,7 +328,7 @@ class World:
                     self.ask_leave(client)
                     self.submit(client)
             self.check()
-            if self.running and self.random.random() < 0.1:  # noqa: PLR2004
+            if self.running and self.random.random() < 0.1:
                 self.finish(self.running[0], "SUCCEEDED")
             for client in self.processes:
                 if client.state.is_live and client.has_submitted and not self.running:

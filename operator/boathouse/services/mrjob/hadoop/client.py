@@ -93,11 +93,11 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
     """Return reason, message, and whether the user is to blame."""
     if pod_life.is_over_its_limit(pod):
         return contract.Reason.OUT_OF_DISK, pod.status.message, True
+    if ended is not None and ended.reason == pod_life.OOM_KILLED:
+        return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if ended is None or pod_life.was_killed(ended):
         found = pod_life.disruption(pod)
         return found.reason if found else Reason.POD_LOST, found.message if found else "the client was killed", False
-    if ended.reason == pod_life.OOM_KILLED:
-        return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if pod_life.has_not_started(ended):
         return Reason.RUNTIME_NOT_FOUND, f"{ended.message} (the cluster's image must have sh)", True
     prepared = results.read(ended.message)

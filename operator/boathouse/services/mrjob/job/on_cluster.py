@@ -51,7 +51,7 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
-    step = (spec.steps or [spec])[0]
+    step = spec.steps[0] if spec.steps else spec
     separators = (step.map_output_field_separator, step.map_output_key_field_separator)
     if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
         return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"

@@ -1,0 +1,146 @@
+"""The pods of clients, as they are made and as they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from boathouse.cluster import wire
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.hadoop import client, client_pod
+from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
+from boathouse.services.mrjob.placement.pod_builder import PodSettings
+from boathouse_policies import model
+from boathouse_task import client_contract, contract
+from boathouse_task.client_contract import ClientSpec
+from tests.unit.scheduling import builders as pods
+from tests.unit.services.conftest import UID, Build
+from tests.unit.services.mrjob_hadoop.world import CLUSTER
+
+NODE = model.NodeName("n1")
+
+
+def build(**spec: Any) -> dict[str, Any]:
+    job = Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+    assert job.on_cluster is not None
+    builder = ClientBuilder(
+        job=job,
+        attempt=2,
+        on_cluster=job.on_cluster,
+        cluster=CLUSTER,
+        clusters=(CLUSTER,),
+        settings=PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
+        image="task:dev",
+        image_pull_policy="Always",
+        hdfs={},
+    )
+    return builder.build(builder.task_id, client_pod.RESOURCES, NODE)
+
+
+def env(container: dict[str, Any]) -> dict[str, str]:
+    return {each["name"]: each.get("value", "") for each in container["env"]}
+
+
+def order(manifest: dict[str, Any]) -> ClientSpec:
+    text = env(manifest["spec"]["initContainers"][0])[client_contract.CLIENT_ENV]
+    return msgspec.json.decode(text.replace("$$(", "$("), type=ClientSpec)
+
+
+def look(phase: str = "Running", state: dict[str, Any] | None = None, **more: Any) -> client.ClientPod:
+    manifest = build()
+    manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"} | more.pop("metadata", {})
+    statuses = [{"name": "task", "state": state}] if state else []
+    manifest["status"] = {"phase": phase, "containerStatuses": statuses} | more
+    found = client.read(pods.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    assert found is not None
+    return found
+
+
+def ended(exit_code: int, message: str = "", reason: str = "Error", phase: str = "Running", **more: Any):
+    terminated = {"exitCode": exit_code, "reason": reason, "message": message, "finishedAt": "2026-01-01T00:01:00Z"}
+    return look(phase, {"terminated": terminated}, **more)
+
+
+def test_the_cluster_s_image_submits_and_the_task_image_runs_beside_it() -> None:
+    spec = build()["spec"]
+    (runtime,), (submitter,) = spec["initContainers"], spec["containers"]
+    assert (runtime["image"], runtime["restartPolicy"], runtime["command"]) == (
+        "task:dev",
+        "Always",
+        ["boathouse-task", "client"],
+    )
+    assert submitter["image"] == CLUSTER.image
+    assert submitter["command"][:3] == ["sh", "/etc/hadoop/client.sh", "org.apache.hadoop.streaming.HadoopStreaming"]
+    assert submitter["terminationMessagePolicy"] == "FallbackToLogsOnError"
+
+
+def test_only_the_task_image_has_the_token() -> None:
+    spec = build()["spec"]
+    mounts = [
+        {each["name"] for each in part["volumeMounts"]} for part in (*spec["initContainers"], *spec["containers"])
+    ]
+    assert ["token" in each for each in mounts] == [True, False]
+
+
+def test_the_scheduler_counts_what_the_pod_requests() -> None:
+    facts = pods.TRANSFORM_POD(msgspec.convert(build(), wire.PodView))
+    assert facts.resources == client_pod.RESOURCES
+
+
+def test_the_order_has_the_tag_and_the_scripts_of_the_attempt() -> None:
+    found = order(build(mapper={"command": ["m.py", "$(id)"]}, env=[{"name": "A", "value": "b"}]))
+    assert found.settings["mapreduce.job.tags"] == f"{UID}-2"
+    assert found.scripts["boathouse-mapper"] == ["m.py", "$(id)"]
+    assert (found.attempt, found.exported) == (2, ["A"])
+
+
+def test_arguments_are_not_expanded_by_kubernetes() -> None:
+    jar = {"url": "local:///opt/j.jar", "arguments": ["$(HOME)"]}
+    assert build(jar=jar)["spec"]["containers"][0]["command"][-1] == "$$(HOME)"
+
+
+def test_variables_of_boathouse_come_last_so_that_they_win() -> None:
+    names = [each["name"] for each in build(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"][0]["env"]]
+    assert names.count("JAVA_HOME") == 2
+    assert names[0] == "JAVA_HOME"
+
+
+def test_a_pod_that_was_built_is_read() -> None:
+    found = look(state={"running": {}})
+    assert (found.attempt, found.state, found.node) == (2, PodLife.RUNNING, "n1")
+
+
+def test_a_pod_of_another_type_is_no_client() -> None:
+    manifest = build()
+    manifest["metadata"]["labels"]["boathouse.dev/task-type"] = "map"
+    assert client.read(pods.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView))) is None
+
+
+def test_it_has_ended_when_its_first_container_has() -> None:
+    assert (ended(0).state, ended(0).ending) == (PodLife.SUCCEEDED, None)
+    assert ended(1).state is PodLife.FAILED
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason", "user_error"),
+    [
+        (ended(1, "Exception in thread main"), "TaskFailed", True),
+        (ended(137), "PodLost", False),
+        (ended(137, reason="OOMKilled"), "OOMKilled", True),
+        (ended(128, "no sh", reason="StartError"), "RuntimeNotFound", True),
+        (look("Failed", reason="Evicted", message="the node was low on memory"), "Evicted", False),
+    ],
+    ids=["program", "killed", "memory", "no shell", "evicted"],
+)
+def test_it_says_who_is_to_blame(pod: client.ClientPod, reason: str, user_error: bool) -> None:
+    assert pod.ending is not None
+    assert (pod.ending.reason, pod.ending.user_error) == (reason, user_error)
+
+
+def test_what_the_task_image_could_not_prepare_is_the_ending() -> None:
+    result = contract.TaskResult(outcome="failed", reason="FileNotFound", message="no such file", user_error=True)
+    ending = ended(1, msgspec.json.encode(result).decode()).ending
+    assert ending is not None
+    assert (ending.reason, ending.message) == ("FileNotFound", "no such file")

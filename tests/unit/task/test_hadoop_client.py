@@ -1,0 +1,117 @@
+"""What a client prepares, and when it has leave."""
+
+import contextlib
+import subprocess
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+
+from boathouse_task import contract, hadoop_client
+from boathouse_task.client_contract import ClientSpec
+from boathouse_task.contract import FileSource, TaskResult
+from boathouse_task.hadoop_client import Client
+from tests.unit.task.endpoints import Endpoint, credentials, serving
+
+LEAVE = (200, b'{"attempt":1}')
+SITE = "<configuration><property><name>a</name><value>1</value></property></configuration>"
+
+
+@pytest.fixture
+def prepare(workshop):
+    """Prepares a submission with these answers of the endpoint; returns the endpoint and the work folder."""
+    with contextlib.ExitStack() as stack:
+
+        def run(*answers, times=1, **more):
+            endpoint = Endpoint(list(answers or (LEAVE,)))
+            conf = workshop.folder / "conf"
+            conf.mkdir(exist_ok=True)
+            (conf / "core-site.xml").write_text(SITE)
+            (conf / "log4j.properties").write_text("x=y")
+            url = stack.enter_context(serving(workshop.folder, endpoint))
+            spec = ClientSpec(
+                **({"job_uid": "u", "job_name": "words", "namespace": "demo", "attempt": 1, "progress_url": url} | more)
+            )
+            environment = workshop.environment(**credentials(workshop.folder), pod_name="words-client-a1")
+            slept: list[float] = []
+            client = Client(spec, environment, conf_path=conf, sleep=slept.append, monotonic=lambda: sum(slept))
+            for _ in range(times):
+                client.run()
+            return endpoint, environment.work_path
+
+        yield run
+
+
+def settings(path):
+    return {each.findtext("name"): each.findtext("value") for each in ET.parse(path).getroot()}  # noqa: S314 - ours
+
+
+def test_it_may_go_when_all_is_prepared_and_the_operator_gives_leave(prepare):
+    endpoint, work = prepare()
+    assert (work / "go").exists()
+    ((method, path, _, _),) = endpoint.asked
+    assert (method, path) == ("POST", "/v1/jobs/demo/u/tasks/words-client-a1/leave")
+
+
+def test_the_jobs_settings_are_in_every_file_of_the_cluster_and_win(prepare):
+    _, work = prepare(settings={"a": "2", "b": "<&"})
+    assert settings(work / "conf/core-site.xml") == {"a": "2", "b": "<&"}
+    assert settings(work / "conf/mapred-site.xml") == {"a": "2", "b": "<&"}
+    assert (work / "conf/log4j.properties").read_text() == "x=y"
+
+
+def test_files_are_executable(prepare, workshop):
+    (workshop.folder / "m.py").write_text("#!/bin/sh\n")
+    _, work = prepare(files=[FileSource(name="m.py", path=str(workshop.folder / "m.py"))])
+    assert (work / "run/m.py").stat().st_mode & 0o111
+
+
+def test_a_script_becomes_the_command_with_exactly_its_arguments(prepare):
+    argv = ["printf", "%s|", "a b", "it's", '"q"', "$HOME", "", "*", "back\\slash", "two\nlines"]
+    _, work = prepare(scripts={"boathouse-mapper": argv})
+    done = subprocess.run([work / "run/boathouse-mapper"], capture_output=True, text=True, check=True)
+    assert done.stdout == "".join(f"{word}|" for word in argv[2:])
+
+
+def test_a_script_finds_files_of_the_working_folder_first(tmp_path):
+    for name, content in (("cat", "#!/bin/sh\necho ours\n"), ("script", hadoop_client.script(["cat"], {}))):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run([tmp_path / "script"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "ours\n"
+
+
+def test_a_script_sets_the_jobs_variables():
+    assert "export A='it'\"'\"'s'\n" in hadoop_client.script(["cat"], {"A": "it's"})
+
+
+@pytest.mark.parametrize(
+    "answer", [(409, b"no"), (403, b"no"), (200, b'{"attempt":2}'), (200, b"[]")], ids=["409", "403", "other", "odd"]
+)
+def test_without_leave_it_stops_the_client_and_says_why(prepare, answer):
+    _, work = prepare(answer)
+    assert not (work / "go").exists()
+    result = msgspec.json.decode((work / "stop").read_bytes(), type=TaskResult)
+    assert (result.reason, result.user_error) == (contract.Reason.PROGRESS_UNAVAILABLE, False)
+
+
+def test_it_asks_again_while_the_operator_does_not_respond(prepare):
+    endpoint, work = prepare((503, b""), (404, b""), LEAVE)
+    assert len(endpoint.asked) == 3
+    assert (work / "go").exists()
+
+
+def test_it_gives_up_after_a_while(prepare):
+    _, work = prepare((503, b""))
+    assert (work / "stop").exists()
+
+
+def test_a_file_that_is_missing_is_the_users_error(prepare):
+    _, work = prepare(files=[FileSource(name="m.py", path="/absent")])
+    result = msgspec.json.decode((work / "stop").read_bytes(), type=TaskResult)
+    assert (result.reason, result.user_error) == (contract.Reason.FILE_NOT_FOUND, True)
+
+
+def test_a_restarted_container_does_not_prepare_again(prepare):
+    endpoint, _ = prepare(times=2)
+    assert len(endpoint.asked) == 1
