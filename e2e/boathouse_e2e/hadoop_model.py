@@ -203,6 +203,11 @@ class Yarn:
         found = [each for each in self.applications.values() if each.tag == tag]
         return [each.figures() for each in sorted(found, key=lambda each: (each.has_ended, each.id))]
 
+    def crowded_jobs(self) -> set[str]:
+        """Return the jobs with several applications at the same time; the tag of attempt N of a job is JOB-N."""
+        jobs = [application.tag.rpartition("-")[0] for application in self._active()]
+        return {job for job in jobs if jobs.count(job) > 1}
+
     def exclude(self, timeouts_s: Mapping[str, float], now_s: float) -> None:
         """Let hosts leave, and no others; a negative timeout is none. Those that left already keep their deadline."""
         self.excluded = {

@@ -149,6 +149,8 @@ class HadoopPods:
         self._mount(cluster)
         up = {host for host, pod in cluster.pods.items() if host != MASTER and _is_ready(pod)}
         cluster.hadoop.step(up, now_s)
+        for job in cluster.hadoop.yarn.crowded_jobs():
+            self._violated("I19", f"job {job} has several applications at once")
         pod = cluster.pods.get(MASTER)
         if pod is None or not _is_ready(pod):
             cluster.hadoop.stop()
@@ -193,7 +195,9 @@ class HadoopPods:
         await self._api.patch_status(_PODS, metadata["name"], status, self._namespace, style=style, uid=metadata["uid"])
 
     def _violated(self, invariant: str, what: str) -> None:
-        self.violations.append(Violation(invariant=invariant, what=what))
+        violation = Violation(invariant=invariant, what=what)
+        if violation not in self.violations:
+            self.violations.append(violation)
 
 
 class _Client(AgentClient):

@@ -10,6 +10,11 @@ I6    A job's status never goes back: tasks done, generation observed, a final p
 I11   A secret's value stands in no log, event or status.
 I13   No task stays suspended without a reason (`suspensions`).
 I14   The CPU of a suspended task is lent to one pod at a time (`suspensions`, `model_kubelet`).
+I15   A host of a Hadoop cluster has one pod at a time (`hadoop_pods`).
+I16   HDFS loses no last replica with a node that leaves (`hadoop_pods`).
+I17   The file system of a cluster is formatted once (`hadoop_pods`).
+I18   No transient node has the name of an earlier one.
+I19   A job has one application at a time on a Hadoop cluster (`hadoop_pods`).
 ====  =====================================================================================
 
 (I3, I5 and I7, each output once, an end for every job and bounded attempts, are judged where the job's own model is
@@ -25,6 +30,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrcluster.names import LABEL_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -211,6 +217,22 @@ def _lost(before: Json, after: Json) -> Iterator[str]:
             yield f"{name} fell from {was} to {now}"
     if before.get("phase") in _ENDED and after.get("phase", before["phase"]) != before["phase"]:
         yield f"phase {before['phase']} became {after['phase']}"
+
+
+# I18
+
+
+def hosts_used_twice(changes: Iterable[Json]) -> list[Violation]:
+    """Return the transient nodes of Hadoop clusters that have the name of an earlier one."""
+    uids: dict[str, str] = {}
+    found = {}
+    for change in changes:
+        metadata = change["object"]["metadata"]
+        labels = metadata.get("labels") or {}
+        host = f"{labels.get(LABEL_HOST, '')} of cluster {labels.get(names.LABEL_JOB_UID)}"
+        if host.startswith("t") and uids.setdefault(host, metadata["uid"]) != metadata["uid"]:
+            found[host] = Violation(invariant="I18", what=f"{host} was created twice")
+    return list(found.values())
 
 
 # I10 and I11

@@ -218,6 +218,17 @@ def test_a_drain_ends_at_its_timeout(world):
     assert (world.yarn("t0"), application.lost) == (YarnState.DECOMMISSIONED, 4)
 
 
+def test_two_applications_of_a_job_at_once_are_noticed():
+    yarn = Yarn()
+    first = yarn.submit("uid-1", [5.0], 0.0)
+    yarn.submit("other-1", [5.0], 0.0)
+    assert yarn.crowded_jobs() == set()
+    yarn.submit("uid-2", [5.0], 0.0)
+    assert yarn.crowded_jobs() == {"uid"}
+    yarn.kill(first, 1.0)
+    assert yarn.crowded_jobs() == set()
+
+
 def test_application_masters_do_not_run_on_transient_nodes():
     yarn = Yarn()
     application = yarn.applications[yarn.submit("a", [5.0], 0.0)]

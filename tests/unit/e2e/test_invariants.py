@@ -75,6 +75,17 @@ def test_a_second_bind_and_a_second_pod_of_a_name_are_found():
     ]
 
 
+def test_a_transient_node_with_the_name_of_an_earlier_one_is_found():
+    def created(host, uid, cluster="u-1"):
+        labels = {"boathouse.dev/host": host, "boathouse.dev/job-uid": cluster}
+        return {"type": "ADDED", "object": {"metadata": {"uid": uid, "labels": labels}}}
+
+    once = [created("t1", "1"), created("t1", "1"), created("t1", "2", "u-2"), created("c1", "3"), created("c1", "4")]
+    assert invariants.hosts_used_twice([*once, change("t1")]) == []
+    (found,) = invariants.hosts_used_twice([*once, created("t1", "5"), created("t1", "6")])
+    assert found.what == "t1 of cluster u-1 was created twice"
+
+
 def test_a_write_of_a_former_leader_is_found():
     def create(name, epoch):
         return written("create", "pods", name, epoch=epoch)
