@@ -1,7 +1,7 @@
 """What a job needs next, from what can be seen of it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.names import ConditionType
@@ -132,6 +132,7 @@ def test_another_attempt_of_a_finished_task_is_deleted(build):
     assert [pod.name for pod in desired.delete] == ["m-0-a2"]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_whatever_order_pods_end_in_the_final_status_is_the_same(build, data):
     job = build.job()

@@ -1,7 +1,7 @@
 """Tags of jobs, and what the agents of clusters say of them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.services.frame.kind import ObjectUid
@@ -148,6 +148,7 @@ def test_a_tag_can_move_to_another_cluster(following):
     assert following.found() is None
 
 
+@settings(deadline=None)
 @given(tags=st.integers(1, 100), kills=st.integers(0, 50))
 def test_each_tag_and_kill_has_its_turn_within_the_limits_of_an_order(tags, kills):
     applications = Applications(lambda _: None, lambda: 0.0)
