@@ -1,10 +1,13 @@
 """MRClusters while the operator dies beside its writes, names are taken, and answers are lost: a successor goes on."""
 
+import asyncio
+import random
+
 import pytest
 
 from boathouse import failpoints
 from tests.wire import fake_api
-from tests.wire.mrcluster_world import World, mrcluster
+from tests.wire.mrcluster_world import STEP_S, World, mrcluster
 
 GROWING = {"resizing": {"policy": "GSP"}, "transient": {"minimum": 1, "maximum": 3}}
 OF_THE_START = {
@@ -92,8 +95,7 @@ async def test_an_operator_killed_while_a_cluster_expires_deletes_it(api, monkey
     async with world.running():
         api.add(mrcluster(ttlSecondsAfterIdle=60))
         await world.until(lambda: world.phase() == "Ready")
-        await world.until(lambda: not api.objects("mrclusters") and not world.hosts(), step_s=20)
-        assert world.lives == 2
+        await world.until(lambda: not api.objects("mrclusters") and not world.hosts() and world.lives == 2, step_s=20)
 
 
 def test_every_write_of_a_cluster_has_its_deaths():
@@ -184,3 +186,29 @@ async def test_nodes_that_wait_for_settings_keep_their_names(api, world):
     api.heal()
     await world.until(lambda: world.phase() == "Ready")
     assert of_role(world, "t") == ["t0", "t1"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_operators_that_die_at_any_time_leave_a_cluster_as_its_spec_says(api, world, seed):
+    picks = random.Random(seed)
+    api.add(mrcluster(resizing={"policy": "GSP"}, transient={"minimum": 1, "maximum": 4}))
+    await world.until(lambda: world.phase() == "Ready")
+    for _ in range(12):
+        match picks.choice(["die", "decide", "lose", "settings", "wait"]):
+            case "die":
+                await world.restart()
+            case "decide":
+                world.decide(picks.randint(3, 6))
+            case "lose" if world.hosts():
+                api.remove("pods", world.pod(picks.choice(world.hosts())))
+            case "settings":
+                world.change(hdfs={"settings": {"dfs.namenode.handler.count": str(picks.randint(10, 12))}})
+        for _ in range(picks.randint(0, 10)):
+            world.later(picks.random())
+            await asyncio.sleep(STEP_S)
+    world.change(resizing={"policy": "Static"})
+    await world.until(lambda: is_whole(world) and "leaving" not in world.status())
+    await world.until(lambda: world.condition("RolledOut")[0] == "True")
+    transient = [count for name, count in world.nodes.created.items() if "-t" in name]
+    assert set(transient) == {1}, "a name of a transient node was used twice"
+    assert world.nodes.formatted == [None]

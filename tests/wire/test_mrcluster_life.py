@@ -135,10 +135,20 @@ async def test_other_settings_roll_all_nodes_and_replace_the_config_map(api, wor
     former = set(api.objects("configmaps"))
     world.change(hdfs={"settings": {"dfs.namenode.handler.count": "20"}})
     await world.until(lambda: world.condition("RolledOut")[0] == "False")
-    await world.until(lambda: world.condition("RolledOut")[0] == "True" and world.phase() == "Ready")
-    assert world.hosts() == ["c0", "c1", "master", "t1"]
+    await world.until(
+        lambda: world.condition("RolledOut")[0] == "True" and world.hosts() == ["c0", "c1", "master", "t1"]
+    )
     assert not former & set(api.objects("configmaps"))
     assert len(api.objects("configmaps")) == 1
+
+
+async def test_settings_that_are_taken_back_leave_no_config_map(api, world, ready):
+    await ready()
+    world.change(hdfs={"settings": {"dfs.namenode.handler.count": "20"}})
+    await world.until(lambda: len(api.objects("configmaps")) == 2)
+    world.change(hdfs={"settings": None})
+    await world.until(lambda: len(api.objects("configmaps")) == 1)
+    await world.until(lambda: world.condition("RolledOut")[0] == "True")
 
 
 async def test_closed_settings_are_ignored_and_named(world, ready):

@@ -275,12 +275,17 @@ class MRClusterKind:
     async def _remove_settings(
         self, memory: ClusterMemory, former: str, plan: Plan, observation: Observation, writes: Writes
     ) -> None:
-        """Delete former settings once all pods have those of the plan, before the status says so."""
-        if plan.state.settings in {"", former}:
+        """Delete former settings once all pods have those of the spec, before the status says so.
+
+        Those that this process does not know, because its predecessor ended while nodes got them, stay until the
+        cluster is deleted: the operator may not list ConfigMaps.
+        """
+        digest = observation.digest
+        if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
-        old = ({former} | memory.digests) - {"", plan.state.settings}
+        old = ({former} | memory.digests) - {"", digest}
         await cluster_objects.remove_settings(observation.cluster, old, writes)
-        memory.digests = {plan.state.settings}
+        memory.digests = {digest}
 
     async def _tell(
         self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
