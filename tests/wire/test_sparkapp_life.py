@@ -4,6 +4,7 @@ import pytest
 from aiohttp import web
 
 from boathouse.services.sparkapp.rest import driver_client
+from tests.unit.services.hadoop.builders import cluster
 from tests.wire.sparkapp_world import KEY, Script, World, account, sparkapp
 
 
@@ -134,3 +135,16 @@ async def test_a_deleted_application_is_forgotten(api, world, eventually):
     await eventually(lambda: not api.objects("pods") and not kind.drivers.of(uid))
     await eventually(lambda: kind._scheduler.state.jobs.entry(uid) is None and not kind.reports._followed)
     await eventually(lambda: not kind.executors._followed and not kind.executors._by_driver)
+
+
+async def test_an_application_waits_for_the_hadoop_clusters_that_it_names(api, world, eventually):
+    world.nodes.scripts[0].ends = False
+    api.add(sparkapp(hadoopClusters=["lake"]))
+    await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotFound"))
+    lake = cluster(uid="c-1", name="lake", namespace="demo")
+    world.leader.clusters.put(lake)
+    world.later(60)
+    await eventually(lambda: world.phase() == "Running")
+    (made,) = api.objects("configmaps").values()
+    assert made["metadata"]["annotations"] == {"boathouse.dev/hadoop-clusters": "lake=c-1"}
+    assert world.leader.clusters.users(lake.uid) == 1

@@ -11,6 +11,9 @@ SPARKAPP_PLURAL: Final = "sparkapps"
 LABEL_TASK_TYPE: Final = f"{GROUP}/task-type"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 
+ANNOTATION_HADOOP_CLUSTERS: Final = f"{GROUP}/hadoop-clusters"
+"""On the ConfigMap of an attempt: the Hadoop clusters that its properties name, as NAME=UID."""
+
 ACCOUNT: Final = "boathouse-spark"
 """The service account of drivers, where the application names no other."""
 ACCOUNT_PATTERN: Final = r"^boathouse-spark(-[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$"

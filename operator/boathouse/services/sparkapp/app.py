@@ -12,6 +12,7 @@ import pydantic
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.hadoop import HadoopFields
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
@@ -49,6 +50,7 @@ class App:
         minimum: Executors that have room reserved before the driver starts.
         elastic: How much less memory executors may have; None: none.
         ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
+        hadoop_clusters: MRClusters of its namespace whose HDFS it sees as hdfs://NAME/.
         deleting_since_s: When it was deleted; it stays until its finalizers are gone.
     """
 
@@ -68,6 +70,7 @@ class App:
     defaults: SparkDefaults
     elastic: Elastic | None = None
     ideal_executor: sizing.Requests | None = None
+    hadoop_clusters: tuple[str, ...] = ()
     deleting_since_s: float | None = None
 
     @property
@@ -95,7 +98,8 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     """Return the application that a custom resource describes, or why it cannot run."""
     try:
         spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-        return _app(body["metadata"], spec, config)
+        hadoop = HadoopFields.model_validate(body.get("spec") or {})
+        return _app(body["metadata"], spec, hadoop, config)
     except pydantic.ValidationError as error:
         problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
@@ -103,7 +107,9 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
         return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 
 
-def _app(metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig) -> App | Refusal:
+def _app(
+    metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
+) -> App | Refusal:
     template = pod_template.of(spec)
     queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
     if isinstance(queue, Refusal):
@@ -134,6 +140,7 @@ def _app(metadata: Mapping[str, Any], spec: SparkAppSpec, config: OperatorConfig
         executor=sizing.executor(conf, is_python=is_python),
         minimum=sizing.minimum_executors(conf),
         elastic=_elastic(spec, conf),
+        hadoop_clusters=tuple(hadoop.hadoop_clusters or ()),
         defaults=config.spark,
     )
 

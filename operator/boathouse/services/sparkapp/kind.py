@@ -15,7 +15,7 @@ from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refus
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.sparkapp import app as sparkapp
-from boathouse.services.sparkapp import app_metrics, attempt_objects, policy_events
+from boathouse.services.sparkapp import app_metrics, attempt_objects, hdfs_clusters, policy_events
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.placement import driver_factory, gang
 from boathouse.services.sparkapp.planning import conditions, planner
@@ -104,6 +104,7 @@ class SparkAppKind:
         self.policy_events = policy_events.PolicyEvents(
             leader.profile.observers, self.learner, scheduler.steady_clock(), self._context.now
         )
+        self._clusters = leader.clusters
         self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
@@ -139,6 +140,7 @@ class SparkAppKind:
     def forget(self, uid: ObjectUid, namespace: str) -> None:
         """Drop everything about an application that is gone, and withdraw its driver."""
         self.reports.forget(uid)
+        self._clusters.use(uid, ())
         self.policy_events.ended(uid, succeeded=False)
         for pod in self.drivers.of(uid):
             self.executors.forget(namespace, pod.uid)
@@ -192,7 +194,7 @@ class SparkAppKind:
         )
         return protocols.Desired(
             state=found.state,
-            after_status=[partial(self._count, memory.state, found.state)],
+            after_status=[partial(self._count, observation.app, memory.state, found.state)],
             delete=[*((pod.name, pod.uid) for pod in found.delete), *orphans],
             after=[then],
             recheck_at_s=found.requeue_s,
@@ -250,6 +252,11 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
+        if absent := hdfs_clusters.absent(app, self._clusters):
+            message = (
+                f'there is no MRCluster "{absent[0]}" in namespace {app.namespace}: create it, or correct the spec'
+            )
+            return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
         for volume in app.spec.volumes or ():
             if volume.config_map_name:
                 why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
@@ -258,8 +265,10 @@ class SparkAppKind:
                     return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
         return None
 
-    async def _count(self, before: AppState, after: AppState, _writes: Writes) -> None:
+    async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> None:
         self._metrics.changed(before, after)
+        used = () if after.is_finished else hdfs_clusters.of(app, self._clusters)
+        self._clusters.use(app.uid, [cluster.uid for cluster in used])
 
     def _count_executors(self) -> tuple[int, int]:
         counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
@@ -346,7 +355,7 @@ class SparkAppKind:
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt)
+        submission = objects.of(app, attempt, hdfs_clusters.of(app, self._clusters))
         memory.obstacle = await attempt_objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from boathouse.services.sparkapp.submission import objects
+from tests.unit.services.hadoop.builders import cluster
 from tests.unit.services.sparkapp.builders import UID, app
 from tests.unit.services.sparkapp.recordings import container
 
@@ -139,3 +140,25 @@ def test_metrics_are_announced_where_they_are_served():
     driver = made(monitoring={"prometheus": True}, sparkConf={"spark.ui.port": "4050"}).driver
     assert driver["metadata"]["annotations"]["prometheus.io/port"] == "4050"
     assert "prometheus.io/port" not in made().driver["metadata"]["annotations"]
+
+
+def test_an_attempt_says_which_clusters_its_properties_name():
+    submission = objects.of(app(hadoopClusters=["lake"]), 1, [cluster(name="lake", uid="u-1")])
+    assert submission.config_map["metadata"]["annotations"] == {"boathouse.dev/hadoop-clusters": "lake=u-1"}
+    assert "spark.hadoop.dfs.nameservices" in submission.config_map["data"]["spark.properties"]
+    assert "annotations" not in made().config_map["metadata"]
+
+
+@pytest.mark.parametrize(("fields", "user"), [({}, None), ({"hadoopClusters": ["lake"]}, "hadoop")])
+def test_pods_that_see_a_cluster_are_its_user(fields, user):
+    submission = made(**fields)
+    template = json.loads(submission.config_map["data"]["executor.yaml"])
+    for pod in (submission.driver, template):
+        found = {each["name"]: each.get("value") for each in container(pod)["env"]}
+        assert found.get("HADOOP_USER_NAME") == user
+
+
+def test_the_application_may_be_another_user_of_hadoop():
+    submission = made(hadoopClusters=["lake"], env=[{"name": "HADOOP_USER_NAME", "value": "ann"}])
+    found = [each for each in container(submission.driver)["env"] if each["name"] == "HADOOP_USER_NAME"]
+    assert found == [{"name": "HADOOP_USER_NAME", "value": "ann"}]

@@ -7,12 +7,15 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import LABEL_TASK_TYPE, TASK_TYPE_DRIVER
+from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import driver_pod, executor_template, pod_parts, ports, properties_file
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse.services.hadoop.directory import ClusterFacts
     from boathouse.services.sparkapp.app import App
 
 DECOMMISSION: Final = """\
@@ -43,8 +46,14 @@ class Submission:
     driver: dict[str, Any]
 
 
-def of(app: App, attempt: int) -> Submission:
-    """Return the objects of an attempt: the same for the same application and number.
+def of(app: App, attempt: int, clusters: Sequence[ClusterFacts] = ()) -> Submission:
+    """Return the objects of an attempt: the same for the same application, number and clusters.
+
+    Args:
+        app: The application.
+        attempt: The number of the attempt.
+        clusters: Hadoop clusters whose HDFS the attempt sees. Its ConfigMap says which they are: a cluster that is
+            created again under the name of one of them has other addresses.
 
     Raises:
         ValueError: A property has a line end or a NUL.
@@ -52,20 +61,25 @@ def of(app: App, attempt: int) -> Submission:
     attempt_names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
     return Submission(
         names=attempt_names,
-        config_map=_config_map(app, attempt_names),
+        config_map=_config_map(app, attempt_names, clusters),
         service=_service(app, attempt_names) if app.has_service else None,
         driver=driver_pod.build(app, attempt_names),
     )
 
 
-def _config_map(app: App, attempt: AttemptNames) -> dict[str, Any]:
+def _config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts]) -> dict[str, Any]:
+    metadata = _metadata(app, attempt.config_map)
+    if clusters:
+        metadata["annotations"] = {
+            ANNOTATION_HADOOP_CLUSTERS: ",".join(f"{cluster.name}={cluster.uid}" for cluster in clusters)
+        }
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": _metadata(app, attempt.config_map),
+        "metadata": metadata,
         "immutable": True,
         "data": {
-            attempts.PROPERTIES_FILE: properties_file.render(attempts.of(app, attempt)),
+            attempts.PROPERTIES_FILE: properties_file.render(attempts.of(app, attempt, clusters)),
             attempts.TEMPLATE_FILE: json.dumps(executor_template.build(app, attempt), indent=1),
             attempts.DECOMMISSION_FILE: DECOMMISSION,
             pod_parts.USERS_FILE: pod_parts.users(app),

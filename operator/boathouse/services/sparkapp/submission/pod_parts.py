@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
+from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 
 if TYPE_CHECKING:
@@ -86,9 +87,11 @@ def users(app: App) -> str:
 
 
 def environment(app: App, role: Role) -> list[dict[str, Any]]:
-    """Return the variables of the application and of the role, and the keys of the storage."""
+    """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
     variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
     found = {name: each.model_dump(by_alias=True, exclude_none=True) for name, each in variables.items()}
+    if app.hadoop_clusters:
+        found.setdefault(clients.USER_ENV, {"name": clients.USER_ENV, "value": clients.USER})
     secret = app.spec.storage.s3.secret_ref if app.spec.storage and app.spec.storage.s3 else None
     if secret is not None:
         for key in _S3_KEYS:
