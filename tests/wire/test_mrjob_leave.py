@@ -1,0 +1,85 @@
+"""Leave to submit, over TLS: only the client of the open attempt gets it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob.hadoop import leave
+from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.progress import tls
+from boathouse_task.client_contract import ClientSpec
+from boathouse_task.contract import TaskResult
+from boathouse_task.environment import Environment
+from boathouse_task.hadoop_client import Client
+from tests.wire import fake_api
+from tests.wire.progress_world import JOB, NOW, Endpoint
+
+NAME = "words-client-a1"
+
+
+class Jobs:
+    """One job, whose client may submit or not."""
+
+    def __init__(self, pod_uid: str) -> None:
+        self.pod = ClientPod(name=NAME, uid=pod_uid, attempt=1, state=PodLife.RUNNING)
+        self.is_open = True
+
+    def find(self, uid, namespace, pod_name):
+        return self.pod if (uid, namespace, pod_name) == (JOB, "demo", NAME) else None
+
+    def may_submit(self, uid, pod):
+        return self.is_open and (uid, pod) == (JOB, self.pod)
+
+
+@pytest.fixture
+async def endpoint(api, client, tmp_path):
+    made = Endpoint(api, client, tmp_path)
+    pod = api.add(fake_api.pod(NAME, namespace="demo", node="n1"))
+    made.jobs = Jobs(pod["metadata"]["uid"])
+    routes = leave.LeaveRoutes(made.jobs)
+    made.server.add(routes.find, routes.routes())
+    async with made.server.serve(
+        tls.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
+    ) as made.port:
+        yield made
+
+
+async def run(endpoint, name=NAME):
+    """Run the client's side; returns its work folder."""
+    folder = endpoint.folder
+    (folder / "token").write_text(endpoint.api.issue_token(f"demo/{name}"))
+    (folder / "ca.crt").write_text(endpoint.authority.pem)
+    (folder / "conf").mkdir()
+    work = folder / "work"
+    work.mkdir()
+    spec = ClientSpec(
+        job_uid=JOB,
+        job_name="words",
+        namespace="demo",
+        attempt=1,
+        progress_url=f"https://localhost:{endpoint.port}",
+    )
+    here = Environment(pod_name=NAME, token_path=folder / "token", ca_path=folder / "ca.crt", work_path=work)
+    await asyncio.to_thread(Client(spec, here, conf_path=folder / "conf").run)
+    return work
+
+
+async def test_the_client_of_the_open_attempt_may_go(endpoint):
+    assert ((await run(endpoint)) / "go").exists()
+
+
+async def test_another_client_is_stopped(endpoint):
+    endpoint.jobs.is_open = False
+    stop = ((await run(endpoint)) / "stop").read_bytes()
+    assert "only the client of the job's current attempt" in msgspec.json.decode(stop, type=TaskResult).message
+    assert endpoint.count("progress_rejections_total", reason="NoLeave") == 1
+
+
+async def test_the_token_of_another_pod_is_no_leave(endpoint):
+    endpoint.api.add(fake_api.pod("another", namespace="demo", node="n1"))
+    work = await run(endpoint, "another")
+    assert not (work / "go").exists()
