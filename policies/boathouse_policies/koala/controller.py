@@ -132,9 +132,9 @@ class Koala(Controller, Observer):
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide what growth and shrinking is due."""
-        members = [self._members[name] for name in self._jobs if name in self._members]
-        if not members:
+        if not self._members:
             return ()
+        members = [self._members[name] for name in self._jobs if name in self._members]
         sizes = [view.axis.vector(one.resources) for member in members for one in self._workers(member)]
         needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers
         due = [member for member in members if view.now_s >= member.offer_s]
