@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from boathouse import failpoints
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
+from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
@@ -70,7 +71,7 @@ _TOLD: Final = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Submission:
-    """What the scheduler was given, and when."""
+    """What the scheduler is given. Submissions compare by value."""
 
     pods: NodePods
     wanted: Sequence[Wanted]
@@ -376,7 +377,9 @@ class MRClusterKind:
     def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
         """Submit the nodes to the scheduler and the policies, if that is news."""
         now_s, uid = self._context.monotonic(), observation.cluster.uid
-        if memory.submitted and memory.submitted[0] == submission and now_s < memory.submitted[1] + RESUBMIT_S:
+        known, at_s = memory.submitted or (None, now_s)
+        is_due = now_s >= at_s + RESUBMIT_S and (submission.wanted or submission.unplaced)
+        if known == submission and not is_due:
             return
         nodes = classes.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
         writes.check_lead()
@@ -407,15 +410,15 @@ def _with_sizes(observation: Observation) -> Observation:
 
 def _is_written(memory: ClusterMemory) -> bool:
     """Return whether the urgent parts of the state are in the written status."""
-    wire = status_writer.stripped(cluster_state.to_status(memory.state))
-    return all(wire.get(field) == memory.written.get(field) for field in cluster_state.URGENT_FIELDS)
+    status = status_writer.stripped(cluster_state.to_status(memory.state))
+    return all(status.get(field) == memory.written.get(field) for field in cluster_state.URGENT_FIELDS)
 
 
 def _claim_key(cluster: Cluster, host: str) -> str:
     return f"{cluster.namespace}/{Names(cluster).claim(host)}"
 
 
-def _ready(counts: Any) -> str:
+def _ready(counts: wire.NodeCounts | None) -> str:
     return f"{counts.ready} of {counts.wanted}" if counts else "0"
 
 
