@@ -9,7 +9,7 @@ from boathouse.cluster import errors
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
-from boathouse.services.hadoop import directory
+from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
@@ -83,6 +83,7 @@ class Desk:
             bundles=self,
             signals=missing.Signals(),
             clusters=directory.Directory(),
+            applications=applications.Applications(lambda _: None),
             metrics=SimpleNamespace(registry=registry.CollectorRegistry()),
         )
         return MRJobKind(leader, lambda _, call: call())
