@@ -122,9 +122,13 @@ class Executor(Part):
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as self._group:
+        async with asyncio.TaskGroup() as group:
+            self._group = group
             self._begin()
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._group = None  # what is decided from now on must not begin
 
     def _begin(self) -> None:
         """Begin the operations that may be in flight now."""

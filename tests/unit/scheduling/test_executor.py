@@ -196,6 +196,13 @@ async def test_a_pod_that_the_watch_showed_while_another_was_being_made_waits():
         assert await desk.decides() == [("bind", f"{ahead.metadata.uid} n1")]
 
 
+async def test_what_is_decided_after_the_executor_has_ended_does_not_begin():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+    desk.submit()
+    assert await desk.decides() == []
+
+
 async def test_observers_are_told_of_a_placement_whose_write_failed():
     async with Desk().writing() as desk:
         desk.node("n1")

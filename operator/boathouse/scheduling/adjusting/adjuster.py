@@ -64,8 +64,12 @@ class Adjuster(Part):
 
     async def run(self) -> None:
         """Work until cancelled."""
-        async with asyncio.TaskGroup() as self._group:
-            await asyncio.Event().wait()
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._group = None  # what is decided from now on must not begin
 
     def next_s(self) -> float:
         """Return when `keep` is due without an event; infinity for never."""
