@@ -196,9 +196,8 @@ def test_executors_that_start_together_have_nodes_reserved_for_them(apps):
     harness.until(lambda: len(task_pods(place, "busy", "map")) == 4, "maps fill the nodes")
     executor = {"instances": 2, "coreRequest": "1200m", "memory": "512m"}
     spark_programs.squares(apps, "gang", seconds=0, executor=executor)
-    harness.until(lambda: "reserved for it" in scheduled(apps), "the application says that nodes are reserved")
+    told = harness.until(lambda: reserved_for(apps), "the condition says for how long nodes have been reserved")
     reserved = harness.until(lambda: reservations(place), "an event says which node is reserved")
-    told = harness.until(lambda: aged(apps), "the condition shows the age of the reservation")
     print(f"{reserved}\n{told}\n{command_line.output(place, 'explain', 'sparkapp/gang')}")
     assert any(re.fullmatch(r"\S+ is reserved for its pods; predicted wait \d+ s", message) for message in reserved)
     executors = harness.until(lambda: both(apps), "both executors run", timeout_s=spark_harness.TIMEOUT_S)
@@ -217,10 +216,10 @@ def scheduled(apps):
     return " ".join(one["message"] for one in conditions if one["type"] == names.ConditionType.SCHEDULED)
 
 
-def aged(apps):
+def reserved_for(apps):
+    """Return what the condition says of the age of the reservation."""
     told = scheduled(apps)
-    found = re.search(r"reserved for it for (\d+) s", told)
-    return told if found and int(found[1]) else None
+    return told if re.search(r"reserved for it for \d+ s", told) else None
 
 
 def both(apps):

@@ -152,6 +152,9 @@ class Executor(Part):
                 if isinstance(outcome, outcomes.Done | outcomes.NotDone | outcomes.NameTaken):
                     succeeded = isinstance(outcome, outcomes.Done)  # of other outcomes the next writes learn nothing
                 self._finish(operation, outcome)
+        except BaseException:
+            self._group = None  # it ends, and takes no more operations
+            raise
         finally:
             self.operations.done(namespace, succeeded=succeeded)
         self._begin()
