@@ -239,6 +239,17 @@ async def test_after_a_restart_nothing_is_placed_before_reservations_are_known()
         assert world.reserved(app) == ["n1", "n1", "n1"]
 
 
+async def test_after_a_restart_an_executor_without_a_node_keeps_the_room_that_was_reserved_for_it():
+    async with desk() as world:
+        app = App(minimum=1, cpu=3)
+        world.comes(annotated(app, "n1", n1=1))
+        world.comes(app.executor_pod(1))
+        world.submit("demo/t")
+        assert await world.decides() == []
+        world.wants(app)
+        assert await world.decides() == [("bind", f"{app.executor_pod(1).metadata.uid} n1")]
+
+
 async def test_a_driver_that_nobody_submits_holds_the_others_up_for_some_seconds_only():
     async with desk() as world:
         world.comes(annotated(App(minimum=3), "n1", n1=3))

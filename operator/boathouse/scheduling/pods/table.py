@@ -452,10 +452,10 @@ class PodTable:
         return [row for row in self._by_state[PodState.BOUND].values() if row.since_s + age_s <= self._clock()]
 
     def with_reservations(self) -> Iterator[PodRow]:
-        """Yield the pods that run and have fewer pods of their own than room was reserved for."""
+        """Yield the pods that run and have fewer pods of their own on nodes than room was reserved for."""
         for row in self._in(RUNNING):
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
-            if reserved > len(self.children.of(row.key)):
+            if reserved > sum(child.state in ON_NODE for child in self.children.of(row.key).values()):
                 yield row
 
     def running(self, state: PodState) -> Iterator[PodRow]:
