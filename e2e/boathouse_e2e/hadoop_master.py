@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
 from msgspec import structs
+from typing_extensions import override
 
 from boathouse_e2e.hadoop_model import SLOT_MB, Hdfs, Yarn, stores
 from boathouse_task.agent.agent import Agent
@@ -68,7 +69,7 @@ class Hadoop:
         return True
 
     def stop(self) -> None:
-        """Stop the master's daemons: containers and blocks remain, and nobody manages them."""
+        """Stop the daemons of the master. Containers go on, and blocks stay on their DataNodes."""
         self._runs = False
 
     def step(self, up: set[str], now_s: float) -> None:
@@ -143,7 +144,7 @@ class Hadoop:
     # What the container `refresh` asks
 
     def refresh(self, kind: Request, text: str) -> bool:
-        """Read a list of hosts that leave; return whether the daemon runs. Names that nobody registered are ignored."""
+        """Read the hosts to exclude, but for names that no daemon has registered; return whether the daemon runs."""
         if not self._runs:
             return False
         by_name = {self.name(host): host for host in self._last_up_s}
@@ -163,10 +164,12 @@ class _NameNode(NameNode):
     def __init__(self, hadoop: Hadoop) -> None:
         self._hadoop = hadoop
 
-    def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:  # type: ignore[explicit-override]
+    @override
+    def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
         return self._hadoop.name_node()
 
-    def make_folders(self, folders: Iterable[Folder]) -> None:  # type: ignore[explicit-override]
+    @override
+    def make_folders(self, folders: Iterable[Folder]) -> None:
         """Make nothing."""
 
 
@@ -176,13 +179,16 @@ class _ResourceManager(ResourceManager):
     def __init__(self, hadoop: Hadoop) -> None:
         self._hadoop = hadoop
 
-    def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:  # type: ignore[explicit-override]
+    @override
+    def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
         return self._hadoop.resource_manager(leaving)
 
-    def applications(self, tag: str) -> list[ApplicationFigures]:  # type: ignore[explicit-override]
+    @override
+    def applications(self, tag: str) -> list[ApplicationFigures]:
         return list(self._hadoop.yarn.tagged(tag, self._hadoop.now_s))
 
-    def kill(self, application_id: str) -> None:  # type: ignore[explicit-override]
+    @override
+    def kill(self, application_id: str) -> None:
         if not self._hadoop.yarn.kill(application_id, self._hadoop.now_s):
             raise RestError("ResourceManager: status 404", 404)
 

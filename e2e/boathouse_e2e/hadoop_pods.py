@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from typing_extensions import override
 
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
@@ -207,7 +208,8 @@ class _Client(AgentClient):
         self._ports, self._spec = ports, spec
         self._environment = Environment(pod_name=pod, token_path=folder / "token", ca_path=folder / "ca.crt")
 
-    def report(self, report: AgentReport) -> AgentOrders:  # type: ignore[explicit-override]
+    @override
+    def report(self, report: AgentReport) -> AgentOrders:
         failure = Unavailable(0, "there is no operator")
         for reporter in self._reporters():
             try:

@@ -190,10 +190,13 @@ class Agent:
         return tuple(address for host in hosts for address in self._addresses[host])
 
     def _take(self, orders: AgentOrders) -> None:
-        """Carry out orders, unless they are older than the stored ones: those of a former leader."""
+        """Carry out orders, unless they are older than the stored ones: those of a former leader.
+
+        After a restore of etcd, orders may differ from stored ones of the same version. The last answer counts.
+        """
         if orders.version is None or orders.version < self._stored.version:
             return
-        if orders.version > self._stored.version and not self._store(orders.version, orders.leaving):
+        if not self._store(orders.version, orders.leaving):
             return
         self._tags = orders.tags
         for application_id in orders.kill:

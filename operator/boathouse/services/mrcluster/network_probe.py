@@ -95,7 +95,7 @@ class NetworkProbe:
 async def _connects(address: str, port: int) -> bool | None:
     """Return whether a connection succeeds; None if that cannot be told."""
     try:
-        is_v6 = ipaddress.ip_address(address).version == 6  # noqa: PLR2004
+        is_v6 = isinstance(ipaddress.ip_address(address), ipaddress.IPv6Address)
         with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as connection:
             connection.setblocking(False)
             async with asyncio.timeout(TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""Orders of leaders for an agent that takes only those of a larger version."""
+"""Orders of leaders for an agent that ignores those of a smaller version than its own."""
 
 import hypothesis
 import pytest
@@ -160,7 +160,7 @@ class Leaders(stateful.RuleBasedStateMachine):
     def take(self, leader):
         """As the agent does."""
         orders = leader.answer(self.held)
-        if orders.version is not None and orders.version > self.held:
+        if orders.version is not None and orders.version >= self.held:
             self.held = orders.version
             self.excluded = frozenset(node.host for node in orders.leaving)
 
@@ -169,6 +169,16 @@ class Leaders(stateful.RuleBasedStateMachine):
         self.publish()
         self.take(self.leader)
         assert self.excluded == {node.host for node in self.leaving}
+
+
+def test_orders_of_a_restored_etcd_may_have_the_version_of_those_that_the_agent_holds():
+    leaders = Leaders()
+    leaders.another_process_leads()
+    leaders.the_status_is_written(hosts={"c3"})
+    leaders.the_leader_answers()
+    leaders.etcd_is_restored()
+    leaders.the_status_is_written(hosts=set())
+    leaders.teardown()
 
 
 TestLeaders = Leaders.TestCase

@@ -237,6 +237,12 @@ def test_a_newer_leader_may_have_a_smaller_revision(ready):
     assert ready.excluded() == ""
 
 
+def test_the_last_of_two_orders_of_one_version_counts(ready):
+    ready.order(2, 7, Leaving("c3", stores=True))
+    ready.order(2, 7)
+    assert ready.excluded() == ""
+
+
 def test_orders_of_the_same_version_may_have_other_tags(ready):
     ready.order(2, 7, tags=["uid-1"])
     assert list(ready.order(2, 7, tags=["uid-2"]).tags) == ["uid-2"]

@@ -1,8 +1,8 @@
 """Answer the agents with orders that follow from written statuses.
 
-The version of orders is the epoch of the leader and the resource version of the status. An agent stores orders of a
-larger version only. So a former leader that resumes cannot take back what its successor has ordered, and two answers
-that overtake one another do no harm.
+The version of orders is the epoch of the leader and the resource version of the status. An agent ignores orders of a
+smaller version than its own. So a former leader that resumes cannot take back what its successor has ordered, and two
+answers that overtake one another do no harm.
 
 After etcd was restored from a backup, or the Lease was deleted, both numbers may be smaller than those that an agent
 holds, and it would refuse all orders. The leader sees this in the report, and from then on orders under the epoch of
@@ -106,7 +106,7 @@ class OrderBook:
 def leaving(written: Written) -> list[Leaving]:
     """Return the nodes that the agent shall drain.
 
-    The timeout is that of the drain's beginning, because YARN counts it itself, and a list that changes is read anew.
+    The timeout is the one at the start of the drain. YARN counts it from there, also when it reads a changed list.
     """
     return [
         Leaving(

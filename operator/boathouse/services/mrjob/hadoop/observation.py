@@ -15,7 +15,7 @@ from boathouse.services.mrjob.state.job_state import JobState
 
 
 class Submission(enum.Enum):
-    """What this process knows of the client of the current attempt, beside its pod."""
+    """Whether the client of the current attempt was submitted, as far as this process knows."""
 
     NONE = "none"
     """This process began the attempt and has submitted no client."""

@@ -65,7 +65,8 @@ def _memory(stage: Stage | None) -> str | None:
 
 
 def _vcores(stage: Stage | None) -> str | None:
-    return str(-(-stage.resources.cpu_milli // 1000)) if stage and stage.resources.cpu_milli > 1000 else None  # noqa: PLR2004
+    vcores = -(-stage.resources.cpu_milli // 1000) if stage else 0
+    return str(vcores) if vcores > 1 else None
 
 
 def _codec(job: Job) -> str | None:
