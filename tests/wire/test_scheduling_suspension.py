@@ -9,9 +9,12 @@ from boathouse import failpoints
 from boathouse.resources import names
 from boathouse.scheduling.adjusting import adjuster, by_hand, keeper, suspending
 from boathouse.scheduling.pods import suspension
+from boathouse.scheduling.pods.stages import Stage
 from boathouse_policies import framework, model, profiles
 from tests.wire.scheduling_world import LEASE, Leader
-from tests.wire.suspension_world import CONTINUED, FIRST, MAP, SECOND, SHRUNK, WHOLE, kubelet, scene
+from tests.wire.suspension_world import CONTINUED, FIRST, MAP, SECOND, SHRUNK, WHOLE, Tasks, kubelet, scene
+
+SHRUNK_RESOURCES = {"requests": {"cpu": SHRUNK[0]}, "limits": {"cpu": SHRUNK[1]}}
 
 
 async def test_a_suspended_task_lends_its_cpu_and_gets_it_back_when_there_is_room(api, eventually):
@@ -106,6 +109,29 @@ async def test_a_pod_that_others_resized_meanwhile_is_left_alone(api, eventually
         released.set()
         await eventually(lambda: s.refused == ["Outdated"])
         assert s.size() == ("500m", "2")
+
+
+class Slow(Tasks):
+    """Acknowledges when told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.acknowledges = asyncio.Event()
+
+    async def suspend(self, task, order) -> str:
+        await self.acknowledges.wait()
+        return await super().suspend(task, order)
+
+
+async def test_the_cpu_of_a_pod_that_shrank_before_the_task_acknowledged_is_not_its_original_cpu(api, eventually):
+    tasks = Slow()
+    async with scene(api, eventually, tasks=tasks) as s:
+        s.suspend()
+        api.change("pods", FIRST, {"spec": {"containers": [{"name": "task", "resources": SHRUNK_RESOURCES}]}})
+        await eventually(lambda: s.world.scheduler.state.pods.get(FIRST).facts.stage is Stage.ORPHAN)
+        tasks.acknowledges.set()
+        await eventually(lambda: s.refused == ["NotRunning"])
+        await eventually(lambda: s.size() == WHOLE)
 
 
 @pytest.mark.parametrize("fault", [{"reset": True}, {"status": 503}, {"status": 500, "reason": "InternalError"}])

@@ -87,6 +87,8 @@ class Suspending(Part):
         pod, since_s = one.row.facts, self._clock()
         if pod is None:
             return outcomes.Vanished()
+        if what := problem(pod, one.row.state):
+            return outcomes.NotDone(reason=what, message="the pod was changed while the task paused")
         record = suspension.SuspensionRecord(
             cpu_request_milli=pod.cpu_request_milli,
             cpu_limit_milli=pod.cpu_limit_milli,

@@ -48,4 +48,5 @@ def parse(text: str) -> SuspensionRecord | None:
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     sizes_fit = 0 < found.cpu_request_milli <= _LARGEST_MILLI and 0 <= found.cpu_limit_milli <= _LARGEST_MILLI
+    sizes_fit &= (found.cpu_request_milli, found.cpu_limit_milli) != (SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
     return found if sizes_fit and 0 <= found.since_s <= found.until_s <= _LATEST_S else None

@@ -213,9 +213,15 @@ class PodTable:
         revision, row = pod.revision, self._rows.get(pod.id)
         is_restored = former is not None and revision < former.revision  # etcd was restored
         self._newest = revision if is_restored else max(self._newest, revision)
-        if former is not None and pod.node_name and not pod.is_terminal and former.charge == pod.charge:
-            if row is not None and row.uid == pod.metadata.uid and row.is_on_node:
-                row.facts = pod  # most changes are of this kind: a kubelet tells how its pod fares
+        on_node = row if row is not None and row.is_on_node and row.uid == pod.metadata.uid else None
+        held = former if on_node is None else on_node.facts
+        if held is None or not pod.node_name or pod.is_terminal:
+            return self.show(row, pod)
+        if on_node is not None and revision < held.revision and not is_restored:
+            return []  # the answer to a write has shown more
+        if held.charge == pod.charge:
+            if on_node is not None:
+                on_node.facts = pod  # most changes are of this kind: a kubelet tells how its pod fares
             return []
         return self.show(row, pod)
 

@@ -37,6 +37,7 @@ def test_a_record_is_read_as_it_was_written():
         with_changes(cpu_request_milli=0),
         with_changes(cpu_request_milli=10**9 + 1),
         with_changes(cpu_limit_milli=-1),
+        pytest.param(with_changes(cpu_request_milli=1, cpu_limit_milli=10), id="CPU of a suspended task"),
         with_changes(until_s=1.0),
         with_changes(since_s=-1.0),
         with_changes(until_s=1e300),

@@ -129,6 +129,19 @@ def test_an_answer_about_a_task_that_the_watch_has_passed_shows_its_end(world):
     assert world.state() == "gone"
 
 
+def test_a_watch_that_is_behind_an_answer_changes_nothing_until_it_shows_more(world):
+    former, small = shown(node="n0"), (builders.container(cpu="500m"),)
+    world.table.observe(former)
+    answer = shown(node="n0", revision=12, containers=small)
+    world.table.answered(world.row(), answer)
+    behind = shown(node="n0", revision=11, phase="Running")
+    assert not world.table.observe(behind, former)
+    assert world.row().facts is answer
+    large = shown(node="n0", revision=13)
+    world.table.observe(large, behind)
+    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+
+
 def test_a_list_of_a_restored_etcd_may_show_a_pod_without_its_node(world):
     world.table.observe(shown(node="n0", revision=20))
     world.table.observe(shown(revision=12), shown(node="n0", revision=20))

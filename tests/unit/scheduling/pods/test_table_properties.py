@@ -81,6 +81,7 @@ class TableMachine(stateful.RuleBasedStateMachine):
         self.wanted = set()
         self.operations = []
         self.answers = []
+        self.newest = {}
 
     # The owner and the decisions
 
@@ -157,6 +158,16 @@ class TableMachine(stateful.RuleBasedStateMachine):
         if pod.node_name and not pod.is_terminal:
             self.cluster.change(pod, is_resizing=is_resizing, is_suspended=is_suspended)
 
+    @stateful.precondition(lambda self: self.cluster.pods)
+    @stateful.rule(data=st.data(), is_suspended=st.booleans())
+    def a_resize_is_answered_before_the_watch_shows_it(self, data, is_suspended):
+        pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
+        row = self.table.get(pod.id)
+        if row is not None and row.is_on_node and not pod.is_terminal:
+            changed = self.cluster.change(pod, is_suspended=is_suspended)
+            self.table.answered(row, changed)
+            self.newest[changed.metadata.uid] = changed.revision
+
     @stateful.rule(count=st.integers(1, 3))
     def the_watch_of_live_pods_delivers(self, count):
         for _ in range(min(count, len(self.cluster.live))):
@@ -188,6 +199,11 @@ class TableMachine(stateful.RuleBasedStateMachine):
     @stateful.invariant()
     def the_invariants_hold(self):
         self.world.check()
+
+    @stateful.invariant()
+    def what_an_answer_showed_is_not_taken_back(self):
+        on_node = [row.facts for row in map(self.table.get, map(task_id, range(3))) if row and row.is_on_node]
+        assert all(pod.revision >= self.newest.get(pod.metadata.uid, 0) for pod in on_node)
 
     @stateful.invariant()
     def every_submitted_task_waits_for_its_name_or_has_it(self):
