@@ -80,6 +80,7 @@ class Ground(Generic[S, R]):
         self._arrive = arrive
         self._followers: dict[str, list[S]] = {}
         self._digits = max(len(one.id) for one in specs)
+        self._turns = {spec.id: turn for turn, spec in enumerate(specs)}
         for spec in specs:
             if spec.after is not None:
                 self._followers.setdefault(spec.after, []).append(spec)
@@ -167,7 +168,8 @@ class Ground(Generic[S, R]):
         return self.ended_jobs == self._expected
 
     def _outcome(self) -> results.Outcome:
-        runs = sorted((run for run in self.runs.values() if run.job.probe_of is None), key=lambda run: run.job.id)
+        submitted = (run for run in self.runs.values() if run.job.probe_of is None)
+        runs = sorted(submitted, key=lambda run: self._turns[run.spec.id])
         first = min(run.submitted_ms for run in runs)
         return results.summarise(
             [run.ended_ms - run.submitted_ms for run in runs],

@@ -106,7 +106,7 @@ def measure(workload: Workload, outcome: Outcome, records: Sequence[TaskRecord])
     ran = [one for one in records if not one.lost]
     maps, reducers = ([one for one in ran if one.kind == kind] for kind in ("map", "reduce"))
     inner = [one for one in ran if one.kind == "task" and one.distance is not None]
-    times = dict(zip(sorted(program), outcome.job_times_s, strict=True))
+    times = dict(zip(program, outcome.job_times_s, strict=True))
     suspended = [one.suspended_ms / 1000 for one in reducers if one.suspended_ms]
     return Seen(
         spark_s=_by_program(workload, Spark, times),

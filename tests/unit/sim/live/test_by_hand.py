@@ -42,6 +42,11 @@ def test_without_slow_start_reducers_come_after_all_maps():
     assert found[-1].placed_ms == 10_000
 
 
+def test_job_times_are_in_the_order_of_the_workload():
+    later, first = make.mapreduce("a", one=make.container(make.cpu(3.0))), make.mapreduce("b")
+    assert times_s(make.workload(first, later)) == (10.0, 3.0)
+
+
 def test_an_application_holds_its_executors_until_its_last_task():
     # Two executors of two slots: eight tasks in two waves of 10 s, then two tasks in one.
     app = make.spark(tasks=(8, 2))
