@@ -80,6 +80,7 @@ class Round:
         times_s: From submission to end, by job or application.
         unfinished: Those that had not ended at the limit, or failed.
         counts: What policies did to pods.
+        alone_s: The mean time if each had enough nodes for itself: no scheduler has a smaller one.
     """
 
     seed: int
@@ -87,6 +88,7 @@ class Round:
     times_s: dict[str, float]
     unfinished: tuple[str, ...]
     counts: dict[str, int]
+    alone_s: float
 
     def mean_s(self, prefix: str = "") -> float:
         """Return the mean time, of those whose names begin so."""
@@ -148,7 +150,8 @@ class Submissions:
         for each in late:
             self.ended(each)
         unfinished = tuple(sorted(late | self.failed))
-        return Round(seed=seed, name=name, times_s=self.times_s, unfinished=unfinished, counts=counts)
+        alone_s = self._mix.alone_s
+        return Round(seed=seed, name=name, times_s=self.times_s, unfinished=unfinished, counts=counts, alone_s=alone_s)
 
 
 class Comparison:
@@ -408,11 +411,16 @@ def say_results(rounds: list[Round]) -> None:
         means = [f"{statistics.fmean(each.mean_s(prefix) for each in found):.1f}" for prefix in ("", "mr-", "app-")]
         seeds = ", ".join(f"{each.mean_s():.1f}" for each in found)
         support.say(f"  {name}: {means[0]} s (jobs {means[1]} s, applications {means[2]} s; by seed {seeds})")
+    alone_s = statistics.fmean(each.alone_s for each in rounds) if rounds else 0.0
+    support.say(f"  each alone on enough nodes: {alone_s:.1f} s; no scheduler has less")
     ours = by_name.get("boathouse", [])
     for name, theirs in by_name.items():
         pairs = [(a.mean_s(), b.mean_s()) for a in ours for b in theirs if a.seed == b.seed]
         if name != "boathouse" and pairs:
             say_ratio(name, [a / b for a, b in pairs], sum(a for a, _ in pairs) / sum(b for _, b in pairs))
+            if name in AIMS:
+                least = sum(each.alone_s for each in theirs) / sum(each.mean_s() for each in theirs)
+                support.say(f"    the least possible ratio to {name}: {least:.2f}")
     for each in rounds:
         if each.unfinished:
             support.say(f"  NOT finished, so the mean is too low: {each.text()}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +122,13 @@ class Mix:
     def everything(self) -> list[Job | Arrival]:
         """All that is submitted, by time."""
         return sorted((*self.jobs, *self.applications), key=lambda each: each.submit_s)
+
+    @property
+    def alone_s(self) -> float:
+        """The mean time of them if each had enough nodes for itself, and pods took no time to start."""
+        jobs = [sum(phase.duration_ms for phase in job.spec.phases) / 1000 for job in self.jobs]
+        works = [each.application.work for each in self.applications]
+        return statistics.fmean([*jobs, *(work.seconds / work.executors for work in works)])
 
     def text(self) -> str:
         """Describe it in one line."""

@@ -47,6 +47,13 @@ def test_tasks_do_what_the_model_of_the_trace_says() -> None:
         assert job.reduce is None or job.reduce.work_ms == pytest.approx(job.spec.phases[1].duration_ms, rel=0.2)
 
 
+def test_the_least_mean_time_is_that_of_each_alone() -> None:
+    subject = mix()
+    longest = max(each.application.work.seconds / each.application.work.executors for each in subject.applications)
+    shortest = min(job.spec.phases[0].duration_ms / 1000 for job in subject.jobs)
+    assert shortest < subject.alone_s < longest
+
+
 def test_a_seed_gives_the_same_workload_again() -> None:
     assert mix(2) == mix(2) != mix(3)
 
