@@ -51,6 +51,13 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "missingObjectTimeoutSeconds" .Values.spark.missingObjectTimeoutSeconds
   "notReadyTolerationSeconds" .Values.spark.notReadyTolerationSeconds
 -}}
+{{- $hadoop := dict
+  "image" (include "boathouse.image" (dict "image" .Values.hadoop.image "chart" .Chart))
+  "imagePullSecrets" .Values.hadoop.image.pullSecrets
+  "ephemeralStorage" (.Values.hadoop.ephemeralStorage | default dict)
+  "partition" .Values.hadoop.partition
+  "preferIpv4" .Values.hadoop.preferIPv4
+-}}
 {{- $kubelets := omit (dig "kubelets" dict (.Values.signals | default dict)) "caConfigMap" -}}
 {{- if dig "kubelets" "caConfigMap" "name" "" (.Values.signals | default dict) }}
 {{- $kubelets = set $kubelets "caFile" "/etc/boathouse-kubelets/ca.crt" }}
@@ -69,6 +76,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "tenantLimits" .Values.tenantLimits
   "task" $task
   "spark" $spark
+  "hadoop" $hadoop
   "lease" .Values.lease
   "logLevel" .Values.log.level
   "logFormat" .Values.log.format

@@ -261,6 +261,7 @@ class OperatorConfig(_Section):
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)
     spark: SparkDefaults = Field(default_factory=SparkDefaults)
+    hadoop: HadoopDefaults = Field(default_factory=HadoopDefaults)
     lease: LeaseConfig = Field(default_factory=LeaseConfig)
     progress_service: str = names.PROGRESS_SERVICE
     progress_port: Port = 8443

@@ -8,10 +8,11 @@ from typing import Any
 import yaml
 from typing_extensions import override
 
+from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrjob import definition
 from boathouse.resources.sparkapp.definition import SPARKAPP
 
-ALL = (definition.MRJOB, SPARKAPP)
+ALL = (definition.MRJOB, SPARKAPP, MRCLUSTER)
 """The custom resources of all kinds."""
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
 MAX_SIZE_BYTES = 120_000

@@ -3,7 +3,7 @@ resourceRules:
   - apiGroups: [boathouse.dev]
     apiVersions: ["*"]
     operations: [CREATE, UPDATE]
-    resources: [mrjobs, sparkapps]
+    resources: [mrclusters, mrjobs, sparkapps]
 {{- end }}
 
 {{- /* Accounts of `rights.exempt` are exempt from the check: controllers that handle the jobs of others. */ -}}
@@ -40,7 +40,7 @@ request.operation == "CREATE" ? dyn({}) : dyn(oldObject.spec)
 {{- end }}
 
 {{- /*
-A policy by which an MRJob or SparkApp names only objects of one kind that its author may read.
+A policy by which an MRCluster, MRJob or SparkApp names only objects of one kind that its author may read.
 Argument: (dict "root" . "name" NAME "kind" KIND "resource" PLURAL "names" EXPRESSION), with the spec as `s` in EXPRESSION.
 
 An authorizer check costs 350,000. An expression may cost 1,000,000 and a policy's expressions together 10,000,000, so

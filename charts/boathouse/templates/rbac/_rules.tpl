@@ -8,10 +8,11 @@
 - apiGroups: [""]
   resources: [pods/binding]
   verbs: [create]
-# Writes only the annotation with the node for a claim's volume: see the policy boathouse-account-volumes.
+# Creates the claims of Hadoop clusters' nodes: see the policy boathouse-account-claims. Of any claim it writes only the
+# annotation with the node for the claim's volume: see the policy boathouse-account-volumes.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [patch]
+  verbs: [create, patch]
 # Writes why a pod is pending, a smaller size for a pod without a node, and the CPU of tasks that are suspended.
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
@@ -29,15 +30,20 @@
 - apiGroups: [""]
   resources: [serviceaccounts]
   verbs: [get]
-# The UI of a Spark application: see the policy boathouse-account-services.
+# The UI of a Spark application, and the host names of a Hadoop cluster's nodes: see the policy boathouse-account-services.
 - apiGroups: [""]
   resources: [services]
   verbs: [get, create]
+# Who reaches the ports of a Hadoop cluster's master acts as any of its users: see the policy boathouse-account-network.
+# delete: a cluster whose spec.networkPolicy changes.
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, create, delete]
 - apiGroups: [boathouse.dev]
-  resources: [mrjobs, sparkapps]
+  resources: [mrclusters, mrjobs, sparkapps]
   # delete: jobs whose ttlSecondsAfterFinished has passed. patch: one finalizer, see the policy boathouse-account-jobs.
   verbs: [get, list, watch, patch, delete]
 - apiGroups: [boathouse.dev]
-  resources: [mrjobs/status, sparkapps/status]
+  resources: [mrclusters/status, mrjobs/status, sparkapps/status]
   verbs: [patch]
 {{- end }}

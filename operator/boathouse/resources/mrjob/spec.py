@@ -18,6 +18,7 @@ from boathouse.resources.base import (
     rules,
 )
 from boathouse.resources.immutability import with_immutability
+from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules
 from boathouse.resources.mrjob.lifetime import ALWAYS_MUTABLE, MUTABLE_WHILE_SUSPENDED, Life
 from boathouse.resources.mrjob.steps import ATOMIC, MAX_STEPS, Step, StepFields, Uber, spec_step_rules
 from boathouse.resources.mrjob.storage import volume_rules
@@ -46,27 +47,15 @@ class File(Model):
     url: Url | None = None
 
 
-class MRJobSpec(Life, TemplateFields, StepFields):
+class MRJobSpec(Life, TemplateFields, StepFields, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
     model_config = ConfigDict(
         json_schema_extra=with_immutability(
             *spec_step_rules,
-            rule(
-                "(has(self.storage) && has(self.storage.s3)) || !(self.output.startsWith('s3://') || "
-                "self.input.exists(url, url.startsWith('s3://')) || "
-                "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
-                "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
-            ),
+            *url_rules,
+            *cluster_rules,
             *volume_rules,
-            rule(
-                "self.output.startsWith('s3://') == self.input[0].startsWith('s3://')",
-                "input and output must have the same scheme: tasks read and write one kind of storage",
-            ),
-            rule(
-                "!self.input.exists(url, url == self.output)",
-                "output is also an input: choose an output URL that does not exist yet",
-            ),
             always_mutable=ALWAYS_MUTABLE,
             mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
         )
@@ -81,14 +70,16 @@ class MRJobSpec(Life, TemplateFields, StepFields):
         description="Image with boathouse-task and the job's commands. Absent: the operator's task image.",
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    input: list[Url] = Field(
+    input: list[DataUrl] = Field(
+        default_factory=list,
         min_length=1,
         max_length=64,
         description="URLs of files, folders (recursive, without names _* and .*) or globs.",
         json_schema_extra=ATOMIC,
     )
-    output: Url = Field(
-        description="URL of a new folder. Output files are part-00000 and so on; _SUCCESS is written last."
+    output: DataUrl = Field(
+        default_factory=str,
+        description="URL of a new folder. Output files are part-00000 and so on; _SUCCESS is written last.",
     )
     steps: list[Step] | None = Field(
         default=None,

@@ -226,6 +226,7 @@ class MRJobStatus(Model):
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
     prediction: Prediction | None = None
+    hadoop: HadoopStatus | None = Field(default=None, description="Of a job with clusterRef.")
 
 
 class MRJob(Model):

@@ -233,7 +233,10 @@ _short_commands = for_new_objects(
 
 spec_step_rules = (
     _short_commands,
-    rule("has(self.mapper) || has(self.reducer) || has(self.steps)", "set spec.mapper, spec.reducer or spec.steps"),
+    rule(
+        "has(self.mapper) || has(self.reducer) || has(self.steps) || has(self.jar)",
+        "set spec.mapper, spec.reducer or spec.steps",
+    ),
     rule(
         "!has(self.steps) || !(" + " || ".join(f"has(self.{to_camel(name)})" for name in StepFields.model_fields) + ")",
         "spec.steps excludes mapper, combiner, reducer and their settings in spec: move them into a step",

@@ -110,6 +110,12 @@ class SparkAppSpec(Life, TemplateFields, Program):
     memory_overhead_factor: OverheadFactor | None = Field(
         default=None, description="Of driver and executors. Absent: 0.4 for Python, else 0.1."
     )
+    hadoop_clusters: (
+        Annotated[list[DnsLabel], Field(max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"})] | None
+    ) = Field(
+        default=None,
+        description="MRClusters of the namespace whose HDFS the application reads and writes as hdfs://NAME/PATH.",
+    )
     driver: Driver | None = None
     executor: Executor | None = None
     dynamic_allocation: DynamicAllocation | None = None

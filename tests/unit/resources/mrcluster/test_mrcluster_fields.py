@@ -10,7 +10,7 @@ from boathouse.resources import schema
 from boathouse.resources.mrcluster.definition import MRCLUSTER
 from tests.unit.resources.test_mrjob_fields import fields
 
-PAGE = pathlib.Path(__file__).parent / "mrcluster-fields.md"
+PAGE = pathlib.Path(__file__).parents[4] / "docs/reference/mrcluster-fields.md"
 ROWS = re.findall(r"^\| `([^`]+)` \| `([^`]+)` \| (.+) \|$", PAGE.read_text(), re.MULTILINE)
 SHARED = {
     *("queue", "image", "imagePullPolicy", "imagePullSecrets", "env", "envFrom", "nodeSelector", "tolerations"),
