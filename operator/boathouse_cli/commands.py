@@ -15,6 +15,7 @@ from boathouse_cli import (
     enable_spark,
     kinds,
     model,
+    mrclusters,
     options,
     picture,
     printing_logs,
@@ -26,6 +27,7 @@ from boathouse_cli import (
 )
 from boathouse_cli import explain as explaining
 from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.explain_cluster import explain_cluster
 from boathouse_cli.gateway import Gateway
 from boathouse_cli.selecting import Selection
 
@@ -37,6 +39,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+ObjectArgument = Annotated[
+    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {kinds.SYNTAX}.", autocompletion=completing.objects)
+]
 JobArgument = Annotated[
     str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.", autocompletion=completing.jobs)
 ]
@@ -60,7 +65,7 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME", help=f"Object: {kinds.JOB_SYNTAX}, or pod/NAME.", autocompletion=completing.jobs
+            metavar="KIND/NAME", help=f"Object: {kinds.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -69,7 +74,10 @@ def explain(
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """Explain the state of a job or pod; if it is pending, name the scarce resource and the jobs that hold it."""
+    """Explain the state of a job, cluster or pod; if it is pending, name the scarce resource and who holds it.
+
+    Of a Hadoop cluster: what is wrong with it, then why it has as many nodes as it has.
+    """
     kind, name = kinds.target(target)
     gateway = _gateway(kubeconfig, context, namespace)
     if kind is None:
@@ -78,8 +86,11 @@ def explain(
         )
     else:
         job = kinds.job(gateway, kind, name)
-        queue = _queue_of(gateway, job, operator_namespace)
-        answer = explaining.explain_job(job, kinds.pods(gateway, kind, job), queue, now_s=time.time())
+        queue, pods = _queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
+        if isinstance(job, mrclusters.MRCluster):
+            answer = explain_cluster(job, pods, queue, _all_clusters(gateway), now_s=time.time())
+        else:
+            answer = explaining.explain_job(job, pods, queue, now_s=time.time())
     if output is not options.Format.TABLE:
         options.print_data(answer, output)
         return
@@ -96,7 +107,7 @@ def list_jobs(
     kubeconfig: options.Kubeconfig = None,
     output: options.Output = options.Format.TABLE,
 ) -> None:
-    """List jobs of all kinds with their phase, progress and the reason that they are pending."""
+    """List jobs and Hadoop clusters with their phase, progress and the reason that they are pending."""
     gateway = _gateway(kubeconfig, context, namespace)
     found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces)
     if output is not options.Format.TABLE:
@@ -107,6 +118,27 @@ def list_jobs(
     else:
         jobs = sorted(map(kinds.read, found), key=lambda job: (job.namespace, job.created_s, job.name))
         _screen().print(tables.jobs(jobs, namespaces=all_namespaces, now_s=time.time()))
+
+
+@app.command("clusters")
+def list_clusters(
+    namespace: options.Namespace = None,
+    all_namespaces: options.AllNamespaces = False,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    output: options.Output = options.Format.TABLE,
+) -> None:
+    """List Hadoop clusters with their nodes, load, policy and use of HDFS."""
+    gateway = _gateway(kubeconfig, context, namespace)
+    found = gateway.jobs(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
+    if output is not options.Format.TABLE:
+        options.print_data(found, output)
+    elif not found:
+        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
+        _screen(stderr=True).print(f"No clusters in {where}.")
+    else:
+        clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
+        _screen().print(tables.clusters(clusters, namespaces=all_namespaces))
 
 
 @app.command()
@@ -126,7 +158,10 @@ def watch(
 
 @app.command()
 def logs(  # noqa: PLR0917  each is an option of the command
-    job: JobArgument,
+    job: ObjectArgument,
+    host: Annotated[
+        str | None, typer.Argument(metavar="[HOST]", help="Node of an MRCluster, such as c0. Default: the master.")
+    ] = None,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -134,15 +169,33 @@ def logs(  # noqa: PLR0917  each is an option of the command
     executor: Annotated[
         int | None, typer.Option(help="Executor of a SparkApp, by number. Default: the driver.")
     ] = None,
+    container: Annotated[
+        str | None,
+        typer.Option(
+            "--container",
+            "-c",
+            help="Container of a node of an MRCluster, such as namenode; of an MRJob on one, the ID of a container of "
+            "YARN. Default: all.",
+        ),
+    ] = None,
     attempt: Annotated[int | None, typer.Option(help="Attempt number. Default: the last.")] = None,
     tail: Annotated[int | None, typer.Option(help="Print only the last lines of each log.")] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Stream the log until the pod ends. For an MRJob, requires --task.")
+        bool,
+        typer.Option(
+            "--follow",
+            "-f",
+            help="Stream the log until the pod ends. Requires --task for an MRJob, --container for an MRCluster.",
+        ),
     ] = False,
 ) -> None:
-    """Print the logs of an MRJob's tasks, or of a SparkApp's driver or executor."""
-    kind, name = kinds.job_target(job)
-    selection = Selection(task=task, executor=executor, attempt=attempt, follow=follow)
+    """Print the logs of an MRJob's tasks, of a SparkApp's driver or executor, or of a node of an MRCluster.
+
+    Of an MRJob with clusterRef: the log of its client, and those of its containers of YARN. They are read from web
+    servers of the Hadoop cluster through the API server, which needs the right to get pods/proxy, as in the role edit.
+    """
+    kind, name = kinds.object_target(job)
+    selection = Selection(task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow)
     selection.check(kind)
     printing_logs.show(_gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
 
@@ -152,7 +205,7 @@ def show_timeline(
     jobs: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME...", help=f"{kinds.JOB_SYNTAX}; several share axes.", autocompletion=completing.jobs
+            metavar="KIND/NAME...", help=f"{kinds.SYNTAX}; several share axes.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -162,10 +215,13 @@ def show_timeline(
         Path | None, typer.Option("--output", "-o", help="Write the timeline as a picture to this .html or .svg file.")
     ] = None,
 ) -> None:
-    """Show how jobs spent their time, by phase, as a table for each; with -o also draw their pods by node."""
+    """Show how jobs spent their time, by phase, as a table for each; with -o also draw their pods by node.
+
+    Of a Hadoop cluster, the picture has its nodes, and how many there were.
+    """
     if output is not None and output.suffix not in {".html", ".svg"}:
         raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
-    targets = list(map(kinds.job_target, jobs))
+    targets = list(map(kinds.object_target, jobs))
     gateway = _gateway(kubeconfig, context, namespace)
     lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
     for line in lines:
@@ -194,21 +250,29 @@ def list_queues(
 @app.command("ui")
 def open_ui(
     job: Annotated[
-        str, typer.Argument(metavar="sparkapp/NAME", help="The application.", autocompletion=completing.jobs)
+        str,
+        typer.Argument(metavar="KIND/NAME", help="sparkapp/NAME or mrcluster/NAME.", autocompletion=completing.objects),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     port: Annotated[int | None, typer.Option(help="Port of this machine; default: the UI's, if it is free.")] = None,
+    hdfs: Annotated[
+        bool, typer.Option("--hdfs", help="Of an MRCluster: the NameNode (port 9870) instead of the ResourceManager.")
+    ] = False,
 ) -> None:
-    """Forward a port of this machine to Spark's web UI of a running driver, and print the address."""
-    kind, name = kinds.job_target(job)
-    if kind is not kinds.SPARKAPP:
-        raise CommandError(f"{job} has no web UI, only a SparkApp has: use `boathouse watch {job}`", ExitCode.USAGE)
+    """Forward a port of this machine to a web UI, and print the address.
+
+    Of a SparkApp: Spark's web UI of the running driver. Of an MRCluster: the ResourceManager's, or the NameNode's.
+    """
+    kind, name = kinds.object_target(job)
+    if kind is kinds.MRJOB:
+        raise CommandError(f"{job} has no web UI: use `boathouse watch {job}`", ExitCode.USAGE)
     gateway = _gateway(kubeconfig, context, namespace)
+    found = ui.of_driver(gateway, name) if kind is kinds.SPARKAPP else ui.of_cluster(gateway, name, hdfs=hdfs)
     given = {"--kubeconfig": kubeconfig, "--context": context}
     words = [f"{option}={value}" for option, value in given.items() if value is not None]
-    ui.forward(gateway, name, port=port, kubectl=words)
+    ui.forward(gateway, found, port=port, kubectl=words)
 
 
 app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
@@ -259,6 +323,14 @@ def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ..
         ],
         gateway.nodes(),
     )
+
+
+def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
+    """Return the clusters of all namespaces, or of this one if the user may not read others."""
+    try:
+        return kinds.clusters(gateway, all_namespaces=True)
+    except CommandError:
+        return kinds.clusters(gateway, all_namespaces=False)
 
 
 def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:

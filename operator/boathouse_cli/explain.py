@@ -49,7 +49,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += job.details
     rows += decisions.of_driver(pods)
-    rows += [("pods", _pods(pods))] if pods else []
+    rows += [("pods", describe_pods(pods))] if pods else []
     rows += [("queue", describe_queue(queue))] if queue else []
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
 
@@ -83,15 +83,15 @@ def describe_queue(queue: Queue) -> str:
 def _standing(job: model.Job, now_s: float) -> str:
     failed, suspended = job.condition(ConditionType.FAILED), job.condition(ConditionType.SUSPENDED)
     if failed and failed.status == "True":
-        return f"failed: {_because(failed)}"
+        return f"failed: {because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
         took = text.duration((job.completed_s or now_s) - job.created_s)
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
-        return _unreconciled(now_s - job.created_s)
+        return unreconciled(now_s - job.created_s)
     if refused := job.denial(ConditionType.ADMITTED):
-        return f"was not admitted: {_because(refused)}"
+        return f"was not admitted: {because(refused)}"
     if suspended and suspended.status == "True":
         return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
@@ -100,7 +100,7 @@ def _standing(job: model.Job, now_s: float) -> str:
 def _under_way(job: model.Job) -> str:
     running = job.denial(ConditionType.RUNNING)
     if running and running.reason not in NO_PROBLEM:
-        return f"is blocked: {_because(running)}"
+        return f"is blocked: {because(running)}"
     stands = ", ".join(filter(None, (job.progress, job.activity))) or "no tasks yet"
     phase = f"is in phase {job.phase} ({stands})"
     if waits := waiting(job):
@@ -115,7 +115,8 @@ def waiting(job: model.Job) -> model.Condition | None:
     return job.denial(ConditionType.SCHEDULED) or executors
 
 
-def _unreconciled(age_s: float) -> str:
+def unreconciled(age_s: float) -> str:
+    """Return what is known of an object without a status."""
     if age_s < UNRECONCILED_AFTER_S:
         return "was created just now; the operator has not reconciled it yet"
     return (
@@ -125,11 +126,13 @@ def _unreconciled(age_s: float) -> str:
     )
 
 
-def _because(condition: model.Condition) -> str:
+def because(condition: model.Condition) -> str:
+    """Return the reason of a condition with its message."""
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
 
-def _pods(pods: Iterable[model.TaskPod]) -> str:
+def describe_pods(pods: Iterable[model.TaskPod]) -> str:
+    """Return the pods counted by node and state."""
     by_place = collections.Counter((pod.node or "no node yet", pod.waiting or pod.phase) for pod in pods)
     return ", ".join(f"{count} {state} on {node}" for (node, state), count in sorted(by_place.items()))
 

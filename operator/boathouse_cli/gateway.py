@@ -6,6 +6,7 @@ Returns decoded JSON.
 from __future__ import annotations
 
 import contextlib
+import http
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,12 @@ from boathouse.resources import names
 from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode, UnknownKindError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from boathouse_cli import model
 
 REQUEST_TIMEOUT_S = 30
+CHUNK_BYTES = 65_536
 CONFLICT = 409
 CONFIG_MAP = "boathouse-config"
 CONFIG_KEY = "config.json"
@@ -167,6 +169,23 @@ class Gateway:
             decoded: model.Raw = json.loads(_json(found)["data"][CONFIG_KEY])
             return decoded
 
+    def proxied(self, pod: str, port: int, path: str) -> Iterator[bytes]:
+        """Yield the answer of a pod's web server in parts, through the API server and with the user's own rights.
+
+        Redirects are not followed: the pod's image would choose what this user reads next.
+        """
+        settings = self._core.api_client.configuration
+        headers = {each["key"]: each["value"] for each in settings.auth_settings().values() if each["value"]}
+        url = f"{settings.host}/api/v1/namespaces/{self.namespace}/pods/http:{pod}:{port}/proxy/{path}"
+        with _explained(f"port {port} of pod/{pod}", self.namespace):
+            answer = self._core.api_client.rest_client.pool_manager.request(
+                "GET", url, headers=headers, redirect=False, preload_content=False, timeout=REQUEST_TIMEOUT_S
+            )
+            with contextlib.closing(answer):
+                if answer.status != http.HTTPStatus.OK:
+                    raise _refused_by_proxy(answer.status, f"port {port} of pod/{pod}", self.namespace)
+                yield from answer.stream(CHUNK_BYTES, decode_content=True)
+
     def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
         """Yield the lines of a container's log; with `follow`, until it ends."""
         options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
@@ -174,12 +193,17 @@ class Gateway:
             stream = self._core.read_namespaced_pod_log(
                 pod, self.namespace, container=container, follow=follow, _preload_content=False, **options
             )
-            rest = b""
-            for chunk in stream.stream(amt=None if not follow else 1024, decode_content=True):
-                *lines, rest = (rest + chunk).split(b"\n")
-                yield from (line.decode(errors="replace") for line in lines)
-            if rest:
-                yield rest.decode(errors="replace")
+            yield from lines(stream.stream(amt=None if not follow else 1024, decode_content=True))
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the lines of a text that comes in parts."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line.decode(errors="replace") for line in whole)
+    if rest:
+        yield rest.decode(errors="replace")
 
 
 def _json(response: Any) -> model.Raw:
@@ -202,6 +226,16 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
     except urllib3.exceptions.HTTPError as error:
         cause = str(getattr(error, "reason", error)).rpartition(": ")[2]
         raise CommandError(f"the cluster does not answer ({cause}): check `kubectl cluster-info`") from error
+
+
+def _refused_by_proxy(status: int, what: str, namespace: str) -> CommandError:
+    if status == http.HTTPStatus.FORBIDDEN:
+        return CommandError(
+            f"you lack permission to read {what} in namespace {namespace} (pods/proxy): request the role edit there"
+        )
+    missing = {http.HTTPStatus.NOT_FOUND, http.HTTPStatus.INTERNAL_SERVER_ERROR}  # Hadoop's answers for no such logs
+    code = ExitCode.NOT_FOUND if status in missing else ExitCode.CLUSTER
+    return CommandError(f"{what} in namespace {namespace} answered {status}: retry later", code)
 
 
 def _status(error: client.ApiException) -> model.Raw:

@@ -7,9 +7,19 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
+from boathouse.resources.mrcluster import names as mrcluster_names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
-from boathouse_cli import gone_executors, model, mrjobs, spark_timeline, sparkapps, timeline
+from boathouse_cli import (
+    cluster_timeline,
+    gone_executors,
+    model,
+    mrclusters,
+    mrjobs,
+    spark_timeline,
+    sparkapps,
+    timeline,
+)
 from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
 
 if TYPE_CHECKING:
@@ -70,10 +80,23 @@ SPARKAPP: Final = Kind(
     own_pods=sparkapps.own_pods,
     timeline=spark_timeline.build,
 )
-KINDS: Final = (MRJOB, SPARKAPP)
+MRCLUSTER: Final = Kind(
+    name=mrclusters.KIND,
+    title=mrcluster_names.KIND,
+    plural=mrcluster_names.PLURAL,
+    aliases=("mrclusters", "mrc"),
+    read=mrclusters.read,
+    selector=_by_uid,
+    own_pods=_all,
+    timeline=cluster_timeline.build,
+)
+KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
+JOBS: Final = (MRJOB, SPARKAPP)
+"""Kinds whose objects end by themselves."""
 DEFAULT: Final = MRJOB
 """Of a name without a kind."""
-JOB_SYNTAX: Final = " or ".join(f"{kind.name}/NAME" for kind in KINDS)
+SYNTAX: Final = ", ".join(f"{kind.name}/NAME" for kind in KINDS)
+JOB_SYNTAX: Final = " or ".join(f"{kind.name}/NAME" for kind in JOBS)
 _POD: Final = ("pod", "pods", "po")
 
 
@@ -90,7 +113,19 @@ def target(text: str) -> tuple[Kind | None, str]:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:
-        raise CommandError(f'"{text}" is not understood: write {JOB_SYNTAX} or pod/NAME', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not understood: write {SYNTAX} or pod/NAME', ExitCode.USAGE)
+    return kind, name
+
+
+def object_target(text: str) -> tuple[Kind, str]:
+    """Split KIND/NAME of an object of one of the kinds.
+
+    Raises:
+        CommandError: It is a pod.
+    """
+    kind, name = target(text)
+    if kind is None:
+        raise CommandError(f'"{text}" is not an object of Boathouse: write {SYNTAX}', ExitCode.USAGE)
     return kind, name
 
 
@@ -101,7 +136,7 @@ def job_target(text: str) -> tuple[Kind, str]:
         CommandError: The kind is that of no job.
     """
     kind, name = target(text)
-    if kind is None:
+    if kind is None or kind not in JOBS:
         raise CommandError(f'"{text}" is not a job: write {JOB_SYNTAX}', ExitCode.USAGE)
     return kind, name
 
@@ -129,6 +164,11 @@ def read(raw: model.Raw) -> model.Job:
     """Read a job of any kind."""
     title = raw.get("kind")
     return next((kind for kind in KINDS if kind.title == title), DEFAULT).read(raw)
+
+
+def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRCluster]:
+    """Return the Hadoop clusters."""
+    return [mrclusters.read(raw) for raw in gateway.jobs(MRCLUSTER.plural, all_namespaces=all_namespaces)]
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:

@@ -13,13 +13,20 @@ from typing import Any
 import msgspec
 
 from boathouse.resources import names
+from boathouse.resources.mrcluster import names as cluster_names
+from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_task import contract
 
 Raw = Mapping[str, Any]
 """A decoded API object."""
 
-FINISHED_PHASES = frozenset({"Succeeded", "Failed"})
+FINISHED_PHASES = frozenset({"Succeeded", "Failed", "Expired"})
+
+CLIENT = Role.CLIENT.value
+"""The task that submits a job to a Hadoop cluster."""
+_DAEMONS: Mapping[str, str] = {Role.MASTER: "namenode", Role.CORE: "datanode", Role.TRANSIENT: "nodemanager"}
+"""The container by which a node of a cluster is judged, by role."""
 
 SPARK_ROLE = "spark-role"
 SPARK_EXECUTOR_ID = "spark-exec-id"
@@ -64,6 +71,7 @@ class Job:
         progress: How far it is, in a few words.
         activity: What runs of it now, in a few words.
         is_busy: Whether anything runs of it.
+        concern: What it lacks, if its kind has conditions of its own for that.
         outcome: What its success left, in a sentence.
         stages: What is drawn while it runs.
         details: What is explained beside, as (what, text).
@@ -82,6 +90,7 @@ class Job:
     progress: str = ""
     activity: str = ""
     is_busy: bool = False
+    concern: Condition | None = None
     outcome: str = ""
     stages: tuple[Stage, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
@@ -184,14 +193,14 @@ def task_pod(raw: Raw) -> TaskPod:
     metadata, status = raw["metadata"], raw.get("status") or {}
     labels = metadata.get("labels") or {}
     role = labels.get(SPARK_ROLE, "")
-    container = f"spark-kubernetes-{role}" if role in SPARK_ROLES else names.CONTAINER
+    container = _main_container(labels)
     state = _container_state(status, container)
     ended = state.get("terminated") or {}
     created_s = epoch_s(metadata["creationTimestamp"])
     return TaskPod(
         name=metadata["name"],
         task=_task_name(labels) or metadata["name"],
-        task_type=role or labels.get(mrjob_names.LABEL_TASK_TYPE, ""),
+        task_type=role or labels.get(names.LABEL_TASK_TYPE, ""),
         container=container,
         attempt=_attempt(labels),
         queue=labels.get(names.LABEL_QUEUE, ""),
@@ -199,7 +208,7 @@ def task_pod(raw: Raw) -> TaskPod:
         phase=status.get("phase") or "Pending",
         created_s=created_s,
         placed_s=_placed_s(raw) or created_s,
-        started_s=epoch_or_none((state.get("running") or ended).get("startedAt")),
+        started_s=_started_s(status, container),
         finished_s=epoch_or_none(ended.get("finishedAt")),
         waiting=(state.get("waiting") or {}).get("reason") or "",
         result=_result(ended.get("message") or ""),
@@ -222,12 +231,29 @@ def _placed_s(raw: Raw) -> float | None:
     return scheduled.since_s if scheduled and scheduled.status == "True" else None
 
 
+def _main_container(labels: Mapping[str, str]) -> str:
+    """Return the container by which a pod is judged."""
+    if (role := labels.get(SPARK_ROLE, "")) in SPARK_ROLES:
+        return f"spark-kubernetes-{role}"
+    return _DAEMONS.get(labels.get(names.LABEL_TASK_TYPE, ""), names.CONTAINER)
+
+
 def _container_state(status: Raw, container: str) -> Raw:
-    for each in status.get("containerStatuses") or ():
-        if each["name"] == container:
-            state: Raw = each.get("state") or {}
-            return state
-    return {}
+    state: Raw = _container_status(status, container).get("state") or {}
+    return state
+
+
+def _container_status(status: Raw, container: str) -> Raw:
+    found: Raw = next((each for each in status.get("containerStatuses") or () if each["name"] == container), {})
+    return found
+
+
+def _started_s(status: Raw, container: str) -> float | None:
+    """Return when a container started; of one that was restarted, when its pod did."""
+    found = _container_status(status, container)
+    state = found.get("state") or {}
+    started = (state.get("running") or state.get("terminated") or {}).get("startedAt")
+    return epoch_or_none((status.get("startTime") or started) if found.get("restartCount") else started)
 
 
 def _task_name(labels: Mapping[str, str]) -> str | None:
@@ -235,8 +261,12 @@ def _task_name(labels: Mapping[str, str]) -> str | None:
     role = labels.get(SPARK_ROLE, "")
     if role in SPARK_ROLES:
         return role if role == DRIVER else f"{role}-{labels.get(SPARK_EXECUTOR_ID, '?')}"
+    if host := labels.get(cluster_names.LABEL_HOST):
+        return host
+    if labels.get(names.LABEL_TASK_TYPE) == Role.CLIENT:
+        return CLIENT
     try:
-        task_type = contract.TaskType(labels.get(mrjob_names.LABEL_TASK_TYPE, ""))
+        task_type = contract.TaskType(labels.get(names.LABEL_TASK_TYPE, ""))
         name = contract.task_name(task_type, int(labels.get(mrjob_names.LABEL_TASK_INDEX, "0")))
     except ValueError:
         return None

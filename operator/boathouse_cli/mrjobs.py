@@ -38,9 +38,33 @@ class Failure:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MRJob(model.Job):
-    """An MRJob."""
+class Application:
+    """An application of YARN that the current attempt of a job with clusterRef submitted."""
 
+    id: str
+    name: str
+    state: str
+    final: str
+    percent: int
+    diagnostics: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended, whatever its result."""
+        return self.state in {"FINISHED", "FAILED", "KILLED"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MRJob(model.Job):
+    """An MRJob.
+
+    Attributes:
+        cluster: The MRCluster on which it runs; empty: none.
+        applications: Those of the current attempt on that cluster.
+    """
+
+    cluster: str
+    applications: tuple[Application, ...]
     output: str
     maps: Counts
     reduces: Counts
@@ -54,19 +78,25 @@ def read(raw: model.Raw) -> MRJob:
     maps, reduces = _counts(status.get("maps")), _counts(status.get("reduces"))
     shown = {name: counts for name, counts in (("maps", maps), ("reduces", reduces)) if counts.total}
     failures = tuple(map(_failure, status.get("lastFailures") or ()))
+    cluster = (raw.get("spec", {}).get("clusterRef") or {}).get("name") or ""
+    applications = tuple(map(_application, (status.get("hadoop") or {}).get("applications") or ()))
     running = maps.running + reduces.running
     return MRJob(
         **model.common(raw, KIND),
         progress=status.get("progress") or "",
         activity=f"{running} tasks running",
         is_busy=running > 0,
-        outcome=f"the output is in {output}",
+        outcome=f"the output is in {output}" if output else "",
         stages=tuple(_stage(name, counts) for name, counts in shown.items()),
         details=(
             *((name, _described(counts)) for name, counts in shown.items()),
             *decisions.of_mrjob(raw),
+            *([("cluster", f"mrcluster/{cluster}")] if cluster else []),
+            *(("application", _described_application(application)) for application in applications),
             *(("failure", _told(failure)) for failure in failures),
         ),
+        cluster=cluster,
+        applications=applications,
         output=output,
         maps=maps,
         reduces=reduces,
@@ -96,6 +126,24 @@ def _failure(raw: model.Raw) -> Failure:
         message=raw.get("message") or "",
         user_error=raw.get("userError", False),
     )
+
+
+def _application(raw: model.Raw) -> Application:
+    return Application(
+        id=raw["id"],
+        name=raw.get("name") or "",
+        state=raw.get("state") or "",
+        final=raw.get("finalStatus") or "",
+        percent=raw.get("progressPercent", 0),
+        diagnostics=raw.get("diagnostics") or "",
+    )
+
+
+def _described_application(application: Application) -> str:
+    name = f" ({application.name})" if application.name else ""
+    state = application.final if application.has_ended else f"{application.state}, {application.percent} %"
+    diagnostics = f": {application.diagnostics}" if application.diagnostics else ""
+    return f"{application.id}{name}: {state}{diagnostics}"
 
 
 def _stage(name: str, counts: Counts) -> model.Stage:

@@ -15,7 +15,7 @@ import jinja2
 from boathouse_cli.timeline import Activity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from boathouse_cli import timeline
 
@@ -47,7 +47,10 @@ TICKS: Final = 10
 LONGEST: Final = 22
 """Characters of a name that fit next to the lanes."""
 NO_NODE: Final = "no node yet"
-CRITICAL: Final = "critical path"
+LEVELS: Final = 4 * LANE
+"""Height of the area that shows how many nodes a cluster had."""
+CORE_COLOUR: Final = "#4f8fc9"
+TRANSIENT_COLOUR: Final = "#efb03f"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +143,15 @@ def layout(*lines: timeline.Timeline) -> Picture:
     rects: list[Rect] = []
     frames: list[Frame] = []
     for line in lines:
-        name = CRITICAL if len(lines) == 1 else line.job.title
+        name = line.path_name if len(lines) == 1 else line.job.title
         groups.append(Group(name=_short(name), y=y, height=LANE))
-        rects += [scale.rect(segment, y, f"{_of(line, lines)}{CRITICAL}: ") for segment in line.critical_path]
+        rects += [scale.rect(segment, y, f"{_of(line, lines)}{line.path_name}: ") for segment in line.critical_path]
         y += LANE + GROUP_GAP
+        if line.levels:
+            most = max(level.core + level.transient for level in line.levels)
+            groups.append(Group(name=f"nodes (at most {most})", y=y, height=LEVELS))
+            rects += scale.levels(line, y, most, _of(line, lines))
+            y += LEVELS + GROUP_GAP
     titles = {id(each): f"{_of(line, lines)}{_title(each)}" for line in lines for each in line.bars}
     all_bars = sorted((each for line in lines for each in line.bars), key=lambda each: each.start_s)
     for node in sorted({each.pod.node or NO_NODE for each in all_bars}):
@@ -206,6 +214,20 @@ class _Scale:
             title=f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
             f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
         )
+
+    def levels(self, line: timeline.Timeline, y: float, most: int, prefix: str) -> Iterator[Rect]:
+        """Yield the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
+        for level in line.levels:
+            x = self.x(level.start_s)
+            base = y + LEVELS
+            seconds = f"from {level.start_s - self.start_s:.0f} to {level.end_s - self.start_s:.0f} s"
+            title = f"{prefix}{level.core} core and {level.transient} transient nodes, {seconds}"
+            for count, colour in ((level.core, CORE_COLOUR), (level.transient, TRANSIENT_COLOUR)):
+                height = LEVELS * count / max(most, 1)
+                base -= height
+                width = round(max(self.x(level.end_s) - x, 0.4), 2)
+                if count:
+                    yield Rect(x=x, y=round(base, 2), width=width, height=round(height, 2), colour=colour, title=title)
 
     def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
         x = self.x(bar.start_s)

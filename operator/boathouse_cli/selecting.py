@@ -20,12 +20,16 @@ class Selection:
         task: A task of an MRJob, such as `m-00042`.
         executor: The number of an executor of a SparkApp; without it, its driver is meant.
         attempt: One attempt; else the last.
+        host: The node of an MRCluster; else its master.
+        container: A container of that node, or of YARN for an MRJob that runs on an MRCluster.
         follow: Whether to go on until the pod ends.
     """
 
     task: str | None = None
     executor: int | None = None
     attempt: int | None = None
+    host: str | None = None
+    container: str | None = None
     follow: bool = False
 
     def check(self, kind: kinds.Kind) -> None:
@@ -34,13 +38,40 @@ class Selection:
         Raises:
             CommandError: With the options of this one.
         """
-        if kind is kinds.SPARKAPP:
+        if kind is kinds.MRCLUSTER:
+            self._check_cluster()
+        elif self.host is not None:
+            raise CommandError("HOST is for MRClusters: leave it out", ExitCode.USAGE)
+        elif kind is kinds.SPARKAPP:
             if self.task is not None:
                 raise CommandError("--task is for MRJobs: pass --executor N, or nothing for the driver", ExitCode.USAGE)
+            if self.container is not None:
+                raise CommandError("--container is for MRClusters and jobs on them: leave it out", ExitCode.USAGE)
         elif self.executor is not None:
             raise CommandError("--executor is for SparkApps: pass --task, such as --task m-00000", ExitCode.USAGE)
         elif self.follow and self.task is None:
             raise CommandError("--follow requires --task, such as --task m-00000", ExitCode.USAGE)
+
+    def _check_cluster(self) -> None:
+        if (self.task, self.executor, self.attempt) != (None, None, None):
+            raise CommandError(
+                "--task, --executor and --attempt are for jobs: pass HOST and --container", ExitCode.USAGE
+            )
+        if self.follow and self.container is None:
+            raise CommandError("--follow requires --container, such as -c namenode", ExitCode.USAGE)
+
+    def check_on_cluster(self) -> None:
+        """Refuse options of jobs whose tasks have pods, for one that runs on an MRCluster.
+
+        Raises:
+            CommandError: With the options of this one.
+        """
+        if self.task is not None or self.attempt is not None or self.follow:
+            raise CommandError(
+                "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
+                "for all containers of the job",
+                ExitCode.USAGE,
+            )
 
     def wanted(self, kind: kinds.Kind) -> str | None:
         """The task whose pods are meant; None for all."""

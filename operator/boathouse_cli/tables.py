@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from boathouse_cli import model, picture
+    from boathouse_cli.mrclusters import MRCluster
     from boathouse_cli.queues import Queue
 
 
@@ -28,12 +29,24 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> tab
     return drawn
 
 
+def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
+    """Return the table of Hadoop clusters."""
+    columns = ("NAMESPACE",) if namespaces else ()
+    drawn = _plain(*columns, "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON")
+    for cluster in entries:
+        used = "" if cluster.used_bytes is None else text.size(cluster.used_bytes)
+        nodes = (cluster.core.text, cluster.transient.text)
+        row = (cluster.name, cluster.phase, *nodes, cluster.load, cluster.queue, cluster.policy, used, why(cluster))
+        drawn.add_row(*((cluster.namespace, *row) if namespaces else row))
+    return drawn
+
+
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
     failed = job.condition(ConditionType.FAILED)
     if failed and failed.status == "True":
         return failed.reason
-    found = None if job.finished else job.denial(ConditionType.ADMITTED) or explain.waiting(job)
+    found = None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
     return found.reason if found else ""
 
 

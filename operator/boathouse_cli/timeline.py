@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from boathouse_cli import model
 
+CRITICAL: Final = "critical path"
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds: an event may be this much later than its time."""
 
@@ -91,14 +92,31 @@ class Bar:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """The nodes that a cluster had from `start_s` to `end_s`."""
+
+    start_s: float
+    end_s: float
+    core: int
+    transient: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end."""
+    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end.
+
+    Attributes:
+        path_name: What the path is called in the picture.
+        levels: Of a cluster, its size in the course of time.
+    """
 
     job: model.Job
     start_s: float
     end_s: float
     bars: tuple[Bar, ...]
     critical_path: tuple[Segment, ...]
+    path_name: str = CRITICAL
+    levels: tuple[Level, ...] = ()
 
     @property
     def duration_s(self) -> float:

@@ -1,14 +1,16 @@
-"""`boathouse ui`: Spark's web UI of a running driver, by a port of this machine."""
+"""`boathouse ui`: a web UI in the cluster, by a port of this machine: Spark's of a driver, or Hadoop's of a cluster."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 import socket
 import subprocess
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli import kinds, sparkapps
+from boathouse.resources.mrcluster.names import LABEL_HOST, Role
+from boathouse_cli import hadoop_logs, kinds, mrclusters, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -19,45 +21,90 @@ if TYPE_CHECKING:
 
 PORT_NAME: Final = "spark-ui"
 DEFAULT_PORT: Final = 4040
+NAME_NODE_PORT: Final = 9870
 _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->")
 
 
-def forward(gateway: Gateway, name: str, *, port: int | None, kubectl: Sequence[str]) -> None:
-    """Forward a port to the driver's UI, and print the address, until the user ends it.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class WebUi:
+    """A web UI in a pod.
+
+    Attributes:
+        owner: Whose it is, for messages.
+    """
+
+    owner: str
+    title: str
+    pod: str
+    port: int
+
+
+def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[str]) -> None:
+    """Forward a port to a web UI, and print the address, until the user ends it.
 
     Args:
-        gateway: Finds the driver.
-        name: Of the SparkApp.
+        gateway: Has the namespace.
+        ui: The web UI.
         port: Of this machine; None: that of the UI, if it is free.
         kubectl: Options that name the cluster to kubectl.
 
     Raises:
-        CommandError: There is no driver, or it has ended.
+        CommandError: The connection has ended, or kubectl is missing.
     """
     program = shutil.which("kubectl")
     if program is None:
         raise CommandError("kubectl is not on PATH, and forwards the port: install it", ExitCode.USAGE)
-    job = kinds.job(gateway, kinds.SPARKAPP, name)
-    driver = _driver(gateway, job)
-    remote = _ui_port(driver)
-    local = port if port is not None else remote if _is_free(remote) else 0
-    target = (f"pod/{driver['metadata']['name']}", f"{local or ''}:{remote}")
+    local = port if port is not None else ui.port if _is_free(ui.port) else 0
+    target = (f"pod/{ui.pod}", f"{local or ''}:{ui.port}")
     command = (program, *kubectl, "--namespace", gateway.namespace, "port-forward", "--address=127.0.0.1", *target)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            _print_address(process, job.title)
+            _print_address(process, ui)
         except KeyboardInterrupt:
             process.terminate()
             return
         errors = process.stderr.read().strip() if process.stderr else ""
         why = errors.splitlines()[-1] if errors else "its connection ended"
-        raise CommandError(f"the UI of {job.title} is gone ({why}): see `boathouse explain {job.title}`")
+        raise CommandError(f"the UI of {ui.owner} is gone ({why}): see `boathouse explain {ui.owner}`")
 
 
-def _print_address(process: subprocess.Popen[str], title: str) -> None:
+def of_driver(gateway: Gateway, name: str) -> WebUi:
+    """Return Spark's web UI of a SparkApp.
+
+    Raises:
+        CommandError: It has no running driver.
+    """
+    job = kinds.job(gateway, kinds.SPARKAPP, name)
+    driver = _driver(gateway, job)
+    return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=_ui_port(driver))
+
+
+def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
+    """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's.
+
+    Raises:
+        CommandError: The cluster has no YARN, or its master does not run.
+    """
+    cluster = mrclusters.read(gateway.job(kinds.MRCLUSTER.plural, name))
+    if not hdfs and not cluster.has_compute:
+        raise CommandError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs", ExitCode.USAGE)
+    pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
+    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
+    if not running:
+        raise CommandError(
+            f"the master of {cluster.title} does not run (phase {cluster.phase or 'Pending'}): "
+            f"see `boathouse explain {cluster.title}`",
+            ExitCode.NOT_FOUND,
+        )
+    port = NAME_NODE_PORT if hdfs else hadoop_logs.RESOURCE_MANAGER_PORT
+    title = "The NameNode" if hdfs else "The ResourceManager"
+    return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
+
+
+def _print_address(process: subprocess.Popen[str], ui: WebUi) -> None:
     for line in process.stdout or ():
         if match := _FORWARDING.search(line):
-            print(f"Spark's UI of {title}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
+            print(f"{ui.title} of {ui.owner}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
     process.wait()
 
 

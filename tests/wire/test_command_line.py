@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from boathouse_cli import commands
+from tests.unit.cli import build
 from tests.wire.sparkapp_world import KEY, Script, World, account, sparkapp
 
 LINE = ("--", "spark-submit", "--name", "pi", "--num-executors", "2", "local:///opt/pi.py", "10")
@@ -203,6 +204,88 @@ async def test_the_address_of_the_ui_is_printed_until_the_driver_ends(
     words = (tmp_path / "words").read_text().split()
     pod = world.driver().removeprefix("demo/")
     assert words[-5:] == ["demo", "port-forward", "--address=127.0.0.1", f"pod/{pod}", "4050:4040"]
+
+
+# Hadoop clusters
+
+
+HISTORY = "http:etl-master:19888/proxy/ws/v1/history"
+CONTAINER = "container_1_0001_01_000002"
+
+
+@pytest.fixture
+def hadoop(api):
+    """A cluster with a master and a node."""
+    ready = build.condition("Ready", "True", "Available")
+    core = {"wanted": 1, "ready": 1}
+    api.add(build.cluster(conditions=[build.condition("Admitted", "True"), ready], phase="Ready", core=core))
+    for host in ("master", "c0"):
+        api.add(build.cluster_pod(host))
+    uid = api.get("mrclusters", "demo/etl")["metadata"]["uid"]
+    for host in ("master", "c0"):
+        api.change("pods", f"demo/etl-{host}", {"metadata": {"labels": {"boathouse.dev/job-uid": uid}}})
+
+
+@pytest.mark.usefixtures("hadoop")
+async def test_clusters_explain_list_and_timeline_know_a_cluster(run):
+    assert (await run("clusters")).stdout.splitlines()[-1].split() == ["etl", "Ready", "1/1", "0/0", "GSP"]
+    assert json.loads((await run("clusters", "-o", "json")).stdout)[0]["metadata"]["name"] == "etl"
+    explained = await run("explain", "mrc/etl")
+    assert explained.stdout.startswith("mrcluster/etl is Ready (core 1/1, transient 0/0)"), said(explained)
+    assert "2 Running on node-0" in explained.stdout
+    assert "mrcluster/etl" in (await run("list")).stdout
+    assert "starting pods" in (await run("timeline", "mrcluster/etl")).stdout
+    watched = await run("watch", "mrcluster/etl")
+    assert '"mrcluster/etl" is not a job' in said(watched)
+
+
+async def test_a_namespace_without_clusters_says_so(run):
+    assert "No clusters in namespace demo." in said(await run("clusters"))
+
+
+@pytest.mark.usefixtures("hadoop")
+async def test_logs_of_a_node_are_those_of_its_containers(api, run):
+    api.logs = {"demo/etl-c0": "block received\n"}
+    assert (await run("logs", "mrcluster/etl", "c0", "-c", "datanode")).stdout == "block received\n"
+    assert (await run("logs", "mrcluster/etl", "c0")).stdout == "datanode: block received\n"
+
+
+@pytest.mark.usefixtures("hadoop")
+async def test_logs_of_a_job_on_a_cluster_are_read_through_the_api_server(api, run):
+    applications = [{"id": "application_1_0001", "state": "FINISHED"}]
+    api.add(
+        build.job(hadoop={"applications": applications}) | {"kind": "MRJob", "spec": {"clusterRef": {"name": "etl"}}}
+    )
+    files = {"containerId": CONTAINER, "containerLogInfo": [{"fileName": "stderr", "fileSize": "3"}]}
+    api.proxied = {
+        f"{HISTORY}/aggregatedlogs": json.dumps({"containerLogsInfo": [files]}),
+        f"{HISTORY}/containerlogs/{CONTAINER}/stderr": "LogContents:\nboom\n\nEnd of LogType:stderr\n",
+    }
+    result = await run("logs", "mrjob/wordcount")
+    assert result.stdout == f"{CONTAINER} stderr: boom\n{CONTAINER} stderr: \n", said(result)
+    assert {call.query.get("appid") for call in api.called("get pods/proxy")} == {"application_1_0001", None}
+
+
+@pytest.mark.usefixtures("hadoop")
+async def test_a_redirect_of_a_cluster_is_not_followed(api, run):
+    applications = [{"id": "application_1_0001", "state": "FINISHED"}]
+    api.add(
+        build.job(hadoop={"applications": applications}) | {"kind": "MRJob", "spec": {"clusterRef": {"name": "etl"}}}
+    )
+    assert "answered 302" in said(await run("logs", "mrjob/wordcount"))
+    assert api.called("list secrets") == []
+
+
+@pytest.mark.usefixtures("hadoop")
+async def test_the_ui_of_a_cluster_is_its_resource_managers_or_its_name_nodes(run, tmp_path, monkeypatch):
+    (tmp_path / "kubectl").write_text(KUBECTL.format(words=tmp_path / "words"))
+    (tmp_path / "kubectl").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    result = await run("ui", "mrcluster/etl", "--port", "9000")
+    assert "The ResourceManager of mrcluster/etl: http://127.0.0.1:45678/" in result.stdout, said(result)
+    assert (tmp_path / "words").read_text().split()[-2:] == ["pod/etl-master", "9000:8088"]
+    await run("ui", "mrcluster/etl", "--port", "9000", "--hdfs")
+    assert (tmp_path / "words").read_text().split()[-1] == "9000:9870"
 
 
 async def test_an_application_without_a_driver_has_no_ui(api, run):

@@ -127,6 +127,46 @@ def _spark_pod(
     }
 
 
+CLUSTER_UID = "5f6a7b8c-1d2e-3f40-a1b2-c3d4e5f60718"
+
+
+def cluster(name: str = "etl", *, conditions: list[dict] | None = None, **status: object) -> dict:
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "MRCluster",
+        "metadata": {"name": name, "namespace": "demo", "uid": CLUSTER_UID, "creationTimestamp": at(0)},
+        "spec": {
+            "core": {"count": 3},
+            "transient": {"minimum": 0, "maximum": 8},
+            "resizing": {"policy": "GSP"},
+            "weight": 2,
+        },
+        "status": {"conditions": conditions or []} | status,
+    }
+
+
+def cluster_pod(host: str = "c0", *, node: str | None = "node-0", created_s: float = 2) -> dict:
+    role = {"m": "master", "c": "core", "t": "transient"}[host[0]]
+    container = {"master": "namenode", "core": "datanode", "transient": "nodemanager"}[role]
+    labels = {"boathouse.dev/task-type": role, "boathouse.dev/host": host, names.LABEL_JOB_UID: CLUSTER_UID}
+    containers = ["namenode", "resourcemanager"] if role == "master" else [container]
+    running = {"name": container, "state": {"running": {"startedAt": at(created_s + 4)}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"etl-{host}",
+            "namespace": "demo",
+            "uid": f"uid-of-{host}",
+            "labels": labels,
+            "creationTimestamp": at(created_s),
+        },
+        "spec": {"schedulerName": names.SCHEDULER_NAME, "containers": [{"name": each} for each in containers]}
+        | ({"nodeName": node} if node else {}),
+        "status": {"phase": "Running" if node else "Pending", "containerStatuses": [running] if node else []},
+    }
+
+
 def _in_spark(raw: dict) -> dict:
     role = raw["metadata"]["labels"]["spark-role"]
     statuses = [{**each, "name": f"spark-kubernetes-{role}"} for each in raw["status"]["containerStatuses"]]

@@ -13,9 +13,9 @@ class Gateway:
         return [build.app("pi"), build.app("pagerank"), build.app("kmeans")]
 
 
-def complete(monkeypatch, incomplete, connect=lambda **_: Gateway()):
+def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=completing.jobs):
     monkeypatch.setattr(completing.Gateway, "connect", connect)
-    return list(completing.jobs(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
+    return list(among(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,15 @@ def complete(monkeypatch, incomplete, connect=lambda **_: Gateway()):
         ("sparkapp/p", ["sparkapp/pi", "sparkapp/pagerank"]),
         ("sapp/k", ["sapp/kmeans"]),
         ("node/", []),
+        ("mrcluster/e", []),
     ],
 )
 def test_kinds_and_names_are_completed(monkeypatch, incomplete, expected):
     assert complete(monkeypatch, incomplete) == expected
+
+
+def test_commands_for_all_objects_complete_clusters_too(monkeypatch):
+    assert complete(monkeypatch, "mrc", among=completing.objects) == ["mrcluster/"]
 
 
 def test_a_cluster_that_does_not_answer_completes_nothing(monkeypatch):

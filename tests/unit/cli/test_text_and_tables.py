@@ -36,7 +36,7 @@ def test_a_job_may_be_named_as_kubectl_names_it(written):
 
 @pytest.mark.parametrize("written", ["node/a", "pod/"])
 def test_other_kinds_are_refused_with_what_to_write(written):
-    with pytest.raises(CommandError, match=r"write mrjob/NAME or sparkapp/NAME or pod/NAME") as caught:
+    with pytest.raises(CommandError, match=r"write mrjob/NAME, sparkapp/NAME, mrcluster/NAME or pod/NAME") as caught:
         kinds.target(written)
     assert caught.value.code is ExitCode.USAGE
 

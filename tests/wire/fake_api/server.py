@@ -57,6 +57,7 @@ class FakeApi:
         refuse: Admission: called with the call and the object it would create; raises `Refused`.
         tokens: What TokenReview knows: token to (user, audiences).
         logs: What pods wrote, by key.
+        proxied: What web servers of pods answer, by what follows `pods/` in the path; else a redirect.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -67,6 +68,7 @@ class FakeApi:
         self.refuse: Callable[[Call, Manifest], None] = lambda *_: None
         self.tokens: dict[str, tuple[Manifest, list[str]]] = {}
         self.logs: dict[str, str] = {}
+        self.proxied: dict[str, str] = {}
         self.latency_s = latency_s
         self.url = ""
         self._faults = faults.Faults()
@@ -215,6 +217,10 @@ class FakeApi:
                 return await self.watches.serve(request, self._watcher(call), call.query)
             if call.name == "get pods/log":
                 return web.Response(text=self.logs.get(call.key, ""))
+            if call.name == "get pods/proxy":
+                text = self.proxied.get(request.path.partition("/pods/")[2])
+                elsewhere = web.Response(status=302, headers={"Location": "/api/v1/secrets"})
+                return elsewhere if text is None else web.Response(text=text)
             status, body = self._do(call)
         except world.Refused as no:
             return _failure(no.status, no.reason, str(no))
