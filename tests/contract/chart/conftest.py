@@ -33,7 +33,7 @@ from tests.contract.chart.builders import (
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
-JOBS = ("boathouse.dev", ["mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
+JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
 POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
 
 Manifest = dict[str, Any]

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from boathouse.services.mrcluster import objects
 from tests.contract.chart.builders import submission
 from tests.contract.chart.network import Pod, allowed, selects
+from tests.unit.services.mrcluster import builders as clusters
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 EXAMPLE = EXAMPLES / "network-policy.yaml"
@@ -195,6 +197,54 @@ def test_the_examples_labels_are_those_of_the_pods(of_spark):
     assert selects(drivers_only, manifests.driver["metadata"]["labels"])
     assert selects(whole, executor["metadata"]["labels"])
     assert not selects(drivers_only, executor["metadata"]["labels"])
+
+
+# The NetworkPolicies of a Hadoop cluster
+
+
+NAME_NODE, RESOURCE_MANAGER, TRACKER, AGENT_CANARY = 8020, 8088, 8031, 9899
+WEB = Pod(namespace="demo", labels={"app": "web"})
+ETL = clusters.cluster()
+NODE = Pod(namespace="demo", labels={"boathouse.dev/job-uid": ETL.uid, "boathouse.dev/task-type": "master"})
+CLIENTS = [Pod(namespace="demo", labels={"boathouse.dev/task-type": kind}) for kind in ("client", "map", "driver")]
+
+
+def of_cluster(kind):
+    return objects.network_policies(clusters.cluster(networkPolicy=kind))
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "Cluster"])
+def test_nodes_of_a_cluster_reach_each_other_and_other_namespaces_do_not(kind):
+    assert allowed(of_cluster(kind), NODE, NODE, TRACKER)
+    for port in (NAME_NODE, RESOURCE_MANAGER, TRACKER):
+        assert not allowed(of_cluster(kind), OTHER, NODE, port)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("kind", ["Namespace", "Cluster"])
+def test_pods_of_jobs_reach_the_ports_of_clients_only(kind, client):
+    assert allowed(of_cluster(kind), client, NODE, NAME_NODE)
+    assert allowed(of_cluster(kind), client, NODE, 40100)
+    assert not allowed(of_cluster(kind), client, NODE, TRACKER)
+
+
+def test_other_pods_of_the_namespace_reach_a_cluster_unless_it_says_so():
+    assert allowed(of_cluster("Namespace"), WEB, NODE, NAME_NODE)
+    assert not allowed(of_cluster("Cluster"), WEB, NODE, NAME_NODE)
+    assert allowed(of_cluster("None"), OTHER, NODE, NAME_NODE)
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "Cluster"])
+def test_nobody_but_the_cluster_itself_reaches_the_port_that_tests_the_policies(policies, operator, kind):
+    whole = [*of_cluster(kind), *policies()]
+    assert not allowed(whole, operator, NODE, AGENT_CANARY)
+    assert not allowed(whole, WEB, NODE, AGENT_CANARY)
+
+
+def test_the_operator_may_try_that_port_where_its_own_connections_are_restricted(policies, operator):
+    rendered = policies(policy={"egress": EGRESS})
+    assert allowed(rendered, operator, NODE, AGENT_CANARY)
+    assert not allowed(rendered, operator, NODE, NAME_NODE)
 
 
 # The evaluator itself

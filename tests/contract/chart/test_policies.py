@@ -319,7 +319,8 @@ def test_the_operator_writes_nothing_else_of_volumes_and_claims(operator, what, 
 
 def test_the_api_server_finds_nothing_wrong_with_the_expressions(installed):
     """The controller manager checks every expression against the types of what it matches."""
-    names = [f"boathouse-{name}" for name in ("account", "account-configmaps", "account-pods", "fence", "guard")]
+    of_account = ("account", "account-claims", "account-configmaps", "account-network", "account-pods")
+    names = [f"boathouse-{name}" for name in (*of_account, "fence", "guard")]
 
     def statuses() -> list[dict[str, Any]]:
         found = installed.kubectl("get", "validatingadmissionpolicy", *names, "--output=json").stdout

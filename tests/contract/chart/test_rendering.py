@@ -116,6 +116,7 @@ def test_the_charts_defaults_are_the_operators(defaults):
     images = {
         "task": config.TaskDefaults(image="localhost/boathouse-task:0.1.0"),
         "spark": config.SparkDefaults(image="localhost/boathouse-spark:0.1.0"),
+        "hadoop": config.HadoopDefaults(image="localhost/boathouse-hadoop:0.1.0"),
     }
     assert config.OperatorConfig.model_validate_json(text) == config.OperatorConfig.model_validate(images)
 
@@ -126,6 +127,7 @@ def test_every_value_of_the_configuration_can_be_set(defaults):
     fields = {field.alias for field in config.OperatorConfig.model_fields.values()}
     assert set(written) == fields - fixed_by_the_chart
     assert set(written["spark"]) == {field.alias for field in config.SparkDefaults.model_fields.values()}
+    assert set(written["hadoop"]) == {field.alias for field in config.HadoopDefaults.model_fields.values()}
     assert set(written["task"]) == {field.alias for field in config.TaskDefaults.model_fields.values()}
     for name, section in {"actuators": config.ActuatorsConfig, "prediction": config.PredictionConfig}.items():
         assert set(written[name]) == {field.alias for field in section.model_fields.values()}
@@ -187,6 +189,7 @@ def test_placement_values_reach_the_pod(chart):
 def test_custom_resources_stay_when_the_chart_goes(chart, defaults):
     definitions = defaults.of("CustomResourceDefinition")
     assert [definition["metadata"]["name"] for definition in definitions] == [
+        "mrclusters.boathouse.dev",
         "mrjobs.boathouse.dev",
         "sparkapps.boathouse.dev",
     ]

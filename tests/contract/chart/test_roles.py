@@ -26,13 +26,16 @@ CLUSTER_WIDE = {
 WHERE_JOBS_RUN = {
     "pods": {"create", "delete"},
     "pods/binding": {"create"},
-    "persistentvolumeclaims": {"patch"},
+    "persistentvolumeclaims": {"get", "create", "patch"},
     "pods/status": {"patch"},
     "pods/resize": {"patch"},
     "events.events.k8s.io": {"list", "create", "patch"},
     "configmaps": {"get", "create", "patch", "delete"},
     "services": {"get", "create"},
     "serviceaccounts": {"get"},
+    "networkpolicies.networking.k8s.io": {"get", "create", "patch", "delete"},
+    "mrclusters.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
+    "mrclusters/status.boathouse.dev": {"patch"},
     "mrjobs.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
     "mrjobs/status.boathouse.dev": {"patch"},
     "sparkapps.boathouse.dev": {"get", "list", "watch", "patch", "delete"},
@@ -126,7 +129,7 @@ def test_people_get_jobs_with_the_built_in_roles(chart, defaults):
     viewer, editor = (defaults.find("ClusterRole", f"boathouse-{name}") for name in ("viewer", "editor"))
     assert viewer["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
     assert editor["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-edit"] == "true"
-    for kind in ("mrjobs", "sparkapps"):
+    for kind in ("mrclusters", "mrjobs", "sparkapps"):
         assert rights(viewer)[f"{kind}.boathouse.dev"] == {"get", "list", "watch"}
         assert rights(editor)[f"{kind}.boathouse.dev"] == {"create", "update", "patch", "delete", "deletecollection"}
     assert len(chart.render(rbac={"aggregate": False}).of("ClusterRole")) == 5
@@ -180,7 +183,10 @@ MAY = [
     ("patch", "mrjobs/status", "team"),
     ("patch", "sparkapps/status", "team"),
     ("watch", "sparkapps", "team"),
-    ("create", "services", "team"),  # of Spark's UI; see the policy boathouse-account-services
+    ("patch", "mrclusters/status", "team"),
+    ("create", "services", "team"),  # of Spark's UI and of Hadoop clusters; see the policy boathouse-account-services
+    ("create", "persistentvolumeclaims", "team"),  # of Hadoop clusters; see the policy boathouse-account-claims
+    ("patch", "networkpolicies", "team"),  # of Hadoop clusters; see the policy boathouse-account-network
     ("get", "serviceaccounts", "team"),
     ("watch", "resourcequotas", ""),
     ("patch", "mrjobs", "team"),  # a finalizer; the policy boathouse-account-jobs lets nothing else through
@@ -200,6 +206,11 @@ MAY_NOT = [
     ("create", "sparkapps", "team"),
     ("watch", "sparkapps", "elsewhere"),
     ("create", "services", "elsewhere"),
+    ("create", "mrclusters", "team"),
+    ("delete", "persistentvolumeclaims", "team"),
+    ("create", "persistentvolumeclaims", "elsewhere"),
+    ("list", "networkpolicies", "team"),
+    ("create", "networkpolicies", "elsewhere"),
     ("patch", "services", "team"),
     ("get", "serviceaccounts", "elsewhere"),
     ("create", "serviceaccounts", "team"),

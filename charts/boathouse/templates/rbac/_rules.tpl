@@ -12,7 +12,7 @@
 # annotation with the node for the claim's volume: see the policy boathouse-account-volumes.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
-  verbs: [create, patch]
+  verbs: [get, create, patch]
 # Writes why a pod is pending, a smaller size for a pod without a node, and the CPU of tasks that are suspended.
 - apiGroups: [""]
   resources: [pods/status, pods/resize]
@@ -35,10 +35,10 @@
   resources: [services]
   verbs: [get, create]
 # Who reaches the ports of a Hadoop cluster's master acts as any of its users: see the policy boathouse-account-network.
-# delete: a cluster whose spec.networkPolicy changes.
+# patch, delete: of a cluster whose spec.networkPolicy changes.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
-  verbs: [get, create, delete]
+  verbs: [get, create, patch, delete]
 - apiGroups: [boathouse.dev]
   resources: [mrclusters, mrjobs, sparkapps]
   # delete: jobs whose ttlSecondsAfterFinished has passed. patch: one finalizer, see the policy boathouse-account-jobs.
