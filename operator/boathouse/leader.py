@@ -24,6 +24,7 @@ from boathouse.services import leadership, learned, observers
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.hadoop import applications
 from boathouse.services.instruments import wiring as instruments
+from boathouse.services.mrcluster import wiring as mrclusters
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import server, tls, trust_bundle
 from boathouse.services.sparkapp import wiring as sparkapps
@@ -33,7 +34,7 @@ from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
 
-KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS)
+KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, mrclusters.MRCLUSTERS)
 """Kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
@@ -237,6 +238,7 @@ def _switches(settings: OperatorConfig) -> profiles.Switches:
         resize=allowed.resize,
         speculate=allowed.speculate,
         scale=allowed.scale and any(kind.scales for kind in KINDS),
+        per_site=settings.hadoop.partition == "PerSite",
         probe=settings.prediction.probe,
     )
 

@@ -9,9 +9,12 @@ from collections import Counter
 import pytest
 import yaml
 
+from boathouse.resources.mrcluster import status as mrcluster_status
 from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services.mrcluster.settings import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
+from tests.unit.services.mrcluster import builders
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 TEXT = b"The cat and the dog.\nTHE END\n"
@@ -28,16 +31,35 @@ def keys(value):
     return set().union(*map(keys, value)) if isinstance(value, list) else set()
 
 
-def jobs():
-    """The MRJob of each example that has one, by the example's name."""
-    found = {path.name: documents(path.name) for path in EXAMPLES.glob("*.yaml")}
-    return {name: each for name, all_ in sorted(found.items()) for each in all_ if each["kind"] == "MRJob"}
+MODELS = {"MRJob": mrjob_status.MRJob, "MRCluster": mrcluster_status.MRCluster}
 
 
-@pytest.mark.parametrize("job", jobs().values(), ids=jobs())
-def test_every_field_of_an_example_is_known(job):
-    spec = mrjob_status.MRJob.model_validate(job).spec
-    assert keys(spec.model_dump(by_alias=True)) >= keys(job["spec"])
+def resources():
+    """The MRJobs and MRClusters of the examples, by name."""
+    found = [each for path in sorted(EXAMPLES.glob("*.yaml")) for each in documents(path.name)]
+    return {each["metadata"]["name"]: each for each in found if each["kind"] in MODELS}
+
+
+@pytest.mark.parametrize("resource", resources().values(), ids=resources())
+def test_every_field_of_an_example_is_known(resource):
+    spec = MODELS[resource["kind"]].model_validate(resource).spec
+    assert keys(spec.model_dump(by_alias=True)) >= keys(resource["spec"])
+
+
+def test_the_cluster_of_the_examples_has_room_for_its_daemons_and_jobs():
+    (cluster,) = documents("mrcluster.yaml")
+    found = builders.cluster(**cluster["spec"])
+    sizes.check(found)
+    requests = [found.master, *[found.core] * found.spec.core.count]
+    assert sum(each.cpu_milli for each in requests) == 6500
+    assert found.spec.transient.maximum * found.transient.cpu_milli == 20_000
+
+
+def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples():
+    jobs = [each for each in documents("mrcluster-jobs.yaml") if each["kind"] == "MRJob"]
+    assert {job["spec"]["clusterRef"]["name"] for job in jobs} == {"etl"}
+    jars = (EXAMPLES.parent / "images" / "hadoop" / "jars.sha256").read_text()
+    assert jobs[1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
 
 
 def run(script, data, tmp_path):
@@ -45,8 +67,9 @@ def run(script, data, tmp_path):
     return subprocess.run([sys.executable, path], input=data, capture_output=True, check=True).stdout
 
 
-def test_the_word_counts_scripts_count_words(tmp_path):
-    scripts = documents("wordcount.yaml")[0]["data"]
+@pytest.mark.parametrize("example", ["wordcount.yaml", "mrcluster-jobs.yaml"])
+def test_the_word_counts_scripts_count_words(tmp_path, example):
+    scripts = documents(example)[0]["data"]
     mapped = run(scripts["mapper.py"], TEXT * 3, tmp_path)
     reduced = run(scripts["reducer.py"], b"".join(sorted(mapped.splitlines(keepends=True))), tmp_path)
     expected = {word: count * 3 for word, count in Counter(b"the cat and the dog the end".split()).items()}

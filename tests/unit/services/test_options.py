@@ -102,7 +102,13 @@ def test_clusters_are_resized_only_where_a_kind_has_clusters(monkeypatch):
         config = OperatorConfig.model_validate({"actuators": actuators})
         return leader._switches(config).scale
 
-    assert not scales()
-    monkeypatch.setattr(leader, "KINDS", (controllers.KindEntry(add=lambda _: None, scales=True),))
     assert scales()
     assert not scales(scale=False)
+    monkeypatch.setattr(leader, "KINDS", (controllers.KindEntry(add=lambda _: None),))
+    assert not scales()
+
+
+@pytest.mark.parametrize(("partition", "per_site"), [("All", False), ("PerSite", True)])
+def test_the_value_says_whether_the_nodes_of_each_zone_are_divided_on_their_own(partition, per_site):
+    config = OperatorConfig.model_validate({"hadoop": {"partition": partition}})
+    assert leader._switches(config).per_site is per_site

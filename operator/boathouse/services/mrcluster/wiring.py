@@ -4,7 +4,6 @@ import asyncio
 from typing import Final
 
 from boathouse.cluster import store, wire
-from boathouse.resources.config import HadoopDefaults
 from boathouse.resources.mrcluster.names import POD_LABELS
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.frame.kind import ObjectUid
@@ -15,7 +14,7 @@ from boathouse.services.mrcluster.pods import reader
 
 def add(leader: LeaderServices) -> None:
     """Add the kind MRCluster with its routes and watches."""
-    kind = MRClusterKind(leader, asyncio.get_running_loop().call_later, HadoopDefaults())
+    kind = MRClusterKind(leader, asyncio.get_running_loop().call_later, leader.settings.hadoop)
     leader.controllers.add(kind)
     leader.controllers.loops.append(kind.network.loop)
     scheduling = leader.scheduling
@@ -44,4 +43,3 @@ def add(leader: LeaderServices) -> None:
 
 
 MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=reader.CONTAINERS, scales=True, add=add)
-"""The kind is not in `leader.KINDS` yet."""
