@@ -1,4 +1,4 @@
-"""`boathouse submit`: run what a spark-submit command line says as a SparkApp."""
+"""`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of `hadoop jar` as an MRJob."""
 
 import sys
 from typing import Annotated, Any
@@ -14,14 +14,21 @@ from boathouse_cli.gateway import Gateway
 
 def submit(  # noqa: PLR0917  each is an option of the command
     words: Annotated[
-        list[str], typer.Argument(metavar="-- spark-submit ARGS...", help="A command line of spark-submit.")
+        list[str],
+        typer.Argument(
+            metavar="-- spark-submit ARGS...",
+            help="A command line of spark-submit; with --cluster, hadoop jar URL ARGS.",
+        ),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the SparkApp, which must be free; default: the line's, with a suffix of its own."),
+        typer.Option(help="Name of the object, which must be free; default: the line's, with a suffix of its own."),
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="MRCluster of the namespace on which a line of `hadoop jar` runs, as an MRJob.")
     ] = None,
     dry_run: options.DryRun = False,
     wait: Annotated[
@@ -32,10 +39,13 @@ def submit(  # noqa: PLR0917  each is an option of the command
 ) -> None:
     """Create a SparkApp that means what a spark-submit command line says, and print what to do next.
 
+    With --cluster: an MRJob on this MRCluster from a line of `hadoop jar`.
+
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
-    manifest = _converted(words, strict=strict)
+    kind = _kind(words, cluster, follow=follow)
+    manifest = _converted(words, strict=strict) if cluster is None else _on_cluster(words, cluster)
     _set_name(manifest["metadata"], name)
     namespace = namespace or manifest["metadata"].pop("namespace", None)
     if dry_run:
@@ -43,12 +53,31 @@ def submit(  # noqa: PLR0917  each is an option of the command
         print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
         return
     gateway = Gateway.connect(kubeconfig=options.kubeconfig_path(kubeconfig), context=context, namespace=namespace)
-    made = kinds.SPARKAPP.read(gateway.create_job(kinds.SPARKAPP.plural, manifest))
-    _print_next(made.title, made.namespace, is_followed=wait or follow)
+    made = kind.read(gateway.create_job(kind.plural, manifest))
+    _print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
         watching.follow_driver(gateway, made.name)
     elif wait:
-        watching.until_end(gateway, kinds.SPARKAPP, made.name, console.Console())
+        watching.until_end(gateway, kind, made.name, console.Console())
+
+
+def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
+    from boathouse_cli.conversion import hadoop_lines
+
+    if cluster is None and hadoop_lines.is_line(words):
+        raise CommandError("a line of Hadoop needs a Hadoop cluster: pass --cluster NAME", ExitCode.USAGE)
+    if cluster is not None and follow:
+        raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
+    return kinds.SPARKAPP if cluster is None else kinds.MRJOB
+
+
+def _on_cluster(words: list[str], cluster: str) -> dict[str, Any]:
+    from boathouse_cli.conversion import hadoop_lines
+
+    try:
+        return hadoop_lines.convert(words, cluster)
+    except ValueError as error:
+        raise CommandError(f"nothing was submitted: {error}", ExitCode.NOT_CONVERTED) from error
 
 
 def _converted(words: list[str], *, strict: bool) -> dict[str, Any]:
@@ -69,13 +98,17 @@ def _set_name(metadata: dict[str, Any], name: str | None) -> None:
         metadata["name"] = name
 
 
-def _print_next(title: str, namespace: str, *, is_followed: bool) -> None:
+def _print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:
     where = f"{title} -n {namespace}"
     print(f"{title} created in namespace {namespace}", file=sys.stderr if is_followed else sys.stdout)
     if not is_followed:
         print(
             f"  how far is it:      kubectl boathouse watch {where}\n"
             f"  why is it pending:  kubectl boathouse explain {where}\n"
-            f"  the driver's log:   kubectl boathouse logs -f {where}\n"
-            f"  Spark's UI:         kubectl boathouse ui {where}"
+            + (
+                f"  the driver's log:   kubectl boathouse logs -f {where}\n"
+                f"  Spark's UI:         kubectl boathouse ui {where}"
+                if has_ui
+                else f"  its logs:           kubectl boathouse logs {where}"
+            )
         )

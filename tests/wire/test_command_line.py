@@ -209,6 +209,32 @@ async def test_the_address_of_the_ui_is_printed_until_the_driver_ends(
 # Hadoop clusters
 
 
+EXAMPLES = "/opt/hadoop/lib/hadoop-mapreduce-examples-3.4.2.jar"
+
+
+async def test_a_line_of_hadoop_becomes_a_job_on_the_cluster(api, run):
+    result = await run("submit", "--cluster", "etl", "--", "hadoop", "jar", EXAMPLES, "pi", "8", "100")
+    assert "kubectl boathouse logs mrjob/hadoop-mapreduce-examples-3-4-2" in result.stdout, said(result)
+    (job,) = api.objects("mrjobs").values()
+    jar = {"url": f"local://{EXAMPLES}", "arguments": ["pi", "8", "100"]}
+    assert job["spec"] == {"clusterRef": {"name": "etl"}, "jar": jar}
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("hadoop", "jar", EXAMPLES), "pass --cluster NAME"),
+        (("--cluster", "etl", "hadoop", "jar", "app.jar"), "app.jar is a file of this machine"),
+        (("--cluster", "etl", "hadoop", "fs", "-ls"), "only `hadoop jar URL ARGS...` can be submitted"),
+        (("--cluster", "etl", "hadoop", "jar", "/opt/hadoop-streaming.jar"), "write an MRJob with clusterRef"),
+        (("--cluster", "etl", "--follow", "hadoop", "jar", EXAMPLES), "--follow is for SparkApps"),
+    ],
+)
+async def test_lines_that_cannot_run_on_a_cluster_say_what_to_do(api, run, words, complaint):
+    assert complaint in said(await run("submit", *words))
+    assert api.objects("mrjobs") == {}
+
+
 HISTORY = "http:etl-master:19888/proxy/ws/v1/history"
 CONTAINER = "container_1_0001_01_000002"
 
