@@ -142,8 +142,18 @@ def _running(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Appl
             host = re.split(r"[.:]", str(each.get("nodeId") or each.get("assignedNodeId") or ""), maxsplit=1)[0]
             container = str(each["containerId"])
             if host in nodes and _CONTAINER.fullmatch(container):
-                listed = _asked(gateway, nodes[host], NODE_MANAGER_PORT, f"ws/v1/node/containers/{container}/logs")
-                yield from _files(listed, host)
+                yield from _of_container(gateway, nodes, host, container)
+
+
+def _of_container(gateway: Gateway, nodes: Mapping[str, model.Raw], host: str, container: str) -> Iterator[LogFile]:
+    """Yield the logs of a container that runs; none if it has just ended."""
+    try:
+        listed = _asked(gateway, nodes[host], NODE_MANAGER_PORT, f"ws/v1/node/containers/{container}/logs")
+    except CommandError as error:
+        if error.code is not ExitCode.NOT_FOUND:
+            raise
+    else:
+        yield from _files(listed, host)
 
 
 def _aggregated(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Application) -> Iterator[LogFile]:

@@ -114,6 +114,12 @@ def test_logs_of_a_job_that_runs_are_read_from_the_nodes_of_its_containers():
     assert [asked[:2] for asked in reached.asked[2:]] == [("etl-c0", 8042)] * 2
 
 
+def test_a_container_that_has_just_ended_has_no_logs_yet():
+    containers = {"container": {"containerId": CONTAINER, "nodeId": "c0:8041"}}
+    reached = gateway({APPS: {"appAttemptId": ATTEMPT}, f"{APPS}/{ATTEMPT}/containers": containers})
+    assert logs(reached, "RUNNING")[1:] == []
+
+
 def test_one_container_and_the_last_lines_can_be_chosen():
     reached = gateway({HISTORY: listed(), f"ws/v1/history/containerlogs/{CONTAINER}/stderr": LOG})
     assert logs(reached, container=CONTAINER, tail=2) == [f"{CONTAINER} stderr: second", f"{CONTAINER} stderr: "]
