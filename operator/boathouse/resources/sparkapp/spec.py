@@ -16,6 +16,7 @@ from boathouse.resources.sparkapp.closed_conf import (
     spark_conf_rules,
 )
 from boathouse.resources.sparkapp.fields import field_rules
+from boathouse.resources.sparkapp.hadoop import HadoopFields
 from boathouse.resources.sparkapp.lifetime import ALWAYS_MUTABLE, MUTABLE_WHILE_SUSPENDED, Life
 from boathouse.resources.sparkapp.program import Program, program_rules
 from boathouse.resources.sparkapp.roles import Driver, DynamicAllocation, Executor
@@ -79,7 +80,7 @@ _rules = (
 )
 
 
-class SparkAppSpec(Life, TemplateFields, Program):
+class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
     model_config = ConfigDict(
@@ -109,12 +110,6 @@ class SparkAppSpec(Life, TemplateFields, Program):
     hadoop_conf: HadoopConf | None = Field(default=None, description="Of Hadoop, without spark.hadoop. before the key.")
     memory_overhead_factor: OverheadFactor | None = Field(
         default=None, description="Of driver and executors. Absent: 0.4 for Python, else 0.1."
-    )
-    hadoop_clusters: (
-        Annotated[list[DnsLabel], Field(max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"})] | None
-    ) = Field(
-        default=None,
-        description="MRClusters of the namespace whose HDFS the application reads and writes as hdfs://NAME/PATH.",
     )
     driver: Driver | None = None
     executor: Executor | None = None
