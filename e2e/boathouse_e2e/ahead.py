@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     import pytest
 
 
-def build(session: pytest.Session, programs: Iterable[str], *, with_images: bool = False) -> None:
-    """Build the tools of these names, and all images; where that fails, the tests that need them say so."""
+def build(session: pytest.Session, programs: Iterable[str], image_names: Iterable[str] = ()) -> None:
+    """Build the tools and the images of these names; where that fails, the tests that need them say so."""
     if not session.items or session.config.option.collectonly:
         return
     capture = session.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled(), contextlib.suppress(ClusterError):
         tools.ensure(programs)
-        if with_images:
-            images.ensure(images.DEFAULT)
+        images.ensure(image_names)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LOG_LINES: Final = "500"
 LAST_EVENTS: Final = 40
+HADOOP: Final = ("-l", "app.kubernetes.io/name=boathouse-hadoop", "--all-containers", "--max-log-requests=100")
 
 
 def save(cluster: Cluster, namespace: str, folder: Path) -> None:
@@ -27,6 +28,7 @@ def save(cluster: Cluster, namespace: str, folder: Path) -> None:
         "events.txt": ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp"),
         "nodes.txt": ("describe", "nodes"),
         "operator-pods.yaml": ("get", "pods", "-n", install.NAMESPACE, "-o", "yaml"),
+        "hadoop.log": ("logs", "-n", namespace, *HADOOP, "--prefix", "--tail", LOG_LINES),
         "operator.log": logs,
         "operator-previous.log": (*logs, "--previous"),
     }.items():

@@ -64,4 +64,6 @@ def _values(checkout: Path, chart: Path, tag: str) -> dict[str, Any]:
         values["resources"] = {kind: {"ephemeral-storage": None} for kind in ("requests", "limits")}
     if "spark" in known:  # 0.2.0 has no SparkApps
         values["spark"] = {"image": {"tag": tag}, "ephemeralStorage": {"request": "", "limit": ""}}
+    if "hadoop" in known:  # earlier versions have no MRClusters
+        values["hadoop"] = {"image": {"tag": tag}, "ephemeralStorage": {"request": "", "limit": ""}}
     return values

@@ -16,7 +16,7 @@ from obstore.store import S3Store
 
 from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, rights, storage
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
-from e2e.tests import harness, spark_harness
+from e2e.tests import hadoop_harness, harness, local_volumes, spark_harness
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
 LABEL = "boathouse-end-to-end-test"
@@ -32,11 +32,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     with contextlib.suppress(errors.ClusterError):  # the tests will say it
         name = chosen().name
         programs = (*catalogue.for_provider(name, nodes=2, kwok_nodes=1), *catalogue.WORKLOADS)
-        ahead.build(session, programs, with_images=name != "existing")
+        hadoop = [images.HADOOP] if any("hadoop" in getattr(item, "fixturenames", ()) for item in session.items) else []
+        ahead.build(session, programs, [] if name == "existing" else [*images.DEFAULT, *hadoop])
 
 
-def chosen() -> Provider:
-    return providers.choose(os.environ.get("PROVIDER", "auto"), name=NAME, context=os.environ.get("CONTEXT"))
+def chosen(name: str = NAME) -> Provider:
+    return providers.choose(os.environ.get("PROVIDER", "auto"), name=name, context=os.environ.get("CONTEXT"))
 
 
 @pytest.fixture(scope="session")
@@ -53,11 +54,23 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
-    """Return the cluster with Boathouse in it; what an earlier session left there goes."""
+    """Return the cluster with Boathouse in it."""
+    return with_boathouse(cluster)
+
+
+def with_boathouse(cluster: Cluster) -> Cluster:
+    """Install Boathouse; what an earlier session left in the cluster goes."""
     cluster.run("delete", "namespaces", "-l", LABEL, "--wait=false")
     images.load(cluster)
     install.install(cluster, VALUES)
     return cluster
+
+
+@pytest.fixture(scope="session")
+def volumes(cluster: Cluster) -> Iterator[str | None]:
+    """Yield the StorageClass of claims: volumes for one small Hadoop cluster."""
+    with local_volumes.pool(cluster, each=2) as storage_class:
+        yield storage_class
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +91,16 @@ def place(
     installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
 ) -> Iterator[harness.Place]:
     """Yield a namespace named after the test, with the storage's secret and the scripts; deleted at the end."""
-    with _namespace(installed, credentials, bucket, request) as one:
+    with namespace_of(installed, credentials, bucket, request) as one:
         yield one
+
+
+@pytest.fixture
+def hadoop(place: harness.Place, volumes: str | None) -> hadoop_harness.Clusters:
+    """A namespace for MRClusters that refuses pods with privileges."""
+    images.load(place.cluster, [images.HADOOP])
+    place.cluster.run("label", "namespace", place.namespace, spark_harness.ENFORCED)
+    return hadoop_harness.Clusters(place=place, storage_class=volumes)
 
 
 @pytest.fixture
@@ -96,14 +117,15 @@ def other_place(
     installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
 ) -> Iterator[harness.Place]:
     """Another namespace beside `place`."""
-    with _namespace(installed, credentials, bucket, request) as one:
+    with namespace_of(installed, credentials, bucket, request) as one:
         yield one
 
 
 @contextlib.contextmanager
-def _namespace(
+def namespace_of(
     installed: Cluster, credentials: storage.Credentials, bucket: S3Store, request: pytest.FixtureRequest
 ) -> Iterator[harness.Place]:
+    """Make a namespace named after a test; what to look at is saved if it fails."""
     short = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:40].strip("-")
     namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
     yield harness.make(installed, credentials, bucket, namespace, labels={LABEL: "true"})
