@@ -125,6 +125,10 @@ class Recording:
         """Return every moment at which a node was asked for more than it has."""
         return invariants.over_commits(self.changes(), self._nodes)
 
+    def hosts_used_twice(self) -> list[invariants.Violation]:
+        """Return transient nodes of Hadoop clusters that have the name of an earlier one."""
+        return invariants.hosts_used_twice(self.changes())
+
     def wrong_suspensions(self) -> list[invariants.Violation]:
         """Return suspended tasks without a record, and placements in CPU that a suspended task still held."""
         changes = self.changes()

@@ -40,7 +40,7 @@ EXAMPLES = "local:///opt/hadoop/lib/hadoop-mapreduce-examples-3.4.2.jar"
 NOT_STREAMING: dict[str, Any] = dict.fromkeys(
     ("input", "output", "mapper", "reducer", "numReduceTasks", "splitMaxSize", "files", "storage")
 )
-TEXT = b"\n".join(b" ".join(re.findall(rb"[a-z]+", line.lower())) for line in harness.text(2_500_000).splitlines())
+TEXT = b"\n".join(b" ".join(re.findall(rb"[a-z]+", line.lower())) for line in harness.text(6_000_000).splitlines())
 """Small letters and spaces: Hadoop's example and the tests' scripts find the same words in it."""
 
 
@@ -168,6 +168,15 @@ class Clusters:
         """Start a program of Hadoop's examples on a cluster; return the job's name."""
         jar = {"url": EXAMPLES, "arguments": list(arguments)}
         return self.place.start(name, clusterRef={"name": on}, jar=jar, **NOT_STREAMING)
+
+    def running(self, name: str) -> mrjobs.MRJob:
+        """Wait until the ApplicationMaster of a job says how many maps there are."""
+
+        def begun() -> mrjobs.MRJob | None:
+            found = self.place.look(name)
+            return found if found.maps.total else None
+
+        return harness.until(begun, f"mrjob/{name} runs", timeout_s=TIMEOUT_S, every_s=0.5)
 
     def succeed(self, name: str) -> mrjobs.MRJob:
         """Wait until a job ends, and be sure that it succeeded."""

@@ -1,0 +1,50 @@
+"""What happens to one Hadoop cluster leaves another one alone, though both are on the same nodes."""
+
+import pytest
+
+from boathouse_e2e import errors
+from e2e.tests import hadoop_harness, harness
+from e2e.tests.hadoop_harness import TEXT, Clusters
+
+pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
+
+IN_MEMORY = {"emptyDir": True, "medium": "Memory", "size": "64Mi"}
+CHUNK = bytes(8 * 1024 * 1024)
+MOST_CHUNKS = 30
+"""Three volumes of 64 MiB have no room for so many."""
+
+
+def check_works(clusters: Clusters, name: str, job: str) -> None:
+    """A cluster counts words."""
+    clusters.streaming(name, job)
+    clusters.succeed(job)
+    assert clusters.words(name, f"/out-{job}") == harness.counted(TEXT)
+
+
+def fill_up(clusters: Clusters, name: str) -> None:
+    """Write to the HDFS of a cluster until it is full."""
+    hdfs = clusters.hdfs(name)
+    for number in range(MOST_CHUNKS):
+        try:
+            hdfs.write(f"/ballast/{number}", CHUNK)
+        except errors.ClusterError as error:
+            print(f"after {number} files of {len(CHUNK)} bytes: {error}")
+            return
+    raise AssertionError(f"{MOST_CHUNKS} files of {len(CHUNK)} bytes have room")
+
+
+def test_a_full_disk_and_a_crash_of_a_cluster_of_another_version_leave_its_neighbour_alone(hadoop: Clusters) -> None:
+    core = {"resources": {"memory": "1344Mi"}, "volume": IN_MEMORY}
+    hadoop.start("bad", version="3.4.1", core=core, hdfs={"replication": 1})
+    hadoop.start("good")
+    for name in ("bad", "good"):
+        hadoop.ready(name)
+    assert hadoop.raw("bad")["spec"]["version"] != hadoop.raw("good")["spec"]["version"]
+    hadoop_harness.fill(hadoop, "good")
+    before = hadoop_harness.restarts(hadoop.pods("good"))
+    fill_up(hadoop, "bad")
+    check_works(hadoop, "good", "beside-a-full-disk")
+    hadoop.kill("bad", *hadoop.pods("bad"))
+    check_works(hadoop, "good", "beside-a-crash")
+    assert hadoop_harness.restarts(hadoop.pods("good")) == before
+    assert hadoop.look("good").phase == "Ready"
