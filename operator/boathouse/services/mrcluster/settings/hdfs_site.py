@@ -25,11 +25,14 @@ def defaults(cluster: Cluster) -> dict[str, str]:
 
     Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
     which they read from the same file, they give up after 10 s, and with them the running jobs.
+
+    A volume is full when only the reserved share is free. By default, a DataNode demands 1 GiB of free space beside.
     """
     return {
         "dfs.client.retry.policy.enabled": "true",
         "dfs.client.retry.policy.spec": "2000,30,10000,30",
         "dfs.client.block.write.replace-datanode-on-failure.best-effort": "true",
+        "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": "0",
         "dfs.datanode.du.reserved": str(quantity.units(cluster.spec.core.volume.size) // _RESERVED_SHARE),
         "dfs.heartbeat.interval": "3",
         "dfs.namenode.checkpoint.period": "3600",
