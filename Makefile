@@ -69,6 +69,10 @@ test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=lo
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
 	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
 
+.PHONY: test-e2e-hadoop
+test-e2e-hadoop: setup build/reports ## Hadoop clusters that grow, share, are harmed and are read, on a cluster of four nodes
+	@$(BIN)/pytest e2e/tests/hadoop -v -s --timeout=1200 --junit-xml=build/reports/e2e-hadoop.xml
+
 .PHONY: test-rights
 test-rights: setup ## Compare the rights that the chart grants with those that the previous tests used
 	@echo "==> rights"; $(BIN)/python -m boathouse_e2e.rights

@@ -1,11 +1,21 @@
 """An MRCluster that runs jobs, on a real cluster. Those of `hadoop` need four nodes."""
 
+from typing import Any
+
 import pytest
 
 from e2e.tests import hadoop_harness, harness
 from e2e.tests.hadoop_harness import TEXT, Clusters
 
 pytestmark = pytest.mark.cluster
+
+NOWHERE = {"tests.boathouse.dev/none": "true"}
+
+
+def senders(clusters: Clusters) -> list[Any]:
+    """From where the NetworkPolicies of a namespace let connections in."""
+    found = clusters.cluster.get("networkpolicies", "-n", clusters.place.namespace)["items"]
+    return [sender["podSelector"] for policy in found for rule in policy["spec"]["ingress"] for sender in rule["from"]]
 
 
 def test_a_hadoop_cluster_runs_a_streaming_job_and_a_jar_on_a_text_in_its_hdfs(hadoop: Clusters) -> None:
@@ -18,3 +28,12 @@ def test_a_hadoop_cluster_runs_a_streaming_job_and_a_jar_on_a_text_in_its_hdfs(h
     hadoop.example("lake", "jar", "wordcount", "/in", "/out-jar")
     hadoop.succeed("jar")
     assert hadoop.words("lake", "/out-commands") == hadoop.words("lake", "/out-jar") == harness.counted(TEXT)
+
+
+def test_who_reaches_a_hadoop_cluster_follows_its_spec(hadoop: Clusters) -> None:
+    hadoop.start("lake", nodeSelector=NOWHERE)
+    harness.until(lambda: len(senders(hadoop)) == 2 and {} in senders(hadoop), "pods of the namespace reach it")
+    hadoop.patch("lake", networkPolicy="Cluster")
+    harness.until(lambda: len(senders(hadoop)) == 2 and {} not in senders(hadoop), "only pods of jobs reach it")
+    hadoop.patch("lake", networkPolicy="None")
+    harness.until(lambda: not senders(hadoop), "it has no NetworkPolicies")
