@@ -1,7 +1,6 @@
 """Where the time goes until a Hadoop cluster is ready: Kubernetes' part, that of Hadoop's JVMs, and ours."""
 
 import dataclasses
-import re
 from collections.abc import Iterator
 
 from boathouse_cli import model
@@ -12,44 +11,49 @@ REGISTERED = {
     "nodemanager": "Registered with ResourceManager as",
 }
 """What the log of a daemon says when it is a node of the cluster."""
-_LINE = re.compile(r"(?P<time>\S+) ")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Times:
-    """Seconds since the MRCluster was created, of the last node each.
+    """Seconds since the MRCluster was created, of the last node each. Kubernetes' are whole seconds.
 
     Attributes:
-        placed_s: All pods have a Kubernetes node: ours.
-        started_s: Their containers run: the kubelets'.
-        registered_s: All daemons of nodes are registered: Hadoop's.
-        ready_s: The MRCluster is ready: ours.
+        placed_s: All pods have a Kubernetes node: our part.
+        started_s: Their containers run: that of the kubelets.
+        stored_s: All DataNodes are registered: Hadoop's.
+        computed_s: All NodeManagers are registered: Hadoop's.
+        ready_s: The MRCluster is ready, for which one NodeManager is enough: our part after the DataNodes.
     """
 
     placed_s: float
     started_s: float
-    registered_s: float
+    stored_s: float
+    computed_s: float
     ready_s: float
 
     def __str__(self) -> str:
-        """Return the parts of the time."""
-        jvms, last = self.registered_s - self.started_s, self.ready_s - self.registered_s
+        """Return a line."""
         return (
-            f"ready after {self.ready_s:.0f} s: placed {self.placed_s:.0f} s, pods started "
-            f"{self.started_s - self.placed_s:.0f} s, JVMs registered {jvms:.0f} s, noticed {last:.0f} s"
+            f"seconds since its creation: pods placed {self.placed_s:.0f}, started {self.started_s:.0f}; DataNodes "
+            f"registered {self.stored_s:.1f}, NodeManagers {self.computed_s:.1f}; ready {self.ready_s:.0f}"
         )
 
 
 def measured(clusters: Clusters, name: str) -> Times:
-    """Read the times of a cluster that has just become ready. Kubernetes' are whole seconds."""
+    """Read the times of a cluster whose nodes have all registered, and none again."""
     cluster, pods = clusters.look(name), clusters.pods(name)
     assert cluster.ready_s is not None
+    registered_s = {
+        container: max(second for pod in pods.values() for second in _registered_s(clusters, pod, container))
+        for container in REGISTERED
+    }
+    began_s = cluster.created_s
     return Times(
-        placed_s=max(placed_s(pod) for pod in pods.values()) - cluster.created_s,
-        started_s=max(second for pod in pods.values() for second in _started_s(pod)) - cluster.created_s,
-        registered_s=max(second for pod in pods.values() for second in _registered_s(clusters, pod))
-        - cluster.created_s,
-        ready_s=cluster.ready_s - cluster.created_s,
+        placed_s=max(placed_s(pod) for pod in pods.values()) - began_s,
+        started_s=max(second for pod in pods.values() for second in _started_s(pod)) - began_s,
+        stored_s=registered_s["datanode"] - began_s,
+        computed_s=registered_s["nodemanager"] - began_s,
+        ready_s=cluster.ready_s - began_s,
     )
 
 
@@ -63,23 +67,12 @@ def _started_s(pod: model.Raw) -> Iterator[float]:
         yield model.epoch_s(status["state"]["running"]["startedAt"])
 
 
-def _registered_s(clusters: Clusters, pod: model.Raw) -> Iterator[float]:
-    """Yield when the daemons of a node registered first."""
-    for container in pod["spec"]["containers"]:
-        if (text := REGISTERED.get(container["name"])) is None:
-            continue
-        what = (
-            "logs",
-            pod["metadata"]["name"],
-            "-n",
-            clusters.place.namespace,
-            "-c",
-            container["name"],
-            "--timestamps",
-        )
-        lines = clusters.cluster.run(*what).splitlines()
-        line = next((line for line in lines if text in line), None)
-        assert line is not None, f"{container['name']} of {pod['metadata']['name']} does not say {text!r}"
-        found = _LINE.match(line)
-        assert found is not None
-        yield model.epoch_s(found["time"])
+def _registered_s(clusters: Clusters, pod: model.Raw, container: str) -> Iterator[float]:
+    """Yield when the daemon in a container registered first; nothing if the pod has no such container."""
+    if container not in {each["name"] for each in pod["spec"]["containers"]}:
+        return
+    name = pod["metadata"]["name"]
+    log = clusters.cluster.run("logs", name, "-n", clusters.place.namespace, "-c", container, "--timestamps")
+    line = next((line for line in log.splitlines() if REGISTERED[container] in line), None)
+    assert line is not None, f"{container} of {name} does not say {REGISTERED[container]!r}"
+    yield model.epoch_s(line.partition(" ")[0])

@@ -3,20 +3,22 @@
 import pytest
 
 from boathouse.resources.mrcluster.names import ConditionType
-from e2e.tests import hadoop_times
+from e2e.tests import hadoop_times, harness
 from e2e.tests.hadoop_harness import CORES, Clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
+
+SLOTS = 2 * CORES
 
 
 def test_three_core_nodes_come_up_on_nodes_of_their_own(hadoop: Clusters) -> None:
     hadoop.start("lake")
     cluster = hadoop.ready("lake")
+    harness.until(lambda: hadoop.look("lake").slots == SLOTS, "all NodeManagers are registered", every_s=1)
     print(hadoop_times.measured(hadoop, "lake"))
     pods = hadoop.pods("lake")
     assert sorted(pods) == ["c0", "c1", "c2", "master"]
     assert len({pods[f"c{number}"]["spec"]["nodeName"] for number in range(CORES)}) == CORES
     assert cluster.hdfs["liveDataNodes"] == CORES
-    assert cluster.slots == 2 * CORES
-    assert cluster.condition(ConditionType.DEGRADED).status == "False"
+    assert not cluster.holds(ConditionType.DEGRADED)
     assert hadoop.raw("lake")["status"]["clusterID"] == f"CID-{cluster.uid}"
