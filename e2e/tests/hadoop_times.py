@@ -49,17 +49,12 @@ def measured(clusters: Clusters, name: str) -> Times:
     }
     began_s = cluster.created_s
     return Times(
-        placed_s=max(placed_s(pod) for pod in pods.values()) - began_s,
+        placed_s=max(model.task_pod(pod).placed_s for pod in pods.values()) - began_s,
         started_s=max(second for pod in pods.values() for second in _started_s(pod)) - began_s,
         stored_s=registered_s["datanode"] - began_s,
         computed_s=registered_s["nodemanager"] - began_s,
         ready_s=cluster.ready_s - began_s,
     )
-
-
-def placed_s(pod: model.Raw) -> float:
-    """When a pod got its node."""
-    return model.task_pod(pod).placed_s
 
 
 def _started_s(pod: model.Raw) -> Iterator[float]:

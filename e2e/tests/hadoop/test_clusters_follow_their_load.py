@@ -35,8 +35,9 @@ SHORT_OF_ROOM: dict[str, Any] = {
 
 def fill_with_lines(clusters: Clusters, name: str, files: int) -> None:
     """Store files of one line, for a map each."""
+    hdfs = clusters.hdfs(name)
     for number in range(files):
-        clusters.hdfs(name).write(f"/in/{number:03d}.txt", f"line {number}\n".encode())
+        hdfs.write(f"/in/{number:03d}.txt", f"line {number}\n".encode())
 
 
 def slow(clusters: Clusters, on: str, name: str, *, map_s: int, reduce_s: int = 0) -> str:
