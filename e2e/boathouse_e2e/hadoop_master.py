@@ -13,10 +13,19 @@ from typing_extensions import override
 
 from boathouse_e2e.hadoop_model import SLOT_MB, Hdfs, Yarn, stores
 from boathouse_task.agent.agent import Agent
+from boathouse_task.agent.host_files import HostFiles
 from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
 from boathouse_task.agent.rest import RestError
-from boathouse_task.cluster_contract import HDFS_EXCLUDE, YARN_EXCLUDE, DfsState, HdfsFigures, Request, YarnState
+from boathouse_task.cluster_contract import (
+    HDFS_EXCLUDE,
+    YARN_EXCLUDE,
+    DfsState,
+    HdfsFigures,
+    Request,
+    Version,
+    YarnState,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -208,8 +217,10 @@ class Master:
         self._files, self._shared = folder / "files", folder / "refresh"
         for each in (self._files, self._shared):
             each.mkdir(parents=True, exist_ok=True)
+        here = structs.replace(spec, files_path=str(self._files), refresh_path=str(self._shared))
+        self._stored = HostFiles(here)
         self._agent = Agent(
-            structs.replace(spec, files_path=str(self._files), refresh_path=str(self._shared)),
+            here,
             _NameNode(hadoop),
             _ResourceManager(hadoop) if spec.has_compute else None,
             client,
@@ -219,6 +230,11 @@ class Master:
         )
         for kind in Request:  # as daemons do when they start
             self._read(kind)
+
+    @property
+    def version(self) -> Version:
+        """Return the version of the orders that the agent holds."""
+        return self._stored.read().version
 
     def step(self) -> float:
         """Run a round of the agent, and carry out its requests; return the seconds until the next."""

@@ -160,6 +160,7 @@ class Application:
             started_ms=int(self.started_s * 1000),
             finished_ms=int(self.finished_s * 1000),
             maps=(total, self.done),
+            counters={"Tasks": {"map": self.done}} if self.has_ended else {},
         )
 
 

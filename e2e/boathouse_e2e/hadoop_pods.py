@@ -23,7 +23,7 @@ from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import stores
 from boathouse_e2e.invariants import Violation
 from boathouse_task.agent.agent_client import AgentClient
-from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, AgentSpec
+from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, AgentSpec, Version
 from boathouse_task.environment import Environment
 from boathouse_task.progress import Endpoint, Unavailable
 
@@ -98,6 +98,11 @@ class HadoopPods:
     def hadoops(self) -> Mapping[str, Hadoop]:
         """Return the programs of each cluster, by UID."""
         return {uid: cluster.hadoop for uid, cluster in self._clusters.items()}
+
+    def version(self, uid: str) -> Version:
+        """Return the version of the orders that the agent of a cluster holds."""
+        cluster = self._clusters[uid]
+        return cluster.master.version if cluster.master is not None else Version()
 
     async def run(self) -> None:
         """Play until cancelled."""

@@ -195,11 +195,14 @@ def stale_epochs(audit: Iterable[Json]) -> list[Violation]:
 
 
 def status_went_back(audit: Iterable[Json]) -> list[Violation]:
-    """Objects whose status lost what it had: tasks that had succeeded, attempts, the generation, a final phase."""
+    """Objects whose status lost what it had: tasks that had succeeded, attempts, the generation, a final phase.
+
+    Of clusters also the number of the next transient node, and the ID of HDFS.
+    """
     last: dict[str, Json] = {}
     found = []
     events = list(audit)
-    for event in (*done(events, "mrjobs"), *done(events, "sparkapps")):
+    for event in (each for kind in ("mrjobs", "sparkapps", "mrclusters") for each in done(events, kind)):
         if event["objectRef"].get("subresource") != "status":
             continue
         job = f"{event['objectRef']['namespace']}/{event['objectRef']['name']}/{event['objectRef'].get('uid', '')}"
@@ -211,10 +214,12 @@ def status_went_back(audit: Iterable[Json]) -> list[Violation]:
 
 
 def _lost(before: Json, after: Json) -> Iterator[str]:
-    for name in ("observedGeneration", "succeededMaps", "succeededReduces", "attempt"):
+    for name in ("observedGeneration", "succeededMaps", "succeededReduces", "attempt", "nextTransient"):
         was, now = before.get(name) or 0, after.get(name, before.get(name)) or 0
         if isinstance(was, int) and isinstance(now, int) and now < was:
             yield f"{name} fell from {was} to {now}"
+    if before.get("clusterID") and after.get("clusterID", before["clusterID"]) != before["clusterID"]:
+        yield f"clusterID {before['clusterID']} became {after['clusterID']}"
     if before.get("phase") in _ENDED and after.get("phase", before["phase"]) != before["phase"]:
         yield f"phase {before['phase']} became {after['phase']}"
 

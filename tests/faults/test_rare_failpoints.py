@@ -8,7 +8,7 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue
 from boathouse_e2e import lab
 from boathouse_e2e.kubelets import Shape
-from tests.faults import test_failpoints, test_sparkapps
+from tests.faults import test_failpoints, test_mrclusters, test_sparkapps
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.long]
 
@@ -17,10 +17,6 @@ SMALL = Shape(maps=6, reduces=1)
 MANY_PODS = 8
 OF_RESIZES = {"scheduler.resize"}
 """Writes whose deaths are in `tests/wire/test_scheduling_suspension.py`."""
-OF_CLUSTERS = {write for write in failpoints.WRITES if write.startswith("mrcluster.")}
-"""Writes whose deaths are in `tests/wire/test_mrcluster_faults.py`: no leader has this kind yet."""
-OF_HADOOP_JOBS = {"mrjob.tags", "mrjob.leave", "mrjob.kill-application"}
-"""Writes whose deaths are in `tests/wire/test_mrjob_hadoop.py`."""
 
 
 def test_every_write_has_its_deaths():
@@ -28,9 +24,8 @@ def test_every_write_has_its_deaths():
         *test_failpoints.PASSAGES,
         *test_failpoints.OF_SUSPENSIONS,
         *test_sparkapps.PASSAGES,
+        *test_mrclusters.WRITES,
         *OF_RESIZES,
-        *OF_CLUSTERS,
-        *OF_HADOOP_JOBS,
         "mrjob.delete-pod",
         "mrjob.expire",
         "mrjob.finalizer",
