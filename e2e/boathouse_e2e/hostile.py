@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
+from boathouse.services.mrcluster.cluster import MRCLUSTERS
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import faults, install, kubelets, lab
 from boathouse_e2e.errors import ClusterError
@@ -53,6 +54,7 @@ _KINDS = {
     for each in (
         MRJOBS,
         SPARKAPPS,
+        MRCLUSTERS,
         REPLICA_SETS,
         JOBS,
         catalogue.PODS.untyped(),
@@ -60,6 +62,8 @@ _KINDS = {
         QUOTAS,
         ACCOUNTS,
         catalogue.PERSISTENT_VOLUME_CLAIMS.untyped(),
+        catalogue.SERVICES.untyped(),
+        catalogue.NETWORK_POLICIES.untyped(),
     )
 }
 """What a tenant makes, owners first: that is the order in which it is cleared away."""

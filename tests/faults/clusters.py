@@ -135,6 +135,12 @@ class ClusterTrial(Trial):
         done = any((one["type"], one["status"]) == ("RolledOut", "True") for one in status.get("conditions") or ())
         return done and status.get("observedGeneration") == body["metadata"]["generation"]
 
+    async def policies(self) -> dict[str, Any]:
+        """The specs of the cluster's NetworkPolicies by name."""
+        label = f"{names.LABEL_JOB_UID}={self.uid}"
+        found = (await self.api.list(catalogue.NETWORK_POLICIES, lab.NAMESPACE, labels=label)).items
+        return {each["metadata"]["name"]: each["spec"] for each in found}
+
     async def kill_pod(self, host: str) -> None:
         """Delete a host's pod at once."""
         pod = (await self.hosts())[host]["metadata"]["name"]

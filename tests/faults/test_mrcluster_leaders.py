@@ -32,8 +32,10 @@ def reporting_to(trial, operator):
     operators = trial.kubelets.operators
     known = operators.copy()
     operators[:] = [operator]
-    yield
-    operators[:] = known
+    try:
+        yield
+    finally:
+        operators[:] = known
 
 
 async def orders_never_go_back(trial):

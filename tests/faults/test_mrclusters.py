@@ -59,12 +59,10 @@ LOAD_S = (3.0,) * 12
 ROLLED_WITHIN_S = 400
 SHORT = {
     "comes-up-after-mrcluster.claim:1",
-    "grows-before-mrcluster.submit:1",
     "shrinks-after-mrcluster.orders:1",
-    "shrinks-core-after-mrcluster.delete-pod:1",
     "loses-its-master-after-scheduler.create:1",
     "job-after-mrjob.leave:1",
-    "stop-before-mrjob.kill-application:1",
+    "network-after-mrcluster.network-policy:1",
 }
 
 
@@ -231,6 +229,7 @@ async def judge_job(trial, job, *, finals):
     assert status["counters"] == {"Tasks": {"map": len(trial.clients.program.tasks_s)}}
 
 
+@pytest.mark.long
 async def test_a_client_that_fails_before_it_submits_is_followed_by_another(trial):
     trial.clients.program.loses = frozenset({1})
     with trial.operator() as operator:
@@ -277,6 +276,31 @@ async def test_a_cluster_expires_with_all_that_was_made_for_it(trial, moment, re
     assert kills == most
 
 
+@pytest.mark.parametrize("failpoint", cases("network", {"mrcluster.network-policy": (1, 2)}))
+async def test_network_policies_are_those_of_the_spec_whenever_the_operator_dies(trial, failpoint, record_property):
+    with trial.operator() as operator:
+        await comes_up(trial, operator)
+        first = await trial.policies()
+
+        async def are_stricter():
+            found = await trial.policies()
+            return found.keys() == first.keys() and found != first
+
+        await trial.patch({"networkPolicy": "Cluster"})
+        kills = await trial.deaths(operator, failpoint, most=IN_A_ROW, unless=are_stricter)
+        operator.start()
+        await trial.until(are_stricter, "only pods of Boathouse reach the cluster")
+        await trial.patch({"networkPolicy": "None"})
+
+        async def are_gone():
+            return not await trial.policies()
+
+        await trial.until(are_gone, "the NetworkPolicies are gone")
+        await trial.judge_cluster(core=2, transient=0)
+    record_property("kills", kills)
+    assert kills, f"no life came to {failpoint}"
+
+
 @pytest.mark.long
 async def test_the_volume_of_a_master_that_is_emptied_is_not_formatted(trial):
     with trial.operator() as operator:
@@ -295,6 +319,7 @@ async def test_the_volume_of_a_master_that_is_emptied_is_not_formatted(trial):
         assert len(trial.hadoop.formats) == 1
 
 
+@pytest.mark.long
 async def test_a_cluster_grows_with_its_load_and_shrinks_without_a_lost_task(trial):
     resizing = {"policy": "GSP", "periodSeconds": 5, "drainTimeoutSeconds": 60}
     with trial.operator() as operator:

@@ -7,7 +7,19 @@ import dataclasses
 import pytest
 
 from boathouse.cluster import errors
-from tests.hostile.attacks import drivers, forgeries, outputs, plans, poison, pressure, results, rights, system, variety
+from tests.hostile.attacks import (
+    clusters,
+    drivers,
+    forgeries,
+    outputs,
+    plans,
+    poison,
+    pressure,
+    results,
+    rights,
+    system,
+    variety,
+)
 from tests.hostile.form import Attack
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timeout(300)]
@@ -16,7 +28,7 @@ ATTACKS = (
     Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
     *(
         one
-        for each in (poison, results, forgeries, drivers, outputs, plans, pressure, variety, rights, system)
+        for each in (poison, results, forgeries, drivers, outputs, plans, pressure, variety, rights, system, clusters)
         for one in each.ATTACKS
     ),
 )

@@ -10,7 +10,7 @@ import statistics
 import pytest
 
 from boathouse_e2e import hostile, kubelets
-from tests.hostile.attacks import forgeries, plans, poison, pressure, results, rights, system, variety
+from tests.hostile.attacks import clusters, forgeries, plans, poison, pressure, results, rights, system, variety
 from tests.hostile.form import named
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.long, pytest.mark.timeout(900)]
@@ -30,6 +30,7 @@ KINDS = {
     "long lists": named(variety.ATTACKS, "affinity lists of 1 MB"),
     "large jobs": named(variety.ATTACKS, "40 jobs of the largest size"),
     "a high class": named(rights.ATTACKS, "tasks of the highest priority class"),
+    "many clusters": named(clusters.ATTACKS, "30 clusters in one namespace"),
     "edited authorities": named(system.ATTACKS, "certificate authorities that a tenant edits"),
 }
 
