@@ -24,9 +24,11 @@ class World:
         plural: Of the kind.
         key: Of its object.
         nodes: Runs what nodes do: has a method `run`.
+        others: Entries of further kinds that the leader has.
     """
 
     kind_name = plural = key = ""
+    others = ()
 
     def __init__(self, api, entry, config, profile):
         self.api, self.config, self.profile, self._entry = api, config, profile, entry
@@ -104,7 +106,7 @@ class World:
             self._life_over.clear()
             try:
                 async with leader_world.leading(
-                    self.api, (self._entry,), self.config, profile=self.profile, now=self.now
+                    self.api, (self._entry, *self.others), self.config, profile=self.profile, now=self.now
                 ) as leader:
                     self.leader = leader
                     await self._life_over.wait()
