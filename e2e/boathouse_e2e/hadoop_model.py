@@ -8,6 +8,7 @@ It is pure: times are arguments, and the same calls have the same results.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
@@ -109,6 +110,7 @@ class Application:
 
     Attributes:
         waiting: Seconds of the tasks that do not run.
+        later: Seconds of those that are requested when all others have ended, as reduces are.
         running: Host, seconds and end of those that do.
         ran_on: Hosts with output of its tasks.
         master: Host of the ApplicationMaster.
@@ -119,6 +121,7 @@ class Application:
     tag: str
     started_s: float
     waiting: list[float]
+    later: list[float] = dataclasses.field(default_factory=list)
     running: list[tuple[str, float, float]] = dataclasses.field(default_factory=list)
     ran_on: set[str] = dataclasses.field(default_factory=set)
     master: str = ""
@@ -136,7 +139,15 @@ class Application:
         """End it."""
         self.state, self.finished_s, self.master = state, now_s, ""
         self.waiting.clear()
+        self.later.clear()
         self.running.clear()
+
+    def go_on(self, now_s: float) -> None:
+        """Request the later tasks if the others have ended, or end."""
+        if self.master and not self.waiting and not self.running:
+            self.waiting, self.later = self.later, []
+            if not self.waiting:
+                self.end("FINISHED", now_s)
 
     def lose(self, host: str) -> None:
         """Repeat what ran on a host that was lost."""
@@ -150,7 +161,7 @@ class Application:
 
     def figures(self) -> ApplicationFigures:
         """Return what the ResourceManager says of it."""
-        total = self.done + len(self.waiting) + len(self.running)
+        total = self.done + len(self.waiting) + len(self.later) + len(self.running)
         return ApplicationFigures(
             id=self.id,
             name=self.tag,
@@ -182,11 +193,11 @@ class Yarn:
     applications: dict[str, Application] = dataclasses.field(default_factory=dict)
     known: set[str] = dataclasses.field(default_factory=set)
 
-    def submit(self, tag: str, seconds: Sequence[float], now_s: float) -> str:
-        """Submit an application with tasks of these durations; return its ID."""
+    def submit(self, tag: str, seconds: Sequence[float], now_s: float, *, later: Sequence[float] = ()) -> str:
+        """Submit an application with tasks of these durations, and later ones; return its ID."""
         application = f"application_{int(self.started_s) or 1}_{len(self.applications) + 1:04d}"
         self.applications[application] = Application(
-            id=application, tag=tag.lower(), started_s=now_s, waiting=list(seconds)
+            id=application, tag=tag.lower(), started_s=now_s, waiting=list(seconds), later=list(later)
         )
         return application
 
@@ -227,17 +238,13 @@ class Yarn:
             application.running = [each for each in application.running if each[2] > now_s]
             application.done += len(ended)
             application.ran_on |= {host for host, _, _ in ended}
-            if application.master and not application.waiting and not application.running:
-                application.end("FINISHED", now_s)
+            application.go_on(now_s)
         if manages:
             self._start(up - self.excluded.keys(), now_s)
 
     def containers(self, host: str) -> int:
         """Return how many containers a host has."""
-        return sum(
-            (application.master == host) + sum(on == host for on, _, _ in application.running)
-            for application in self._active()
-        )
+        return self._counts()[host]
 
     def state(self, host: str, up: set[str], now_s: float) -> YarnState:
         """Return the state of a host's NodeManager."""
@@ -250,12 +257,12 @@ class Yarn:
 
     def figures(self, up: set[str], now_s: float) -> YarnFigures:
         """Return what the ResourceManager says of all."""
-        active = self._active()
+        active, counts = self._active(), self._counts()
         nodes = sum(self.state(host, up, now_s) is YarnState.RUNNING for host in up)
         return YarnFigures(
             started_s=int(self.started_s),
             up_s=int(now_s - self.started_s),
-            running=sum(map(self.containers, up)),
+            running=sum(counts[host] for host in up),
             pending=sum(len(application.waiting) for application in active if application.master),
             apps_running=sum(bool(application.master) for application in active),
             apps_pending=sum(not application.master for application in active),
@@ -269,16 +276,27 @@ class Yarn:
         deadline_s = self.excluded.get(host)
         return deadline_s is not None and now_s >= deadline_s
 
+    def _counts(self) -> collections.Counter[str]:
+        """Return the number of containers of each host."""
+        counts = collections.Counter(application.master for application in self._active() if application.master)
+        for application in self._active():
+            counts.update(host for host, _, _ in application.running)
+        return counts
+
     def _start(self, hosts: Collection[str], now_s: float) -> None:
+        counts = self._counts()
         for application in self._active():
             if not application.master:
-                application.master = self._free({host for host in hosts if stores(host)})
+                application.master = self._take({host for host in hosts if stores(host)}, counts)
                 application.state = "RUNNING" if application.master else "ACCEPTED"
-            while application.master and application.waiting and (host := self._free(hosts)):
+            while application.master and application.waiting and (host := self._take(hosts, counts)):
                 seconds = application.waiting.pop(0)
                 application.running.append((host, seconds, now_s + seconds))
 
-    def _free(self, hosts: Collection[str]) -> str:
-        """Return the host with the fewest containers, or "" if all are full."""
-        counts = sorted((self.containers(host), host) for host in hosts)
-        return counts[0][1] if counts and counts[0][0] < self.slots else ""
+    def _take(self, hosts: Collection[str], counts: collections.Counter[str]) -> str:
+        """Count a container on the host with the fewest, and return the host; "" if all are full."""
+        count, found = min(((counts[host], host) for host in hosts), default=(self.slots, ""))
+        if count >= self.slots:
+            return ""
+        counts[found] += 1
+        return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import math
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -73,9 +74,12 @@ class HadoopPods:
         ports: Returns the ports of the operators' progress endpoints on localhost.
         namespace: The namespace.
         clock: Epoch seconds.
+        look_s: Time between two lists of pods; many clusters have many.
+        report_s: The longest time between two reports of an agent.
 
     Attributes:
         hadoops: The programs of each cluster, by UID.
+        reports: How many reports agents have made.
         violations: What went wrong.
     """
 
@@ -88,10 +92,14 @@ class HadoopPods:
         ports: Callable[[], Sequence[int]],
         namespace: str,
         clock: Callable[[], float] = time.time,
+        look_s: float = 0.0,
+        report_s: float | None = None,
     ) -> None:
         self._api, self._folder, self._namespace = api, folder, namespace
         self._token_of, self._ports, self._clock = token_of, ports, clock
+        self._look_s, self._report_s, self._looked_s = look_s, report_s, -math.inf
         self._clusters: dict[str, _Cluster] = {}
+        self.reports = 0
         self.violations: list[Violation] = []
 
     @property
@@ -108,8 +116,10 @@ class HadoopPods:
         """Play until cancelled."""
         try:
             while True:
-                with contextlib.suppress(*_PASSING):
-                    self.look((await self._api.list(_PODS, self._namespace, labels=LABEL_HOST)).items)
+                if time.monotonic() - self._looked_s >= self._look_s:
+                    with contextlib.suppress(*_PASSING):
+                        self.look((await self._api.list(_PODS, self._namespace, labels=LABEL_HOST)).items)
+                    self._looked_s = time.monotonic()
                 for cluster in self._clusters.values():
                     if cluster.round is None or cluster.round.done():
                         if cluster.round is not None:
@@ -168,7 +178,8 @@ class HadoopPods:
             if cluster.master is not None and now_s >= cluster.due_s:
                 await self._trust(cluster)
                 wait_s = await asyncio.to_thread(cluster.master.step)
-                cluster.due_s = self._clock() + min(wait_s, _REPORT_S)
+                self.reports += 1
+                cluster.due_s = self._clock() + min(wait_s, self._report_s or _REPORT_S)
 
     async def _start(self, cluster: _Cluster, pod: Pod, now_s: float) -> None:
         """Start the containers of a master's pod."""

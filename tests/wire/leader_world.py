@@ -27,7 +27,8 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, *, profile="fair", **cl
     """
     if not api.objects("nodes"):
         api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
-    switches = profiles.Switches(scale=any(kind.scales for kind in kinds))
+    per_site = config.hadoop.partition == "PerSite"
+    switches = profiles.Switches(scale=any(kind.scales for kind in kinds), per_site=per_site)
     options = {
         "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
         "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),

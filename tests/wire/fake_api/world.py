@@ -87,9 +87,14 @@ def key_of(manifest: Manifest) -> str:
 
 
 class World:
-    """Every object, by plural and key. Manifests handed out are the stored ones: read, do not write."""
+    """Every object, by plural and key. Manifests handed out are the stored ones: read, do not write.
+
+    Attributes:
+        date: What the server takes for now.
+    """
 
     def __init__(self) -> None:
+        self.date = _NOW
         self.revision = 100
         self.compacted = 0
         self.watchers: list[Watcher] = []
@@ -118,7 +123,7 @@ class World:
         if key in self._objects[plural]:
             raise Refused(409, "AlreadyExists", f'{plural} "{metadata["name"]}" already exists')
         self._uids += 1
-        metadata |= {"uid": f"uid-{self._uids:06}", "creationTimestamp": _NOW, "generation": 1}
+        metadata |= {"uid": f"uid-{self._uids:06}", "creationTimestamp": self.date, "generation": 1}
         if plural == "pods":
             _default_pod(new)
         return self._store(plural, key, None, new)
@@ -149,7 +154,7 @@ class World:
         if not old["metadata"].get("finalizers"):
             return self.delete(plural, key, uid)
         marked = copy.deepcopy(old)
-        marked["metadata"].setdefault("deletionTimestamp", _NOW)
+        marked["metadata"].setdefault("deletionTimestamp", self.date)
         return self.update(plural, key, marked)
 
     def delete(self, plural: str, key: str, uid: str | None = None) -> Manifest:
