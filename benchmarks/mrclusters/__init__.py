@@ -1,0 +1,1 @@
+"""MRClusters on a modelled ResourceManager with tasks that sleep."""
