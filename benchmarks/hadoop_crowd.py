@@ -51,6 +51,8 @@ def mrcluster(name: str, transient: int) -> dict[str, Any]:
     """Return a cluster with one core node, which grows by GSP."""
     volume = {"size": "256Mi", "emptyDir": True}
     return {
+        "apiVersion": names.API_VERSION,
+        "kind": MRCLUSTERS.kind,
         "metadata": {"name": name, "namespace": lab.NAMESPACE},
         "spec": {
             "image": "hadoop:dev",

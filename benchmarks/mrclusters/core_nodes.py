@@ -47,8 +47,8 @@ async def main(arguments: argparse.Namespace) -> None:
         lacking, missing = len(hdfs.lacking(set(left))), len(hdfs.missing(set(left))) + cluster.lost
     alone_s = held / COPIES_PER_S
     print(
-        f"core.maximum lowered to {core}: {', '.join(leaving)} left in {shrunk_s:.0f} s, {shrunk_s / alone_s:.2f} times "
-        f"the {alone_s:.0f} s of copying alone; {copied * BLOCK_GB:.1f} GB copied, {copied / held:.2f} times the "
+        f"core.maximum lowered to {core}: {', '.join(leaving)} left in {shrunk_s:.0f} s, {shrunk_s / alone_s:.2f} "
+        f"times the {alone_s:.0f} s of copying alone; {copied * BLOCK_GB:.1f} GB copied, {copied / held:.2f} times the "
         f"{held * BLOCK_GB:.1f} GB that they stored"
     )
     print(f"{missing} blocks without a replica, {lacking} with too few; left: {', '.join(left)}")

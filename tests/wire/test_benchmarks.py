@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from benchmarks import hops, support
@@ -72,3 +75,10 @@ async def test_the_hops_of_a_job_cross_from_the_endpoint_to_the_scheduler_and_ba
     ends = [name.partition(".")[2] for name in names]
     places = [next(place for place, name in enumerate(ends) if name.endswith(part)) for part in way]
     assert places == sorted(places)
+
+
+def test_a_modelled_cluster_grows_and_shrinks_in_virtual_time():
+    command = [sys.executable, "-m", "benchmarks.mrclusters", "core-nodes", "--core=2", "--added=1", "--blocks=20"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "0 blocks without a replica, 0 with too few; left: c0, c1" in ended.stdout

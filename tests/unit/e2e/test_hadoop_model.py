@@ -267,3 +267,21 @@ def test_a_request_is_carried_out_once(world, monkeypatch):
     world.order(7, Leaving("t1"))
     world.pass_time(20)
     assert len(calls) == 1
+
+
+def test_later_tasks_are_requested_when_all_others_have_ended():
+    yarn = Yarn(slots=4)
+    application = yarn.applications[yarn.submit("uid-1", [5.0, 5.0], 0.0, later=[3.0])]
+    yarn.step({"c0"}, 0.0)
+    assert (len(application.running), application.waiting, application.later) == (2, [], [3.0])
+    yarn.step({"c0"}, 5.0)
+    assert ([seconds for _, seconds, _ in application.running], application.state) == ([3.0], "RUNNING")
+    yarn.step({"c0"}, 8.0)
+    assert (application.state, application.done) == ("FINISHED", 3)
+
+
+def test_no_host_gets_more_containers_than_it_has_slots():
+    yarn = Yarn(slots=2)
+    yarn.submit("uid-1", [5.0] * 9, 0.0)
+    yarn.step({"c0", "t0"}, 0.0)
+    assert (yarn.containers("c0"), yarn.containers("t0")) == (2, 2)
