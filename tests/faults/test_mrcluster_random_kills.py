@@ -36,7 +36,7 @@ async def harm(trial, rng):
             await trial.patch({"hdfs": {"settings": {"dfs.namenode.handler.count": str(rng.randint(10, 12))}}})
         case "lose":
             hosts = sorted(await trial.hosts())
-            with contextlib.suppress(errors.NotFound):
+            with contextlib.suppress(errors.NotFound, KeyError):  # it has left meanwhile
                 await trial.kill_pod(rng.choice(hosts))
         case "load":
             trial.load(*(rng.uniform(0.5, 4.0) for _ in range(rng.randint(1, 20))))

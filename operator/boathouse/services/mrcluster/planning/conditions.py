@@ -217,7 +217,7 @@ def _reported(observation: Observation, draft: Draft) -> Draft:
         load_percent=load.percent(observation, draft, report),
         slots=load.slots(observation, draft, report) if yarn else None,
         containers=wire.Containers(running=running, pending=pending) if yarn else None,
-        applications=yarn.apps_running + yarn.apps_pending if yarn else None,
+        applications=min(yarn.apps_running + yarn.apps_pending, load.MOST_TASKS) if yarn else None,
         hdfs=wire.HdfsUsage(
             capacity_bytes=hdfs.capacity_bytes,
             used_bytes=hdfs.used_bytes,

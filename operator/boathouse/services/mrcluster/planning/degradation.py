@@ -45,7 +45,9 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
 
 def _silence(observation: Observation, draft: Draft) -> Problem | None:
     master = observation.pod(naming.MASTER)
-    if draft.state.ready_s is None or master is None or not master.is_ready or observation.report_within(LATE_S):
+    if draft.state.ready_s is None or master is None or not master.is_ready:
+        return None
+    if draft.silence_s(observation.now_s) <= LATE_S:
         return None
     message = f"the agent in pod {master.name} has not reported for {LATE_S:.0f} s: see its log"
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)

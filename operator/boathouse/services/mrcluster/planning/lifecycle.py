@@ -1,7 +1,5 @@
 """What is recorded once in the life of a cluster, and since when its nodes lack a place. Pure."""
 
-import dataclasses
-
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import Draft, Observation
@@ -30,9 +28,9 @@ def record(observation: Observation, draft: Draft) -> Draft:
 
 
 def remember(observation: Observation, draft: Draft) -> Draft:
-    """Note since when hosts have no Kubernetes node, and since when nobody uses the cluster."""
-    now_s, marks = observation.now_s, draft.marks
+    """Note when the agent was last heard, and since when hosts have no Kubernetes node."""
+    now_s, marks, age_s = observation.now_s, draft.marks, observation.report_age_s
+    first_s = now_s if marks.heard_s is None else marks.heard_s
     hosts = [host for host in draft.state.wanted_hosts if host not in draft.state.leaving_hosts]
     unplaced_s = {host: marks.unplaced_s.get(host, now_s) for host in hosts if observation.is_unplaced(host)}
-    marks = dataclasses.replace(marks, unplaced_s=unplaced_s)
-    return dataclasses.replace(draft, marks=marks)
+    return draft.with_marks(unplaced_s=unplaced_s, heard_s=first_s if age_s is None else now_s - age_s)

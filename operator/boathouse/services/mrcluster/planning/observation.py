@@ -75,6 +75,7 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
+        heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -83,6 +84,7 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
+    heard_s: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,10 @@ class Draft:
     def with_state(self, **fields: object) -> "Draft":
         """Return a draft with other fields of the state."""
         return dataclasses.replace(self, state=dataclasses.replace(self.state, **fields))  # type: ignore[arg-type]
+
+    def silence_s(self, now_s: float) -> float:
+        """Return how long this process has had no report."""
+        return now_s - self.marks.heard_s if self.marks.heard_s is not None else 0.0
 
     def with_marks(self, **fields: object) -> "Draft":
         """Return a draft with other marks."""

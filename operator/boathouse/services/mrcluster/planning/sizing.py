@@ -20,12 +20,14 @@ from boathouse.services.mrcluster.state.cluster_state import SizeReason
 
 NO_ROOM_S: Final = 120.0
 """How long a transient node waits for room before it is withdrawn."""
+SILENT_S: Final = 900.0
+"""How long a cluster without a report keeps what its policy took. NodeManagers bear no ResourceManager as long."""
 
 
 def size(observation: Observation, draft: Draft) -> Draft:
     """Decide how many nodes the cluster shall have, and add or remove nodes."""
     if observation.report_within(LATE_S) is None and draft.state.ready_s is not None:
-        return draft
+        return _given_back(observation, draft) if draft.silence_s(observation.now_s) >= SILENT_S else draft
     draft = _withdrawn(observation, draft)
     draft = _decided(observation, draft)
     for role in (Role.CORE, Role.TRANSIENT):
@@ -96,10 +98,28 @@ def _fewer(observation: Observation, draft: Draft, role: Role, spare: int) -> Dr
     if role is Role.CORE:
         host = draining.core_candidate(observation, draft)
         return draining.begin(observation, draft, [host], draining.Leave.SHRINKING) if host else draft
-    leaving = sum(naming.role_of(node.host) is role for node in draft.state.leaving if not draining.has_ended(node))
-    most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving, draining.places(draft.state))
-    chosen = draining.transient_candidates(observation, draft)[: max(0, most)]
-    return draining.begin(observation, draft, chosen, draining.Leave.SHRINKING)
+    return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
+
+
+def _fewer_transient(observation: Observation, draft: Draft, candidates: Sequence[str], spare: int) -> Draft:
+    leaving = [node for node in draft.state.leaving if not draining.has_ended(node)]
+    leaving_transient = sum(naming.role_of(node.host) is Role.TRANSIENT for node in leaving)
+    most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving_transient, draining.places(draft.state))
+    return draining.begin(observation, draft, candidates[: max(0, most)], draining.Leave.SHRINKING)
+
+
+def _given_back(observation: Observation, draft: Draft) -> Draft:
+    """Let the transient nodes leave that the policy took: without figures, nothing speaks for them.
+
+    No agent drains them, so that their pods are deleted after the drain timeout.
+    """
+    minimum = observation.cluster.spec.transient.minimum
+    if membership.wanted(draft.state, Role.TRANSIENT) > minimum:
+        reason = f"no report for {SILENT_S / 60:.0f} minutes: {minimum} transient nodes by its spec"
+        draft = draft.with_state(size=SizeReason(time_s=observation.now_s, reason=reason))
+        draft = membership.with_wanted(draft, Role.TRANSIENT, minimum)
+    hosts = membership.staying_hosts(draft.state, Role.TRANSIENT)
+    return _fewer_transient(observation, draft, hosts[::-1], max(0, len(hosts) - minimum))
 
 
 def _withdrawn(observation: Observation, draft: Draft) -> Draft:

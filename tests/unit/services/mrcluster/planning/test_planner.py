@@ -1,5 +1,7 @@
 """Lives of clusters, step by step, beside a model of HDFS and YARN."""
 
+from msgspec import structs
+
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.planning import planner
@@ -289,6 +291,58 @@ def test_a_silent_master_is_reported_and_figures_are_dropped():
     world.reconcile()
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_NOT_REPORTING)
     assert world.state.load_percent is None
+
+
+def test_figures_that_no_cluster_has_fit_the_status():
+    world = ready()
+    yarn = structs.replace(world.report.yarn, apps_running=2**62, apps_pending=2**62)
+    world.report = structs.replace(world.report, yarn=yarn)
+    world.reconcile()
+    assert world.state.applications < 2**63
+
+
+def stay_silent(world: World, seconds: float) -> None:
+    """Let time pass in which no report arrives."""
+    for _ in range(round(seconds / 10)):
+        world.now_s += 10
+        for host in list(world.pods):
+            world.vanish(host)
+        world.reconcile()
+
+
+def test_a_new_leader_does_not_take_a_master_for_silent_before_it_could_report():
+    world = ready()
+    world.forget()
+    world.reconcile()
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+    stay_silent(world, 70)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_NOT_REPORTING)
+
+
+def test_a_silent_cluster_keeps_its_size_for_a_quarter_of_an_hour_and_then_gives_back_what_its_policy_took():
+    world = ready(transient={"minimum": 1, "maximum": 8})
+    world.decide(8)
+    world.settle(3)
+    stay_silent(world, 850)
+    assert len(world.hosts(TRANSIENT)) == 5
+    stay_silent(world, 60)
+    assert [node.host for node in world.state.leaving] == ["t4", "t3"]
+    stay_silent(world, 800)
+    assert world.hosts(TRANSIENT) == ["t0"]
+    assert len(world.hosts(CORE)) == 3
+
+
+def test_a_cluster_that_reports_again_keeps_the_nodes_that_have_not_left():
+    world = ready()
+    world.decide(7)
+    world.settle(3)
+    world.yarn.containers |= {"t2": 1, "t3": 1}
+    stay_silent(world, 910)
+    assert [node.host for node in world.state.leaving] == ["t3", "t2"]
+    world.exchange()
+    world.decide(7)
+    world.settle(3)
+    assert world.hosts(TRANSIENT) == ["t0", "t1", "t2", "t3"]
 
 
 def test_a_transient_node_that_vanished_while_no_operator_ran_does_not_get_its_name_again():
