@@ -71,7 +71,7 @@ def in_progress(observation: Observation, draft: Draft) -> Draft:
     _set_resizing(observation, draft, conditions)
     _set_settings(observation, conditions)
     _set_network(observation, conditions)
-    if draft.state.ready_s is not None:
+    if draft.state.ready_s is not None and observation.report is not None:
         is_idle = draft.marks.idle_s is not None
         conditions.set(ConditionType.IDLE, is_idle, Reason.NO_APPLICATIONS if is_idle else Reason.IN_USE, "")
     draft = _told(observation, draft)
@@ -209,6 +209,8 @@ def _counts(observation: Observation, draft: Draft, role: Role) -> wire.NodeCoun
 def _reported(observation: Observation, draft: Draft) -> Draft:
     report = observation.report_within(LATE_S)
     draft = draft.with_state(addresses=_addresses(observation))
+    if report is None and observation.report is None and draft.silence_s(observation.now_s) <= LATE_S:
+        return draft  # a new leader keeps the figures of the status until it may have a report
     if report is None:
         return dataclasses.replace(draft, state=cluster_state.without_figures(draft.state))
     yarn, hdfs = report.yarn, report.hdfs

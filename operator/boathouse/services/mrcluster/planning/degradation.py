@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from boathouse.resources.mrcluster.names import Reason, Role
+from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import draining, membership, replacing
@@ -53,8 +53,18 @@ def _silence(observation: Observation, draft: Draft) -> Problem | None:
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
 
 
+def _as_before(observation: Observation, draft: Draft, condition_type: ConditionType) -> Service | None:
+    """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
+    known = draft.state.condition(condition_type)
+    if known is None or known.status != "True" or observation.report or draft.silence_s(observation.now_s) > READY_S:
+        return None
+    return Service(is_available=True, reason=Reason.AVAILABLE, message=known.message)
+
+
 def hdfs(observation: Observation, draft: Draft) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
+    if before := _as_before(observation, draft, ConditionType.HDFS_AVAILABLE):
+        return before
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
         message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
@@ -76,6 +86,8 @@ def yarn(observation: Observation, draft: Draft) -> Service:
     """Return whether YARN is available: its ApplicationMasters run on core nodes."""
     if not observation.cluster.spec.compute:
         return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
+    if before := _as_before(observation, draft, ConditionType.YARN_AVAILABLE):
+        return before
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)

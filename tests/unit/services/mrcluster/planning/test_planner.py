@@ -310,13 +310,26 @@ def stay_silent(world: World, seconds: float) -> None:
         world.reconcile()
 
 
-def test_a_new_leader_does_not_take_a_master_for_silent_before_it_could_report():
+def test_a_new_leader_changes_no_status_before_the_agent_could_report():
+    world = ready()
+    before = world.status
+    world.forget()
+    world.now_s += 60
+    world.reconcile()
+    stay_silent(world, 30)
+    assert world.status == before
+    stay_silent(world, 10)
+    assert why(world, ConditionType.READY) == ("False", Reason.STARTING)
+    stay_silent(world, 30)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_NOT_REPORTING)
+
+
+def test_a_new_leader_does_not_take_a_cluster_without_a_master_for_ready():
     world = ready()
     world.forget()
+    del world.pods["master"]
     world.reconcile()
-    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
-    stay_silent(world, 70)
-    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_NOT_REPORTING)
+    assert world.state.phase == "Starting"
 
 
 def test_a_silent_cluster_keeps_its_size_for_a_quarter_of_an_hour_and_then_gives_back_what_its_policy_took():
