@@ -276,12 +276,12 @@ class Tokens:
         """Return a token of a pod for the operator.
 
         Raises:
-            errors.NotFound: The pod was deleted.
+            errors.NotFound: The pod was deleted; another one may have its name.
         """
         try:
             return await asyncio.to_thread(self._create, pod)
         except ClusterError as error:
-            if "not found" in str(error).lower():
+            if any(text in str(error).lower() for text in ("not found", "does not match the uid")):
                 raise errors.NotFound(404, "NotFound", str(error)) from None
             raise
 
