@@ -21,7 +21,7 @@ from boathouse.services.mrcluster.state.cluster_state import SizeReason
 NO_ROOM_S: Final = 120.0
 """How long a transient node waits for room before it is withdrawn."""
 SILENT_S: Final = 900.0
-"""How long a cluster without a report keeps what its policy took. NodeManagers bear no ResourceManager as long."""
+"""How long a cluster without a report keeps the nodes that its policy took: as long as NodeManagers wait for YARN."""
 
 
 def size(observation: Observation, draft: Draft) -> Draft:
