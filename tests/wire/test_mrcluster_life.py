@@ -105,8 +105,8 @@ async def test_a_lost_master_or_core_node_comes_again_under_its_name(api, world,
     await ready()
     former = api.get("pods", world.pod(host))["metadata"]
     api.remove("pods", world.pod(host))
-    await world.until(lambda: host in world.hosts() and world.phase() == "Ready")
-    assert world.nodes.created[former["name"]] == 2
+    await world.until(lambda: world.nodes.created[former["name"]] == 2 and world.phase() == "Ready")
+    assert host in world.hosts()
     assert world.nodes.formatted == [None]
 
 
