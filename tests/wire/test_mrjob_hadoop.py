@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from boathouse import failpoints
+from boathouse_task import contract
 from tests.wire.mrjob_hadoop_world import CLUSTER, World, mrjob
 
 OF_A_LIFE = ("mrjob.status", "mrjob.tags", "mrjob.submit", "mrjob.leave")
@@ -110,6 +112,39 @@ async def test_a_client_of_a_stopping_attempt_gets_no_leave(world, eventually):
         world.patch(suspend=True)
         jobs, pod = world.kind.hadoop, next(iter(world.kind.hadoop.clients.of(world.uid())))
         await eventually(lambda: not jobs.may_submit(world.uid(), pod))
+
+
+NATIVE = {"clusterRef": None, "input": ["hdfs://lake/in"], "output": "hdfs://lake/out"}
+
+
+def addresses(world):
+    """The addresses of clusters that the pods of tasks have."""
+    containers = [container for pod in world.api.objects("pods").values() for container in pod["spec"]["containers"]]
+    orders = [
+        each["value"] for container in containers for each in container["env"] if each["name"] == contract.TASK_ENV
+    ]
+    return [msgspec.json.decode(order, type=contract.TaskSpec).hdfs for order in orders]
+
+
+async def test_a_new_leader_submits_no_task_before_it_knows_the_cluster_of_its_urls(world, eventually):
+    world.nodes.has_cluster = False
+    metadata = {"name": "lake", "namespace": "demo"}
+    world.api.add({"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRCluster", "metadata": metadata, "spec": {}})
+    world.api.add(mrjob(**NATIVE))
+    async with world.running():
+        await eventually(lambda: world.api.called("get mrclusters"))
+        assert world.api.objects("pods") == {}
+        world.nodes.has_cluster = True
+        await eventually(lambda: world.api.objects("pods"))
+    assert [found["lake"].name_node for found in addresses(world)] == [CLUSTER.name_node]
+
+
+async def test_a_job_whose_urls_name_no_cluster_is_told_so_by_its_first_task(world, eventually):
+    world.nodes.has_cluster = False
+    world.api.add(mrjob(**NATIVE))
+    async with world.running():
+        await eventually(lambda: world.api.objects("pods"))
+    assert addresses(world) == [{}]
 
 
 def at_failpoints(names):

@@ -1,7 +1,7 @@
 """Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import pod_life
@@ -53,6 +53,14 @@ class RelatedObjects:
             return (await self._api.get(catalogue.NAMESPACES, namespace)).metadata.deletion_timestamp is not None
         except errors.NotFound:
             return False
+
+    async def exists(self, resource: catalogue.Resource[Any], namespace: str, name: str) -> bool:
+        """Return whether an object of a kind exists."""
+        try:
+            await self._api.get(resource, name, namespace)
+        except errors.NotFound:
+            return False
+        return True
 
     async def priority(self, name: str) -> int:
         """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.

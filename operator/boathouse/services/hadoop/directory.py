@@ -4,9 +4,14 @@ import dataclasses
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names
 from boathouse.services.frame.kind import ObjectUid
 from boathouse_policies.model import NodeName
 
+MRCLUSTERS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural="mrclusters", kind="MRCluster", view=wire.Manifest
+)
 NAME_NODE_PORT: Final = 8020
 WEB_HDFS_PORT: Final = 9870
 _LABELS: Final = 3

@@ -9,24 +9,17 @@ from typing import Any, Final
 
 import pydantic
 
-from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
-from boathouse.resources.mrcluster import names as cluster_names
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import MRCluster
 from boathouse.services import times
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
+from boathouse.services.hadoop import directory
 
-MRCLUSTERS: Final = catalogue.Resource(
-    group=names.GROUP,
-    version=names.VERSION,
-    plural=cluster_names.PLURAL,
-    kind=cluster_names.KIND,
-    view=wire.Manifest,
-)
+MRCLUSTERS: Final = directory.MRCLUSTERS
 DEFAULT_REPLICATION: Final = 3
 
 

@@ -24,6 +24,7 @@ from boathouse.services.frame import (
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import policy_events, task_metrics
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
@@ -414,6 +415,8 @@ class MRJobKind:
         if memory.submitted is not None and memory.submitted.covers(submitted, observation.pods):
             memory.submitted = dataclasses.replace(submitted, at_s=memory.submitted.at_s)
             return False
+        if await self._awaits_cluster(job):
+            return False
         needs_plan = desired.state.plan and not desired.cleaning
         stored = self.plans.held(job.uid, desired.state.step) if needs_plan else None
         plan = stored.plan if stored else None
@@ -443,6 +446,16 @@ class MRJobKind:
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
+
+    async def _awaits_cluster(self, job: Job) -> bool:
+        """Return whether a cluster in the job's URLs exists whose addresses are not known yet.
+
+        A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
+        """
+        for name in hdfs.unknown(job, self._clusters):
+            if await self._related_objects.exists(directory.MRCLUSTERS, job.namespace, name):
+                return True
+        return False
 
 
 def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]:

@@ -2,8 +2,9 @@ import dataclasses
 
 import pytest
 
+from boathouse.resources.mrcluster import names
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.directory import ClusterFacts, Directory
+from boathouse.services.hadoop.directory import MRCLUSTERS, ClusterFacts, Directory
 from boathouse_policies.model import NodeName
 from tests.unit.services.hadoop.builders import cluster
 
@@ -11,6 +12,10 @@ from tests.unit.services.hadoop.builders import cluster
 @pytest.fixture
 def directory() -> Directory:
     return Directory()
+
+
+def test_the_kind_has_the_names_of_its_crd() -> None:
+    assert (MRCLUSTERS.kind, MRCLUSTERS.plural) == (names.KIND, names.PLURAL)
 
 
 def test_a_cluster_is_found_by_its_name_in_its_namespace_only(directory: Directory) -> None:

@@ -1,5 +1,6 @@
 """Return the addresses of the clusters whose HDFS a job reads or writes. Pure."""
 
+import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -9,6 +10,9 @@ from boathouse.services.mrjob.job.model import Job
 from boathouse_task.contract import HdfsAddress
 
 _SCHEME = "hdfs"
+_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+"""Others are addresses of NameNodes, or no names."""
+_MOST_UNKNOWN = 8
 
 
 def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
@@ -25,6 +29,12 @@ def used(job: Job, clusters: Directory) -> list[ObjectUid]:
     """Return the clusters in the job's URLs."""
     found = (clusters.find(job.namespace, name) for name in set(names(job)))
     return [cluster.uid for cluster in found if cluster is not None]
+
+
+def unknown(job: Job, clusters: Directory) -> list[str]:
+    """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
+    found = sorted({name for name in names(job) if _NAME.fullmatch(name)})
+    return [name for name in found if clusters.find(job.namespace, name) is None][:_MOST_UNKNOWN]
 
 
 def names(job: Job) -> Iterator[str]:
