@@ -8,6 +8,9 @@ from boathouse.services.hadoop.directory import ClusterFacts
 USER_ENV: Final = "HADOOP_USER_NAME"
 USER: Final = "hadoop"
 """The user of all daemons and jobs of a cluster."""
+ARENAS: Final = ("MALLOC_ARENA_MAX", "4")
+"""Variable of all JVMs, as in Hadoop's own scripts. By default glibc keeps up to eight arenas for each core of the
+node, for which the limits of containers have no room. NodeManagers pass the variable on to their containers."""
 NAMESERVICES: Final = "dfs.nameservices"
 _NAME_NODE: Final = "nn"
 _PROVIDER: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"

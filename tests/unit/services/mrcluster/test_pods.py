@@ -136,6 +136,14 @@ def test_every_daemon_opens_java_lang_also_for_web_hdfs(host):
             assert "--add-opens=java.base/java.lang=ALL-UNNAMED" in env(container)["BOATHOUSE_JAVA_OPTS"]
 
 
+@pytest.mark.parametrize("host", HOSTS)
+def test_every_jvm_has_few_heaps_of_glibc_unless_the_user_says_otherwise(host):
+    given = [{"name": "MALLOC_ARENA_MAX", "value": "1"}]
+    for fields, most in (({}, "4"), ({"env": given}, "1")):
+        for name, container in containers(pod(host, **fields)).items():
+            assert name == "agent" or env(container)["MALLOC_ARENA_MAX"] == most
+
+
 def test_a_daemon_does_not_remember_the_address_of_a_master_that_moved():
     assert "-Dsun.net.inetaddr.ttl=5" in env(containers(pod("c0"))["datanode"])["BOATHOUSE_JAVA_OPTS"]
 

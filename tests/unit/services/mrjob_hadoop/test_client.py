@@ -102,9 +102,15 @@ def test_arguments_are_not_expanded_by_kubernetes() -> None:
 
 
 def test_variables_of_boathouse_come_last_so_that_they_win() -> None:
-    names = [each["name"] for each in build(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"][0]["env"]]
-    assert names.count("JAVA_HOME") == 2
-    assert names[0] == "JAVA_HOME"
+    (submitter,) = build(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"]
+    assert [each["name"] for each in submitter["env"]].count("JAVA_HOME") == 2
+    assert env(submitter)["JAVA_HOME"] == CLUSTER.java_home
+
+
+def test_the_user_may_let_the_client_have_more_heaps_of_glibc() -> None:
+    assert env(build()["spec"]["containers"][0])["MALLOC_ARENA_MAX"] == "4"
+    (submitter,) = build(env=[{"name": "MALLOC_ARENA_MAX", "value": "8"}])["spec"]["containers"]
+    assert env(submitter)["MALLOC_ARENA_MAX"] == "8"
 
 
 def test_a_pod_that_was_built_is_read() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from boathouse.resources import quantity
+from boathouse.services.hadoop import clients
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.cluster import Cluster, Requests
 from boathouse.services.mrcluster.daemons import Daemon
@@ -56,7 +57,7 @@ def refresh(cluster: Cluster, label: str) -> Manifest:
 
 
 def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest]:
-    """Return the variables of a container with Hadoop: the user's first, so that ours win."""
+    """Return the variables of a container with Hadoop: a default, the user's, then ours, so that ours win."""
     names = Names(cluster)
     ours = (
         ("JAVA_HOME", cluster.spec.java_home),
@@ -69,7 +70,7 @@ def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest
     )
     user = [each.model_dump(by_alias=True, exclude_none=True) for each in cluster.spec.env or ()]
     address = {"name": "BOATHOUSE_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    return [*user, *_variables(ours), address]
+    return [*_variables([clients.ARENAS]), *user, *_variables(ours), address]
 
 
 def security() -> Manifest:

@@ -5,7 +5,7 @@ the job and gets leave to submit (`boathouse_task.hadoop_client`).
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -167,7 +167,7 @@ class ClientBuilder:
         }
 
     def _submitter(self) -> Manifest:
-        """Return the container that submits. Its variables are the user's, then ours, so that ours win."""
+        """Return the container that submits. Its variables are a default, the user's, then ours, so that ours win."""
         heap = [f"-Xmx{_HEAP_MIB}m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]
         ours = {
             "JAVA_HOME": self.cluster.java_home,
@@ -183,7 +183,7 @@ class ClientBuilder:
             "imagePullPolicy": self.cluster.image_pull_policy,
             "command": [pod_builder.escaped(word) for word in words],
             "workingDir": contract.WORK_PATH,
-            "env": [*self._user_env(), *({"name": name, "value": value} for name, value in ours.items())],
+            "env": [*_variables([clients.ARENAS]), *self._user_env(), *_variables(ours.items())],
             **self._env_from(),
             "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
@@ -276,6 +276,10 @@ _SECURITY: Final = {
     "runAsNonRoot": True,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+
+
+def _variables(values: Iterable[tuple[str, str]]) -> list[Manifest]:
+    return [{"name": name, "value": value} for name, value in values]
 
 
 def _requirements(cpu_milli: int, memory_mib: int) -> Manifest:
