@@ -39,7 +39,7 @@ class Client:
         spec: its parameters.
         environment: paths, the pod's name and its variables.
         conf_path: folder with the cluster's settings.
-        sleep: sleeps between requests.
+        sleep: sleeps between requests; returns whether the pod is to end.
         monotonic: clock of the patience.
     """
 
@@ -49,7 +49,7 @@ class Client:
         environment: Environment,
         *,
         conf_path: Path = Path(client_contract.CONF_PATH),
-        sleep: Callable[[float], object] = time.sleep,
+        sleep: Callable[[float], bool | None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec, self._environment, self._conf_path = spec, environment, conf_path
@@ -88,7 +88,8 @@ class Client:
         """Ask for leave until the endpoint gives or refuses it.
 
         Raises:
-            TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond.
+            TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated: the pod shall
+                end.
         """
         path = f"tasks/{quote(self._environment.pod_name)}/leave"
         give_up, delays = self._monotonic() + LEAVE_PATIENCE_S, Delays()
@@ -99,7 +100,9 @@ class Client:
                 if error.status in _REFUSED or self._monotonic() > give_up:
                     message = f"the operator gives this client no leave to submit: {error}"
                     raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-                self._sleep(max(delays.next(), error.retry_after_s))
+                if self._sleep(max(delays.next(), error.retry_after_s)):
+                    message = "the pod was stopped (SIGTERM) before it had leave"
+                    raise TaskError(Reason.TERMINATED, message, user_error=False) from None
             except msgspec.DecodeError as error:
                 message = f"unexpected response to a request for leave: {error}"
                 raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None

@@ -22,7 +22,7 @@ def prepare(workshop):
     """Prepares a submission with these answers of the endpoint; returns the endpoint and the work folder."""
     with contextlib.ExitStack() as stack:
 
-        def run(*answers, times=1, **more):
+        def run(*answers, times=1, is_stopped=False, **more):
             endpoint = Endpoint(list(answers or (LEAVE,)))
             conf = workshop.folder / "conf"
             conf.mkdir(exist_ok=True)
@@ -34,7 +34,12 @@ def prepare(workshop):
             )
             environment = workshop.environment(**credentials(workshop.folder), pod_name="words-client-a1")
             slept: list[float] = []
-            client = Client(spec, environment, conf_path=conf, sleep=slept.append, monotonic=lambda: sum(slept))
+
+            def sleep(delay_s):
+                slept.append(delay_s)
+                return is_stopped
+
+            client = Client(spec, environment, conf_path=conf, sleep=sleep, monotonic=lambda: sum(slept))
             for _ in range(times):
                 client.run()
             return endpoint, environment.work_path
@@ -104,6 +109,13 @@ def test_it_asks_again_while_the_operator_does_not_respond(prepare):
 def test_it_gives_up_after_a_while(prepare):
     _, work = prepare((503, b""))
     assert (work / "stop").exists()
+
+
+def test_it_does_not_ask_again_once_its_pod_is_to_end(prepare):
+    endpoint, work = prepare((503, b""), is_stopped=True)
+    assert len(endpoint.asked) == 1
+    result = msgspec.json.decode((work / "stop").read_bytes(), type=TaskResult)
+    assert (result.reason, result.user_error) == (contract.Reason.TERMINATED, False)
 
 
 def test_a_file_that_is_missing_is_the_users_error(prepare):

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from boathouse.services.mrcluster.scripts import SCRIPTS
+from boathouse_e2e import waiting
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
@@ -152,6 +153,16 @@ def test_one_of_several_addresses_may_be_the_pods(pod):
 def test_a_name_that_resolves_late_is_enough(pod):
     pod.program("bin/getent", '#!/bin/sh\n[ -e "$CALLS.later" ] && echo "10.0.0.7 STREAM x"; : >"$CALLS.later"\n')
     assert pod.start(DATA_NODE, BOATHOUSE_RESOLVE_SECONDS="2") == (0, "")
+
+
+def test_a_daemon_that_waits_for_a_name_ends_when_it_is_told_to(pod):
+    asked = pod.folder / "asked"
+    pod.program("bin/getent", f'#!/bin/sh\n: >"{asked}"\nexit 2\n')
+    command = ["sh", str(pod.folder / "start.sh"), DATA_NODE]
+    process = subprocess.Popen(command, env=pod.env | {"BOATHOUSE_RESOLVE_SECONDS": "60"})
+    waiting.until(asked.exists, "it asks for its name", within_s=20)
+    process.terminate()
+    assert process.wait(10) == 143
 
 
 def test_an_empty_volume_is_formatted_if_the_cluster_never_had_an_id(pod):

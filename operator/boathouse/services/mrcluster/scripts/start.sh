@@ -3,6 +3,7 @@
 #
 # The kubelet restarts a container that fails. The operator reads why from the termination message, `REASON: text`.
 set -euf # -f: the * of a classpath is for Java
+trap 'exit 143' TERM INT # process 1 has no default action; the JVM has its own
 tmp=${BOATHOUSE_TMP:-/tmp}
 class=$1
 classpath=$HADOOP_CONF_DIR:$BOATHOUSE_CLASSPATH
