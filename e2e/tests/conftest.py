@@ -9,7 +9,8 @@ import os
 import pathlib
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 from obstore.store import S3Store
@@ -58,11 +59,11 @@ def installed(cluster: Cluster) -> Cluster:
     return with_boathouse(cluster)
 
 
-def with_boathouse(cluster: Cluster) -> Cluster:
+def with_boathouse(cluster: Cluster, values: Mapping[str, Any] = VALUES) -> Cluster:
     """Install Boathouse; what an earlier session left in the cluster goes."""
     cluster.run("delete", "namespaces", "-l", LABEL, "--wait=false")
     images.load(cluster)
-    install.install(cluster, VALUES)
+    install.install(cluster, values)
     return cluster
 
 

@@ -15,8 +15,15 @@ from e2e.tests import conftest, harness, local_volumes
 
 NAME = f"{conftest.NAME}-hadoop"
 NODES = 4
-VOLUMES = 16
-"""On each node, for all tests: a volume is used once."""
+VOLUMES = 32
+"""On each node, for all tests, also if all masters go to one node: a volume is used once."""
+
+
+VALUES = {
+    **conftest.VALUES,
+    # The JVMs of two clusters that start hold a leader up for longer than other tests do.
+    "lease": {"durationSeconds": 30, "renewDeadlineSeconds": 25, "retryPeriodSeconds": 2},
+}
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +37,7 @@ def cluster() -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def installed(cluster: Cluster) -> Cluster:
     """Return the cluster with Boathouse in it."""
-    return conftest.with_boathouse(cluster)
+    return conftest.with_boathouse(cluster, VALUES)
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,8 @@ from e2e.tests.hadoop_harness import TEXT, Clusters
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
 IN_MEMORY = {"emptyDir": True, "medium": "Memory", "size": "64Mi"}
+LESS_CPU = {"cpu": "400m"}
+"""Of one of the clusters: with two full ones, no node has room for the client of a job."""
 CHUNK = bytes(8 * 1024 * 1024)
 MOST_CHUNKS = 30
 """Three volumes of 64 MiB have no room for so many."""
@@ -34,8 +36,8 @@ def fill_up(clusters: Clusters, name: str) -> None:
 
 
 def test_a_full_disk_and_a_crash_of_a_cluster_of_another_version_leave_its_neighbour_alone(hadoop: Clusters) -> None:
-    core = {"resources": {"memory": "1344Mi"}, "volume": IN_MEMORY}
-    hadoop.start("bad", version="3.4.1", core=core, hdfs={"replication": 1})
+    core = {"resources": {**LESS_CPU, "memory": "1344Mi"}, "volume": IN_MEMORY}
+    hadoop.start("bad", version="3.4.1", master={"resources": LESS_CPU}, core=core, hdfs={"replication": 1})
     hadoop.start("good")
     for name in ("bad", "good"):
         hadoop.ready(name)
