@@ -17,12 +17,16 @@ def of(cluster: Cluster) -> dict[str, str]:
 
 
 def defaults(cluster: Cluster) -> dict[str, str]:
-    """Return settings that users may change. The exclude file has the timeouts of decommissions."""
+    """Return settings that users may change. The exclude file has the timeouts of decommissions.
+
+    NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30.
+    """
     master = naming.Names(cluster).fqdn(naming.MASTER)
     return {
         "yarn.application.classpath": sizes.classpath(cluster),
         "yarn.node-attribute.fs-store.root-dir": f"file://{paths.RM_STATE}/attributes",
         "yarn.log.server.url": f"http://{master}:{ports.HISTORY_HTTP}/jobhistory/logs",
+        "yarn.resourcemanager.connect.retry-interval.ms": "5000",
         "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "5",
         "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs": "-1",
     }
