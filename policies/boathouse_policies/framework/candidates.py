@@ -86,6 +86,11 @@ class FewNodes:
         }
         self.most = max(map(_memory_of, self.rooms.values()), default=-1)
 
+    @property
+    def where(self) -> Where:
+        """The places of the nodes as columns are picked."""
+        return np.array(self.listed, np.intp)
+
     def renew(self) -> None:
         """Take in what the cycle changed since the last call."""
         for node in self._state.changed_since(self._seen):
@@ -125,8 +130,16 @@ class FewNodes:
         """The classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
-    def best_of(self, shape: Shape, fits: list[int]) -> int | None:
-        """Return the best node for a shape, of those that have room for it; of equal ones, the first."""
+    def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None = None) -> int | None:
+        """Return the best node for a shape, of those that have room for it; of equal ones, the first.
+
+        Args:
+            shape: The shape.
+            fits: The nodes that have room.
+            passing: The only nodes that the class may use now, shape [N]; None for all.
+        """
+        if passing is not None:
+            fits = [node for node in fits if passing[node]]
         view, rooms = self._state.view, self.rooms
         eligibility = shape.eligibility(view)
         if not eligibility.everywhere:
@@ -148,6 +161,7 @@ class Table:
 
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
+        where: The same to pick them from a column.
         listed: The same as plain numbers.
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
@@ -162,16 +176,16 @@ class Table:
         self._sizes = shapes.sizes[:, :, None]
         self._least = shapes.least_listed
         self.nodes = self._with_room(shapes.least)
-        self._span: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
-        self.listed: Sequence[int] = range(len(self.nodes)) if self._span is ALL else self.nodes.tolist()
-        self.at = None if self._span is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
+        self.where: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
+        self.listed: Sequence[int] = range(len(self.nodes)) if self.where is ALL else self.nodes.tolist()
+        self.at = None if self.where is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = state.changes
         if self.compares:
-            self._allowed = shapes.allowed(state.view, self._span)
+            self._allowed = shapes.allowed(state.view, self.where)
             self._fits = np.zeros((len(shapes), len(self.nodes)), np.bool_)
             self._counts = np.zeros(len(shapes), np.int64)
-            self._compare(ALL, self._span)
+            self._compare(ALL, self.where)
             self._count()
 
     def _looked_at(self, sorted_classes: SortedClasses, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
@@ -264,7 +278,7 @@ class Table:
     def row(self, pending: PendingClass) -> model.BoolVector:
         """The nodes that a class' shape fits on, shape [K]."""
         if not self.compares:
-            return all_fits(pending.shape, self._span, self._state)
+            return all_fits(pending.shape, self.where, self._state)
         self.renew()
         fits: model.BoolVector = self._fits[self._row_of[pending.place]]
         return fits

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from boathouse_policies.framework.affinity.judges import CycleCounts
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
 from boathouse_policies.framework.view import ClusterView, Step, combined
@@ -150,6 +151,7 @@ class CycleState:
         reserved: The class for which a node is reserved, by place.
         released: Places of nodes that were reserved and are not any more.
         most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
+        pod_counts: The pods that it placed, for constraints on where other pods are; None if nothing has such.
     """
 
     def __init__(self, view: ClusterView, reservations: Reservations = _NO_RESERVATIONS) -> None:
@@ -175,6 +177,7 @@ class CycleState:
         self.ports: dict[int, tuple[model.HostPort, ...]] = {}
         self._placed_on: dict[int, int] = {}
         self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
+        self.pod_counts: CycleCounts | None = None
 
     # Reading
 
@@ -276,6 +279,11 @@ class CycleState:
 
     # Writing
 
+    def count_pods(self) -> None:
+        """Count the pods that the cycle places from now on, if a constraint depends on them."""
+        if self.view.tallies.is_needed:
+            self.pod_counts = CycleCounts(self.view)
+
     def place(self, assignment: Assignment) -> None:
         """Take the room of a task."""
         pending, _, node, _, amounts = assignment
@@ -284,6 +292,8 @@ class CycleState:
         ports = pending.task_class.constraints.host_ports
         if ports:
             self.ports[node] = self.ports.get(node, ()) + ports
+        if self.pod_counts is not None:
+            self.pod_counts.place(pending, node)
         if self.view.max_per_node is not None:
             self._placed_on[node] = count = self._placed_on.get(node, 0) + 1
             if count >= self.view.max_per_node:
@@ -300,6 +310,8 @@ class CycleState:
             for port in ports:
                 left.remove(port)
             self.ports[assignment.node] = tuple(left)
+        if self.pod_counts is not None:
+            self.pod_counts.place(pending, assignment.node, -1)
         if self.view.max_per_node is not None:
             self._placed_on[assignment.node] -= 1
             if assignment.node in self.withdrawn:

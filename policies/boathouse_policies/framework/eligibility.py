@@ -74,12 +74,13 @@ def selected(constraints: model.Constraints, node: model.Node) -> bool:
 def _term_holds(term: model.AffinityTerm, node: model.Node) -> bool:
     if not term.expressions and not term.fields:
         return False
-    labels = all(_holds(e, node.labels.get(e.key)) for e in term.expressions)
+    labels = all(holds(e, node.labels.get(e.key)) for e in term.expressions)
     # metadata.name is the only field that the API knows for nodes.
-    return labels and all(e.key == "metadata.name" and _holds(e, node.name) for e in term.fields)
+    return labels and all(e.key == "metadata.name" and holds(e, node.name) for e in term.fields)
 
 
-def _holds(expression: model.Expression, value: str | None) -> bool:
+def holds(expression: model.Expression, value: str | None) -> bool:
+    """Whether a label's value meets a requirement; None for an object without the label."""
     match expression.operator:
         case model.Operator.IN:
             return value in expression.values
@@ -136,6 +137,7 @@ class Eligibilities:
 
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
         """The mask over the nodes of this layout."""
+        constraints = constraints.of_nodes
         known = self._known.get(constraints)
         if known is None or known.layout is not layout:
             known = self._known[constraints] = Eligibility(layout, self._refusals(constraints, layout, known))

@@ -73,6 +73,37 @@ class Groups:
         return len(self.names)
 
 
+class Domains:
+    """The nodes by the value of a label, as columns.
+
+    Args:
+        values: The value of each node, None for a node without the label, length N.
+
+    Attributes:
+        of: The domain of each node, and their number for a node without the label, shape [N].
+        exist: Which nodes have the label, shape [N].
+        places: `of` as plain numbers.
+    """
+
+    def __init__(self, values: Iterable[str | None]) -> None:
+        found: dict[str, int] = {}
+        numbers = [-1 if each is None else found.setdefault(each, len(found)) for each in values]
+        self.of = np.array(numbers, np.intp)
+        self.exist: model.BoolVector = self.of >= 0
+        self.of[~self.exist] = len(found)
+        self.places: list[int] = self.of.tolist()
+        self._count = len(found)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def sums(self, column: model.IntVector) -> model.IntVector:
+        """Return the sum of each domain, and 0 for the nodes without the label, shape [D + 1]."""
+        sums = np.bincount(self.of, column, self._count + 1).astype(np.int64)
+        sums[-1] = 0
+        return sums
+
+
 class Layout:
     """The nodes, sorted by name: a node's place in it is its index in every column. Immutable.
 
@@ -95,6 +126,7 @@ class Layout:
             self.allocatable[: len(vector), place] = vector
         self.allocatable.flags.writeable = False
         self._large_enough: dict[bytes, model.BoolVector] = {}
+        self._domains: dict[str, Domains] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -165,6 +197,13 @@ class Layout:
     def hostless(self) -> Topology:
         """The rack of each node alone."""
         return Topology(server={}, rack=self.topology.rack)
+
+    def domains(self, key: str) -> Domains:
+        """Return the nodes by the value of a label: a memo."""
+        known = self._domains.get(key)
+        if known is None:
+            known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)
+        return known
 
     def free(self, place: int, held: Sequence[int]) -> list[int]:
         """What is free on a node of which so much is held, by row."""

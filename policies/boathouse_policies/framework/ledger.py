@@ -31,13 +31,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.affinity.tallies import Resident, Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 class State(enum.Enum):
@@ -65,6 +66,9 @@ class Account:
         namespace: The namespace whose share of the queue it is charged to.
         task_class: Its class.
         host_ports: Ports of the node that it takes.
+        labels: Its labels.
+        anti_affinity: Its terms of required anti-affinity.
+        is_ending: Whether it is being deleted.
     """
 
     id: model.TaskId
@@ -76,6 +80,19 @@ class Account:
     namespace: model.NamespaceName = _NO_NAMESPACE
     task_class: model.ClassId | None = None
     host_ports: tuple[model.HostPort, ...] = ()
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    anti_affinity: tuple[model.PodTerm, ...] = ()
+    is_ending: bool = False
+
+    @property
+    def resident(self) -> Resident:
+        """What pod affinity sees of it."""
+        return Resident(
+            namespace=self.namespace,
+            labels=self.labels,
+            anti_affinity=self.anti_affinity,
+            is_ending=self.is_ending,
+        )
 
 
 class Freed(NamedTuple):
@@ -92,7 +109,7 @@ class Drift:
     Attributes:
         missing_pods: Listed, not in the ledger.
         ghost_pods: Confirmed in the ledger, not listed.
-        different_pods: Node, UID, resources or host ports differ.
+        different_pods: Node, UID, resources, host ports, or what pod affinity sees of them differ.
         missing_nodes: Listed, not in the ledger.
         ghost_nodes: In the ledger, not listed.
         different_nodes: Any field differs.
@@ -174,6 +191,19 @@ class _Entry:
         )
 
     @property
+    def resident(self) -> Resident:
+        """What pod affinity sees of the pod."""
+        if self.pod is not None:
+            return self.pod.resident
+        assert self.placement is not None
+        task, task_class = self.placement.task, self.placement.task_class
+        return Resident(
+            namespace=self.placement.job.namespace,
+            labels=task_class.labels if task.labels is None else task.labels,
+            anti_affinity=task_class.constraints.pod_anti_affinity,
+        )
+
+    @property
     def size(self) -> model.Resources:
         """What is charged for it: the larger amounts while a resize is in flight."""
         resources = self.account.resources
@@ -201,6 +231,7 @@ class Ledger:
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
         self._ports: dict[model.NodeName, tuple[model.HostPort, ...]] = {}
         self._eligibilities = Eligibilities()
+        self._tallies = Tallies()
         self._touched: set[model.JobId] = set()
         self._view: weakref.ref[ClusterView] | None = None  # the snapshot that shares the sums
         self._snapshots = 0
@@ -331,6 +362,20 @@ class Ledger:
         entry = self._entries.get(task)
         return None if entry is None else entry.account
 
+    # Namespaces, and what pod affinity counts
+
+    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
+        """Note the labels of a namespace; None for one that does not exist."""
+        self._tallies.set_namespace(name, labels)
+
+    def take_woken(self) -> Collection[model.ClassId]:
+        """Return the unschedulable classes that pods which came or went since the last call may help."""
+        return self._tallies.take_woken()
+
+    def mentions(self, namespace: str, key: str) -> bool:
+        """Whether pod affinity counts pods of a namespace by a label."""
+        return self._tallies.mentions(namespace, key)
+
     # Reading
 
     def free(self, node: model.NodeName) -> list[int] | None:
@@ -362,6 +407,7 @@ class Ledger:
             host_ports=self._ports,
             touched=self._touched,
             eligibilities=self._eligibilities,
+            tallies=self._tallies,
             offered=None if offered is None else self._places(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
@@ -411,6 +457,7 @@ class Ledger:
         if entry.node not in self._nodes:
             self._away.setdefault(entry.node, set()).add(task)
         self._charge(entry, entry.amounts, operator.add)
+        self._tallies.enter(task, entry.node, entry.resident)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, +1)
 
@@ -421,6 +468,7 @@ class Ledger:
             if not self._away[entry.node]:
                 del self._away[entry.node]
         self._charge(entry, entry.amounts, operator.sub)
+        self._tallies.leave(task)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
         return Freed(entry.node, entry.share and entry.share[0])
@@ -430,7 +478,10 @@ class Ledger:
         if known.uid is None or known.uid == pod.uid:
             pod = _with_labels(pod, known)
         if _charged(known) == _charged(pod):
-            entry.pod = pod
+            former, entry.pod = entry.resident, pod
+            if entry.resident != former:
+                self._tallies.leave(pod.id)
+                self._tallies.enter(pod.id, entry.node, entry.resident)
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             return self._recount(entry, entry.size)
@@ -520,7 +571,7 @@ def _charged(pod: Account) -> tuple[object, ...]:
 
 def _counts(pod: Account) -> tuple[object, ...]:
     """Return what of a pod is counted on its node."""
-    return pod.node, pod.uid, pod.resources, pod.host_ports
+    return pod.node, pod.uid, pod.resources, pod.host_ports, pod.resident
 
 
 _NO_DRIFT = Drift()

@@ -94,6 +94,8 @@ class Plan:
 
     def _reserve(self, pending: PendingClass) -> None:
         own, state = pending.task_class.id, self._state
+        if state.pod_counts is not None and state.pod_counts.judge(pending) is not None:
+            return  # a reserved node may be one that other pods keep it from
         state.most_reserved = most = self._turns.most_reserved(pending)
         if most == 0:
             return
@@ -147,6 +149,9 @@ class Plan:
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
         for pending in turns.without_room(as_before=False):
             self._leave(pending, diagnosis.refusal(pending, profile, state))
+        if state.pod_counts is not None:
+            for left in self._left.values():
+                state.pod_counts.wait(left.pending)
         return self._left
 
     @functools.cached_property

@@ -48,6 +48,12 @@ class Ranking:
         i = scores.index(max(scores)) if isinstance(scores, list) else int(scores.argmax())
         return None if scores[i] == NEVER else i
 
+    def best_among(self, passing: model.BoolVector) -> int | None:
+        """The same of some of them, shape [K]."""
+        scores = np.where(passing, self.scores, NEVER)
+        i = int(scores.argmax()) if len(scores) else -1
+        return None if i < 0 or scores[i] == NEVER else i
+
 
 class Rankings:
     """The ranking of each class that had a turn.
@@ -65,8 +71,16 @@ class Rankings:
 
     def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
-        i = self._of(pending).best()
+        ranking = self._of(pending)
+        passing = None if self._state.pod_counts is None else self.passing_now(pending)
+        i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
+
+    def passing_now(self, pending: PendingClass) -> model.BoolVector | None:
+        """Where the filters pass that are asked at each turn, shape [N]; None for everywhere."""
+        masks = (question.mask(pending, self._state, ALL) for question in self._profile.each_turn)
+        found = [mask for mask in masks if mask is not None]
+        return np.logical_and.reduce(found) if found else None
 
     def refuse(self, pending: PendingClass, node: int) -> None:
         """The class does not take this node in this cycle."""
@@ -79,6 +93,9 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
+        if self._state.pod_counts is not None and (passing := self.passing_now(pending)) is not None:
+            if not passing[node]:
+                return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
     def _of(self, pending: PendingClass) -> Ranking:

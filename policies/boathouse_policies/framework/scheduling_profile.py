@@ -71,7 +71,13 @@ class Profile:
     def asked(self) -> tuple[questions.Filter | questions.Reserve, ...]:
         """The filters that are asked class by class, and the reserve, if it is not neutral."""
         reserves = () if self.reserve is questions.NO_RESERVE else (self.reserve,)
-        return (*(question for question in self.filters if not question.of_shape), *reserves)
+        filters = (filter_ for filter_ in self.filters if not filter_.of_shape and not filter_.each_turn)
+        return (*filters, *reserves)
+
+    @functools.cached_property
+    def each_turn(self) -> tuple[questions.Filter, ...]:
+        """The filters that are asked at each turn of a class."""
+        return tuple([filter_ for filter_ in self.filters if filter_.each_turn])
 
     @functools.cached_property
     def shape_score(self) -> questions.ShapeScore:

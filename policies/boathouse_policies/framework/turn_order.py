@@ -69,6 +69,8 @@ class TurnOrder:
         self._queue, self._profile, self._state = queue, profile, state
         self._sorted = in_order = queue.sorted_classes()
         in_order.note_usage(state.view)
+        in_order.declare(state.view.tallies)
+        state.count_pods()
         self._pending: dict[int, PendingClass] = {}
         self._allowed: Collection[model.ClassId] | None = None
         self._asks_again = False  # nodes were reserved since, so that others may be allowed
@@ -331,8 +333,9 @@ class TurnOrder:
                 if shape.memory > few.most or not (fits := few.with_room(shape)):
                     turn += 1
                     continue
-                node = few.best_of(shape, fits)
                 pending = self._pending.get(job) or self._pending_class(job)
+                passing = None if state.pod_counts is None else self.rankings.passing_now(pending)
+                node = few.best_of(shape, fits, passing)
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break
                 assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import eligibility
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from boathouse_policies.framework.affinity.tallies import Tallies
     from boathouse_policies.framework.eligibility import Eligibilities
     from boathouse_policies.framework.layout import Layout
 
@@ -98,6 +100,7 @@ class ClusterView:
         host_ports: Ports taken on a node.
         touched: Jobs that hold something else than in the snapshot before.
         eligibilities: Static masks.
+        tallies: Pods that selectors count: the ledger's own, not a copy.
         offered: Places of the nodes that this cycle may use, ascending; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
         serial: Number of this snapshot.
@@ -113,6 +116,7 @@ class ClusterView:
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
     touched: Collection[model.JobId]
     eligibilities: Eligibilities
+    tallies: Tallies
     offered: Sequence[int] | None = None
     max_per_node: int | None = None
     serial: int = 0
@@ -145,6 +149,18 @@ class ClusterView:
             return self.by_node.free(self.layout.names[place]).copy()
         return self.layout.free(place, self._requested[:, place].tolist())
 
+    def counted(self, constraints: model.Constraints, spread: model.Spread) -> model.BoolVector:
+        """Return the nodes that a spread constraint of a pod counts, but for those without its key, shape [N]."""
+        found: model.BoolVector = np.ones(len(self.layout), np.bool_)
+        if spread.honors_affinity and (constraints.node_selector or constraints.affinity is not None):
+            wanted = model.Constraints(
+                node_selector=constraints.node_selector, affinity=constraints.affinity, tolerations=_ANY_TAINT
+            )
+            found &= self.eligibilities.of(wanted, self.layout).mask
+        if spread.honors_taints:
+            found &= [eligibility.untolerated(node.taints, constraints.tolerations) is None for node in self.nodes]
+        return found
+
     @property
     def by_queue(self) -> Mapping[model.QueueName, model.Amounts]:
         """What each queue's jobs hold, by row. Added up at first use: most cycles have one queue without limits."""
@@ -173,4 +189,5 @@ def _vector(amounts: model.Amounts, width: int, most: int) -> list[int]:
 
 
 _PODS = model.PODS
+_ANY_TAINT = (model.Toleration(operator=model.TolerationOperator.EXISTS),)
 _NOTHING = (0,) * (model.PODS + 1)

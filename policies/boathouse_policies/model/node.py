@@ -129,6 +129,62 @@ _ANY_ADDRESS = {"", "0.0.0.0"}  # noqa: S104
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """A label selector: all requirements must hold; without any it matches everything."""
+
+    expressions: tuple[Expression, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodSet:
+    """Pods by their labels and their namespace.
+
+    Attributes:
+        selector: Over the pods' labels; None matches no pod.
+        namespaces: Their namespaces by name, sorted.
+        namespace_selector: Further namespaces, by their labels; None matches no namespace, an empty one all.
+    """
+
+    selector: Selector | None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: Selector | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PodTerm:
+    """A required term of pod affinity or anti-affinity: some, or none, of these pods in the node's domain.
+
+    Attributes:
+        topology_key: Nodes with equal values of this label are one domain.
+        pods: The pods.
+    """
+
+    topology_key: str
+    pods: PodSet
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A topology spread constraint with `DoNotSchedule`, over pods of the own namespace.
+
+    Attributes:
+        topology_key: Nodes with equal values of this label are one domain.
+        max_skew: How many pods a domain may have more than the domain with the fewest.
+        selector: The pods to count; None counts none.
+        min_domains: With fewer domains than this, the fewest counts as 0.
+        honors_affinity: Whether only nodes count that the pod's node selector and node affinity match.
+        honors_taints: Whether only nodes count whose taints the pod tolerates.
+    """
+
+    topology_key: str
+    max_skew: int
+    selector: Selector | None
+    min_domains: int = 1
+    honors_affinity: bool = True
+    honors_taints: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
     """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes.
 
@@ -140,6 +196,9 @@ class Constraints:
         host_ports: Ports of the node that the pod's containers take, sorted.
         claims: Storage claims that the pod mounts, as namespace/name, sorted. Opaque here: a shell's filter knows which
             nodes reach them.
+        pod_affinity: Terms of required pod affinity, all of which must hold.
+        pod_anti_affinity: Terms of required pod anti-affinity.
+        spread: Topology spread constraints with DoNotSchedule.
     """
 
     node_name: NodeName | None = None
@@ -148,6 +207,21 @@ class Constraints:
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     claims: tuple[str, ...] = ()
+    pod_affinity: tuple[PodTerm, ...] = ()
+    pod_anti_affinity: tuple[PodTerm, ...] = ()
+    spread: tuple[Spread, ...] = ()
+
+    @property
+    def concern_pods(self) -> bool:
+        """Whether they depend on where other pods are."""
+        return bool(self.pod_affinity or self.pod_anti_affinity or self.spread)
+
+    @property
+    def of_nodes(self) -> Constraints:
+        """These constraints without what depends on other pods."""
+        if not self.concern_pods:
+            return self
+        return dataclasses.replace(self, pod_affinity=(), pod_anti_affinity=(), spread=())
 
     def avoiding(self, nodes: Collection[NodeName]) -> Constraints:
         """Return these constraints without some of the nodes that they allow."""

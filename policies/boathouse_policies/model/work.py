@@ -133,6 +133,7 @@ class TaskClass:
         gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
             running ones counted; 0 for no gang.
         estimates: Predictions.
+        labels: Labels of its pods, as far as they share them.
     """
 
     id: ClassId
@@ -143,6 +144,7 @@ class TaskClass:
     constraints: Constraints = UNCONSTRAINED
     gang_min: int = 0
     estimates: Estimates = UNKNOWN
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,7 @@ class Task:
             Create.
         expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which
             keeps its room for the length of the cycle.
+        labels: Labels of its pod; None for those of its class.
     """
 
     id: TaskId
@@ -166,6 +169,7 @@ class Task:
     locations: tuple[NodeName, ...] = ()
     pod_uid: PodUid | None = None
     expected: bool = False
+    labels: Mapping[str, str] | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,8 @@ import dataclasses
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
+from boathouse_policies.framework.affinity.judges import Rules, rules_of
+from boathouse_policies.framework.affinity.tallies import Resident, Tallies
 from boathouse_policies.framework.queue.tasks import Closeness, Pick, Picker, TaskPool
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 
@@ -45,6 +47,7 @@ class QueuedClass:
     verdict: model.Verdict | None = None
     least: model.IntVector | None = None
     _sizing: Sizing | None = None
+    _rules: Rules | None = None
     _closeness: Closeness | None = None
 
     def placement(
@@ -70,6 +73,16 @@ class QueuedClass:
     def is_plain(self) -> bool:
         """Whether room alone decides which of the nodes that it may use fit: it has no gang and no host ports."""
         return not self.task_class.gang_min and not self.task_class.constraints.host_ports
+
+    def rules(self, tallies: Tallies) -> Rules:
+        """Return what decides where it may go beside other pods: a memo."""
+        namespace = self.job.namespace
+        known = self._rules
+        if known is None or known.version != tallies.version(namespace):
+            own = self.task_class
+            pod = Resident(namespace=namespace, labels=own.labels, anti_affinity=own.constraints.pod_anti_affinity)
+            known = self._rules = rules_of(pod, own.constraints, tallies)
+        return known
 
     def picker(self, layout: Layout, *, sees_hosts: bool) -> Picker:
         """Return what takes its tasks in one cycle."""

@@ -16,6 +16,8 @@ cycle.
 | UnknownQueue, QueueNotAllowed | queues changed |
 | JobOrder, Patience, Gang | either, and a job withdrawn, and the time until which the cycle decided to wait |
 
+A class that depends on where other pods are is also woken when those come or go.
+
 As a safety net, a class is unschedulable for a minute at most. All times come in as arguments.
 """
 
@@ -349,6 +351,13 @@ class SchedulingQueue:
             self._match_freed()
             if owner is None or (self._unschedulable.considers(owner) and not was_considered):
                 self._wake(Wake.NODES)  # the reservation ends: whoever is ahead may want the node, fitting or not
+
+    def wake(self, classes: Iterable[model.ClassId]) -> None:
+        """Wake classes that waited for pods to come or go (`Ledger.take_woken`)."""
+        for class_id in classes:
+            queued = self._classes.get(class_id)
+            if queued is not None and self._unschedulable.is_unschedulable(queued):
+                self._activate(queued)
 
     def nodes_changed(self) -> None:
         """Wake the classes that an added or changed node may help."""

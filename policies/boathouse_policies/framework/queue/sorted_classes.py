@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_policies import model
+    from boathouse_policies.framework.affinity.tallies import Tallies
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
     from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
@@ -83,6 +84,11 @@ class SortedClasses:
         self.places = {queued.task_class.id: place for place, queued in enumerate(self.queued)}
         self.in_gang = np.array([queued.task_class.gang_min > 0 for queued in self.queued], np.bool_)
         self.gangs: list[int] = self.in_gang.nonzero()[0].tolist()
+        self._about_pods = [
+            (queued.job.namespace, queued.task_class.constraints)
+            for queued in in_order
+            if queued.task_class.constraints.concern_pods
+        ]
         self.stages = frozenset(queued.task_class.stage for queued in self.queued)
         jobs = {queued.job.id: queued.job for queued in self.queued}
         self.jobs = list(jobs.values())
@@ -131,6 +137,12 @@ class SortedClasses:
         gangs = {self.job_of[place] for place in self.gangs if self.open[place]}
         if gangs:
             self.open[[place for place in self.gangs if self.job_of[place] in gangs]] = True
+
+    def declare(self, tallies: Tallies) -> None:
+        """Have the pods counted that the constraints of the classes select."""
+        if tallies.declared_by is self or not (self._about_pods or tallies.is_needed):
+            return
+        tallies.declare(self._about_pods, self)
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Which jobs have an open class, shape [J]."""

@@ -166,6 +166,10 @@ class UnschedulableClasses:
         """Whether the next cycle considers a class."""
         return bool(self.active[queued.row] or self.matches_freed[queued.row])
 
+    def is_unschedulable(self, queued: QueuedClass) -> bool:
+        """Whether a class is unschedulable."""
+        return bool(self._woken_by[queued.row])
+
     def next_s(self) -> float:
         """When `woken_by_time` may return a class, at the earliest; infinity if never."""
         return self._earliest_s

@@ -1,0 +1,380 @@
+"""Pods counted by node, for each selector that something asks about: the ledger's part of pod affinity.
+
+Two kinds of tallies. One counts the pods that a pending class' terms select. The other counts the pods that forbid
+others next to them, by their term of required anti-affinity. A pod changes the tallies that its labels match, which an
+index by namespace and label finds, so selectors of other namespaces cost it nothing. Without any tally a pod costs one
+entry in a dictionary.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework import eligibility
+from boathouse_policies.model.values import value
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from boathouse_policies.framework.layout import Layout
+
+    Labels: TypeAlias = Mapping[str, str]
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """What affinity sees of a pod.
+
+    Attributes:
+        namespace: Its namespace.
+        labels: Its labels.
+        anti_affinity: Its terms of required anti-affinity.
+        is_ending: Whether it is being deleted: topology spread does not count it.
+    """
+
+    namespace: str
+    labels: Mapping[str, str]
+    anti_affinity: tuple[model.PodTerm, ...] = ()
+    is_ending: bool = False
+
+
+@value(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Pods that belong to each of some sets.
+
+    Attributes:
+        sets: The sets: one for a term of anti-affinity or a spread constraint, those of all terms for affinity.
+        skips_ending: Whether pods that are being deleted do not count.
+    """
+
+    sets: tuple[model.PodSet, ...]
+    skips_ending: bool = False
+
+
+class Tally:
+    """A count of pods by node.
+
+    Attributes:
+        sets: A pod counts, or is concerned, that belongs to each of these sets.
+        skips_ending: Whether pods that are being deleted do not count.
+        topology_key: The topology key of a term of anti-affinity; empty for a selection.
+        by_node: The count of each node, without zeros.
+        waiting: Classes that another count may help.
+    """
+
+    __slots__ = ("_column", "_layout", "by_node", "sets", "skips_ending", "topology_key", "waiting")
+
+    def __init__(
+        self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = ""
+    ) -> None:
+        self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
+        self.by_node: collections.Counter[model.NodeName] = collections.Counter()
+        self.waiting: dict[model.ClassId, None] = {}
+        self._layout: Layout | None = None
+        self._column: model.IntVector = np.zeros(0, np.int64)
+
+    def add(self, node: model.NodeName, count: int) -> None:
+        """Count pods on a node; fewer if it is negative."""
+        self.by_node[node] += count
+        if not self.by_node[node]:
+            del self.by_node[node]
+        if self._layout is not None and (place := self._layout.index.get(node)) is not None:
+            self._column[place] += count
+
+    def column(self, layout: Layout) -> model.IntVector:
+        """Return the count of each node, shape [N]: read-only, and kept up."""
+        if self._layout is not layout:
+            self._layout, self._column = layout, np.zeros(len(layout), np.int64)
+            for node, count in self.by_node.items():
+                if (place := layout.index.get(node)) is not None:
+                    self._column[place] = count
+        return self._column
+
+
+class Tallies:
+    """All pods by namespace, and the tallies that they change. One writer: the ledger.
+
+    Attributes:
+        declared_by: Whose pending classes were declared last.
+    """
+
+    def __init__(self) -> None:
+        self._namespace_of: dict[model.TaskId, str] = {}
+        self._pods: dict[str, dict[model.TaskId, tuple[model.NodeName, Resident]]] = {}
+        self._namespaces: dict[str, Labels] = {}
+        self._selecting: dict[Selection, Tally] = {}
+        self._forbidding: dict[model.PodTerm, Tally] = {}
+        self._declared: Collection[model.PodTerm] = ()
+        self._selected_by = _Index()
+        self._forbidden_by = _Index()
+        self._woken: set[model.ClassId] = set()
+        self.declared_by: object = None
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any pod, or any pending class, has a constraint on other pods."""
+        return bool(self._selecting or self._forbidding)
+
+    # Pods
+
+    def enter(self, task: model.TaskId, node: model.NodeName, pod: Resident) -> None:
+        """Count a pod on a node."""
+        self._namespace_of[task] = pod.namespace
+        self._pods.setdefault(pod.namespace, {})[task] = node, pod
+        self._count(node, pod, +1)
+
+    def leave(self, task: model.TaskId) -> None:
+        """Count a pod no more."""
+        namespace = self._namespace_of.pop(task)
+        pods = self._pods[namespace]
+        node, pod = pods.pop(task)
+        if not pods:
+            del self._pods[namespace]
+        self._count(node, pod, -1)
+
+    def _count(self, node: model.NodeName, pod: Resident, step: int) -> None:
+        for term in pod.anti_affinity:
+            self._change(self.of_term(term), node, step)
+            self._drop(term)
+        if self._selecting:
+            for tally in self.selecting(pod):
+                self._change(tally, node, step)
+
+    def _change(self, tally: Tally, node: model.NodeName, step: int) -> None:
+        tally.add(node, step)
+        if tally.waiting:
+            self._woken.update(tally.waiting)
+            tally.waiting.clear()
+
+    def take_woken(self) -> Collection[model.ClassId]:
+        """Return the classes that waited for another count of some tally, which has changed since the last call."""
+        if not self._woken:
+            return ()
+        woken, self._woken = self._woken, set()
+        return woken
+
+    def set_namespace(self, name: str, labels: Labels | None) -> None:
+        """Note the labels of a namespace; None for one that does not exist."""
+        if self._namespaces.get(name) == labels:
+            return
+        pods = self._pods.get(name, {}) if self._selected_by.has_wide else {}
+        for node, pod in pods.values():
+            for tally in self.selecting(pod):
+                self._change(tally, node, -1)
+        if labels is None:
+            del self._namespaces[name]
+        else:
+            self._namespaces[name] = labels
+        for node, pod in pods.values():
+            for tally in self.selecting(pod):
+                self._change(tally, node, +1)
+        for tally in [*self._forbidding.values(), *self._selecting.values()]:
+            self._woken.update(tally.waiting)
+            tally.waiting.clear()
+        self._selected_by.touch(name)
+
+    # Tallies
+
+    def declare(self, constraints: Iterable[tuple[str, model.Constraints]], by: object) -> None:
+        """Count for the constraints of pending classes, with their namespaces, and for no others.
+
+        Args:
+            constraints: The constraints that depend on pods.
+            by: Whose classes they are.
+        """
+        self.declared_by = by
+        selections: dict[Selection, None] = {}
+        terms: dict[model.PodTerm, None] = {}
+        for namespace, each in constraints:
+            selections.update(dict.fromkeys(selections_of(namespace, each)))
+            terms.update(dict.fromkeys(each.pod_anti_affinity))
+        for selection in self._selecting.keys() - selections.keys():
+            self._selected_by.remove(self._selecting.pop(selection))
+        for selection in selections:
+            self.of(selection)
+        former, self._declared = self._declared, terms
+        for term in terms:
+            self.of_term(term)
+        for term in former:
+            self._drop(term)
+
+    def _begin(self, selection: Selection) -> None:
+        self._selecting[selection] = tally = Tally(selection.sets, skips_ending=selection.skips_ending)
+        self._selected_by.add(tally)
+        for namespace in _namespaces(tally) or self._pods:
+            for node, pod in self._pods.get(namespace, {}).values():
+                if self._selects(tally, pod):
+                    tally.add(node, +1)
+
+    def of(self, selection: Selection) -> Tally:
+        """Return the count of a selection."""
+        if selection not in self._selecting:
+            self._begin(selection)
+        return self._selecting[selection]
+
+    def of_term(self, term: model.PodTerm) -> Tally:
+        """Return the count of pods with a term of anti-affinity."""
+        tally = self._forbidding.get(term)
+        if tally is None:
+            tally = self._forbidding[term] = Tally((term.pods,), topology_key=term.topology_key)
+            self._forbidden_by.add(tally)
+        return tally
+
+    def _drop(self, term: model.PodTerm) -> None:
+        tally = self._forbidding.get(term)
+        if tally is not None and not tally.by_node and term not in self._declared:
+            del self._forbidding[term]
+            self._forbidden_by.remove(tally)
+            self._woken.update(tally.waiting)
+
+    def selecting(self, pod: Resident) -> list[Tally]:
+        """Return the tallies of selections that a pod belongs to."""
+        found = self._selected_by.candidates(pod.namespace, pod.labels)
+        return [tally for tally in found if self._selects(tally, pod)]
+
+    def forbidding(self, pod: Resident) -> list[Tally]:
+        """Return the tallies of anti-affinity that select a pod."""
+        found = self._forbidden_by.candidates(pod.namespace, pod.labels)
+        return [tally for tally in found if self._selects(tally, pod)]
+
+    def _selects(self, tally: Tally, pod: Resident) -> bool:
+        if tally.skips_ending and pod.is_ending:
+            return False
+        return all([self.belongs(pod, each) for each in tally.sets])
+
+    def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
+        """Whether a pod belongs to a set of pods."""
+        if pods.selector is None or not matches(pods.selector, pod.labels):
+            return False
+        if pod.namespace in pods.namespaces:
+            return True
+        selector = pods.namespace_selector
+        return selector is not None and matches(selector, self._namespaces.get(pod.namespace, {}))
+
+    # What may be read of pods
+
+    def version(self, namespace: str) -> tuple[int, ...]:
+        """Return what is another value once other tallies concern the pods of a namespace."""
+        return (*self._selected_by.version(namespace), *self._forbidden_by.version(namespace))
+
+    def mentions(self, namespace: str, key: str) -> bool:
+        """Whether a selector that may select pods of a namespace depends on a label."""
+        return self._selected_by.mentions(namespace, key) or self._forbidden_by.mentions(namespace, key)
+
+
+def matches(selector: model.Selector, labels: Labels) -> bool:
+    """Whether labels match a selector."""
+    for each in selector.expressions:  # a loop, which is quicker than all(): it runs for each pod
+        if not eligibility.holds(each, labels.get(each.key)):
+            return False
+    return True
+
+
+def selections_of(namespace: str, constraints: model.Constraints) -> Iterator[Selection]:
+    """Yield the selections of pods that constraints of a pod in a namespace count."""
+    if constraints.pod_affinity:
+        yield selection_of_affinity(constraints)
+    for term in constraints.pod_anti_affinity:
+        yield Selection(sets=(term.pods,))
+    for spread in constraints.spread:
+        yield selection_of_spread(namespace, spread)
+
+
+def selection_of_affinity(constraints: model.Constraints) -> Selection:
+    """Return the pods that all terms of a pod's affinity select: others do not count for any of them."""
+    return Selection(sets=tuple([term.pods for term in constraints.pod_affinity]))
+
+
+def selection_of_spread(namespace: str, spread: model.Spread) -> Selection:
+    """Return the pods that a spread constraint counts; an empty selector counts none, as in kube-scheduler."""
+    selector = spread.selector if spread.selector is not None and spread.selector.expressions else None
+    return Selection(sets=(model.PodSet(selector=selector, namespaces=(namespace,)),), skips_ending=True)
+
+
+class _Index:
+    """Tallies by the namespace and a label of the pods that they may select."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[str, ...], dict[Tally, None]] = {}
+        self._mentioned: dict[str, collections.Counter[str]] = {}
+        self._versions: collections.Counter[str] = collections.Counter()
+
+    @property
+    def has_wide(self) -> bool:
+        """Whether any tally selects namespaces by their labels."""
+        return _WIDE in self._mentioned
+
+    def add(self, tally: Tally) -> None:
+        """List a tally."""
+        for place in _namespaces(tally) or (_WIDE,):
+            self._versions[place] += 1
+            self._mentioned.setdefault(place, collections.Counter()).update(_mentioned_by(tally))
+            for bucket in _buckets(place, tally):
+                self._buckets.setdefault(bucket, {})[tally] = None
+
+    def remove(self, tally: Tally) -> None:
+        """List a tally no more."""
+        for place in _namespaces(tally) or (_WIDE,):
+            self._versions[place] += 1
+            mentioned = self._mentioned[place]
+            mentioned.subtract(_mentioned_by(tally))
+            if not mentioned[_ANY]:
+                del self._mentioned[place]
+            for bucket in _buckets(place, tally):
+                del self._buckets[bucket][tally]
+                if not self._buckets[bucket]:
+                    del self._buckets[bucket]
+
+    def touch(self, namespace: str) -> None:
+        """Say that other tallies may select the pods of a namespace."""
+        self._versions[namespace] += 1
+
+    def candidates(self, namespace: str, labels: Labels) -> list[Tally]:
+        """Return the tallies that may select a pod."""
+        found: list[Tally] = []
+        for place in (namespace, _WIDE):
+            if place in self._mentioned:
+                found += self._buckets.get((place,), ())
+                for label in labels.items():
+                    found += self._buckets.get((place, *label), ())
+        return found
+
+    def version(self, namespace: str) -> tuple[int, int]:
+        """Return what is another value once other tallies may select pods of a namespace."""
+        return self._versions[namespace], self._versions[_WIDE]
+
+    def mentions(self, namespace: str, key: str) -> bool:
+        """Whether a tally that may select pods of a namespace depends on a label."""
+        return any(place in self._mentioned and self._mentioned[place][key] > 0 for place in (namespace, _WIDE))
+
+
+def _mentioned_by(tally: Tally) -> dict[str, int]:
+    """Return each label that a tally depends on, once."""
+    return {_ANY: 1} | {each.key: 1 for each in _expressions(tally)}
+
+
+def _buckets(place: str, tally: Tally) -> list[tuple[str, ...]]:
+    """Return where a tally is listed: by a label of which a pod must have one of some values, if it names one."""
+    named = [each for each in _expressions(tally) if each.operator is model.Operator.IN]
+    if not named:
+        return [(place,)]
+    label = min(named, key=lambda each: len(each.values))
+    return [(place, label.key, each) for each in dict.fromkeys(label.values)]
+
+
+def _expressions(tally: Tally) -> list[model.Expression]:
+    return [each for pods in tally.sets if pods.selector is not None for each in pods.selector.expressions]
+
+
+def _namespaces(tally: Tally) -> tuple[str, ...]:
+    """Return the only namespaces that a tally may select; none where that depends on their labels."""
+    named = [pods.namespaces for pods in tally.sets if pods.namespace_selector is None]
+    return min(named, key=len, default=())
+
+
+_WIDE = "*"  # no name of a namespace
+_ANY = ""  # no key of a label
