@@ -89,6 +89,7 @@ class World:
         skipped: Collection[str] = (),
         stage: model.Stage = model.Stage.OTHER,
         suspend_until_s: float | None = None,
+        labels: dict[str, str] | None = None,
     ):
         one = model.Job(
             id=model.JobId(job),
@@ -98,7 +99,9 @@ class World:
             namespace=model.NamespaceName(namespace),
         )
         size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
-        task_class = model.TaskClass(id=model.ClassId(f"{job}/map"), job=one.id, resources=size, stage=stage)
+        task_class = model.TaskClass(
+            id=model.ClassId(f"{job}/map"), job=one.id, resources=size, stage=stage, labels=labels or {}
+        )
         todo = [
             model.Task(id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i)
             for i in range(tasks)

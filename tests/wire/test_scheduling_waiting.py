@@ -114,10 +114,7 @@ async def test_a_job_that_does_not_wait_has_no_diagnosis(api, eventually):
     ("spec", "field"),
     [
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
-        (
-            {"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
-            "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule",
-        ),
+        ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
     ],
 )
 async def test_a_pod_with_a_constraint_that_is_not_supported_is_refused_by_name(api, eventually, spec, field):

@@ -16,13 +16,6 @@ ONE_POD = "ReadWriteOncePod"
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
-class LabelSelector(wire.View, frozen=True, kw_only=True):
-    """`metav1.LabelSelector`."""
-
-    match_labels: dict[str, str] = field(default_factory=dict)
-    match_expressions: tuple[wire.Requirement, ...] = ()
-
-
 class ClaimSpec(wire.View, frozen=True, kw_only=True):
     """`spec` of a claim; `volume_name` is set when it is bound or reserved."""
 
@@ -32,7 +25,7 @@ class ClaimSpec(wire.View, frozen=True, kw_only=True):
     volume_attributes_class_name: str = ""
     access_modes: tuple[str, ...] = ()
     resources: wire.ResourceRequirements = wire.ResourceRequirements()
-    selector: LabelSelector | None = None
+    selector: wire.LabelSelector | None = None
 
 
 class Phase(wire.View, frozen=True, kw_only=True):
@@ -174,7 +167,7 @@ class CapacityView(wire.View, frozen=True, kw_only=True):
     storage_class_name: str = ""
     capacity: str = ""
     maximum_volume_size: str = ""
-    node_topology: LabelSelector | None = None
+    node_topology: wire.LabelSelector | None = None
 
 
 class AttachmentSource(wire.View, frozen=True, kw_only=True):

@@ -152,10 +152,33 @@ class NodeAffinity(View, frozen=True, kw_only=True):
     preferred: tuple[PreferredNodeTerm, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
-class PodAffinity(View, frozen=True, kw_only=True):
-    """Pod affinity or anti-affinity, of which only the presence is decoded."""
+class LabelSelector(View, frozen=True, kw_only=True):
+    """`metav1.LabelSelector`."""
 
-    required: tuple[Present, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
+    match_labels: dict[str, str] = field(default_factory=dict)
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class PodAffinityTerm(View, frozen=True, kw_only=True):
+    """Other pods, and the label of nodes by which they are near. The API server adds `matchLabelKeys` to the selector.
+
+    Attributes:
+        topology_key: Nodes with equal values of this label are one domain.
+        label_selector: Selects the pods; None selects none, an empty one all.
+        namespaces: Namespaces of the pods.
+        namespace_selector: Further namespaces; None selects none, an empty one all. With neither it is the pod's own.
+    """
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class PodAffinity(View, frozen=True, kw_only=True):
+    """Pod affinity or anti-affinity; of preferences only the presence is decoded."""
+
+    required: tuple[PodAffinityTerm, ...] = field(default=(), name="requiredDuringSchedulingIgnoredDuringExecution")
     preferred: tuple[Present, ...] = field(default=(), name="preferredDuringSchedulingIgnoredDuringExecution")
 
 
@@ -177,9 +200,16 @@ class Toleration(View, frozen=True, kw_only=True):
 
 
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):
-    """A topology spread constraint, decoded to distinguish required ones (`DoNotSchedule`) from preferences."""
+    """A topology spread constraint; it is required if `when_unsatisfiable` is `DoNotSchedule`."""
 
+    max_skew: int = 1
+    topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
 
 
 class SchedulingGate(View, frozen=True, kw_only=True):
@@ -207,7 +237,8 @@ class PodSpec(View, frozen=True, kw_only=True):
 
     Attributes:
         too_many_constraints: Number of its constraints if they exceed `MOST_CONSTRAINTS`, else 0. Its node selector,
-            affinity and tolerations are then dropped, because they may have a megabyte.
+            affinity, tolerations and topology spread constraints are then dropped, because they may have a megabyte,
+            but for the first terms of required anti-affinity, which other pods must respect.
     """
 
     node_name: str = ""
@@ -233,14 +264,21 @@ class PodSpec(View, frozen=True, kw_only=True):
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
             structs.force_setattr(self, "too_many_constraints", count)
-            for name, nothing in (("node_selector", {}), ("affinity", None), ("tolerations", ())):
-                structs.force_setattr(self, name, nothing)
+            affinity = None if self.affinity is None else _anti_affinity(self.affinity)
+            for name, left in (
+                ("node_selector", {}),
+                ("affinity", affinity),
+                ("tolerations", ()),
+                ("topology_spread_constraints", ()),
+            ):
+                structs.force_setattr(self, name, left)
 
 
 def _count_constraints(spec: PodSpec) -> int:
     """Return the number of constraints: one per ten values of an expression, and one for each other condition."""
     count = len(spec.node_selector) + len(spec.tolerations) + len(spec.volumes)
-    count += len(spec.topology_spread_constraints) + len(spec.scheduling_gates) + len(spec.resource_claims)
+    count += len(spec.scheduling_gates) + len(spec.resource_claims)
+    count += sum([1 + _count_selector(one.label_selector) for one in spec.topology_spread_constraints])
     count += sum([len(container.ports) for container in spec.containers + spec.init_containers])
     return count if spec.affinity is None else count + _count_affinity(spec.affinity)
 
@@ -248,13 +286,36 @@ def _count_constraints(spec: PodSpec) -> int:
 def _count_affinity(affinity: Affinity) -> int:
     count, terms = 0, []
     for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
-        count += 0 if kind is None else len(kind.required) + len(kind.preferred)
+        count += 0 if kind is None else sum(map(_count_term, kind.required)) + len(kind.preferred)
     if affinity.node_affinity is not None:
         terms = [one.preference for one in affinity.node_affinity.preferred]
         terms += affinity.node_affinity.required.node_selector_terms if affinity.node_affinity.required else ()
     for term in terms:
         count += 1 + sum(1 + len(one.values) // 10 for one in (*term.match_expressions, *term.match_fields))
     return count
+
+
+def _count_term(term: PodAffinityTerm) -> int:
+    selectors = _count_selector(term.label_selector) + _count_selector(term.namespace_selector)
+    return 1 + selectors + len(term.namespaces) // 10
+
+
+def _count_selector(selector: LabelSelector | None) -> int:
+    if selector is None:
+        return 0
+    return len(selector.match_labels) + sum([1 + len(one.values) // 10 for one in selector.match_expressions])
+
+
+def _anti_affinity(affinity: Affinity) -> Affinity | None:
+    """Return the first terms of required anti-affinity, within the limit of constraints."""
+    terms: list[PodAffinityTerm] = []
+    left = MOST_CONSTRAINTS
+    for term in () if affinity.pod_anti_affinity is None else affinity.pod_anti_affinity.required:
+        left -= _count_term(term)
+        if left < 0:
+            break
+        terms.append(term)
+    return Affinity(pod_anti_affinity=PodAffinity(required=tuple(terms))) if terms else None
 
 
 class StateWaiting(View, frozen=True, kw_only=True):

@@ -32,7 +32,7 @@ class Scheduling:
         ended: Task pods that ended, in the namespaces with jobs.
         storage: Claims, volumes and their provisioners.
         aside: Objects of all kinds that were set aside.
-        namespaces: Namespaces with a label for their default queue.
+        namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
         quotas: ResourceQuotas.
     """
 
@@ -170,8 +170,7 @@ def assemble(
         namespaces=informer.Informer(
             api,
             catalogue.NAMESPACES,
-            on_change=lambda change: subject.intake.on_namespace(change.key),
-            labels=names.LABEL_QUEUE,
+            on_change=subject.intake.on_namespace,
             transform=transforms.namespace,
             aside=aside,
         ),

@@ -92,6 +92,8 @@ class Decider(Part):
     def next_s(self) -> float:
         """Return when `decide` is due without an event; infinity for never."""
         others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
+        if self._ledger.has_woken:
+            return -math.inf
         due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
         return due_s if self._is_idle() else min(due_s, self._cycle_s + ADVISED_EVERY_S)
 
@@ -102,6 +104,10 @@ class Decider(Part):
         """Decide once: snapshot, run the cycle, assume. Yields the writes to begin; those stay decided if it raises."""
         yield from self._reservations.decide()
         self._state.sync_jobs()
+        self._ledger.declare(self._queue.sorted_classes())
+        if self._jobs.reclassify(self._ledger.take_mentioned()):
+            self._state.sync_jobs()
+        self._queue.wake(self._ledger.take_woken())
         for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
             self._room_freed(freed)
         if self._exclusions.expire():

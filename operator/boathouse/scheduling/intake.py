@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, quotas, store, wire
+from boathouse.resources import names
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
 from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PodState
@@ -142,11 +143,16 @@ class Intake(Part):
                 self._exclude_node(change.new)
             self._apply(self._pods.end(change.new))
 
-    def on_namespace(self, name: str) -> None:
-        """Take in that a namespace may have another default queue: pods that wait there may name it."""
-        for row in self._pods.waiting():
-            if row.namespace == name:
-                self._admit(row)
+    def on_namespace(self, change: store.Change[wire.ObjectView]) -> None:
+        """Take in a change of a namespace's labels."""
+        before = change.old.metadata.labels if isinstance(change, store.Modified | store.Deleted) else {}
+        labels = None if isinstance(change, store.Deleted) else change.new.metadata.labels
+        self._ledger.set_namespace(change.key, labels)
+        if before.get(names.LABEL_QUEUE) != (labels or {}).get(names.LABEL_QUEUE):
+            for row in self._pods.waiting():  # pods that wait there may name the queue
+                if row.namespace == change.key:
+                    self._admit(row)
+        self._wake()
 
     def on_quota(self, change: store.Change[quotas.QuotaView]) -> None:
         """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
@@ -223,6 +229,8 @@ class Intake(Part):
                     self._jobs.mark_changed(row)
             elif row.state is None or row.state is PodState.GONE:
                 self._ended(change)
+        if self._ledger.has_woken:
+            self._wake()
 
     def _follow(self, change: rows.Change) -> None:
         """Update the gang of a pod, and the pods that it controls, after a transition."""

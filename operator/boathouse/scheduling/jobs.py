@@ -9,7 +9,7 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from boathouse.cluster import catalogue, wire
@@ -218,7 +218,7 @@ class Jobs:
         driver = self._pods.children.driver(row.parent)
         if driver is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
-        job_id, task_class = ownership.job_of(pod), foreign_class(pod)
+        job_id, task_class = ownership.job_of(pod), self._class_of(pod)
         why = self._variety.refusal(row.namespace, task_class)
         if why is not None:
             self.dismiss(row, is_excess=True)
@@ -234,16 +234,44 @@ class Jobs:
             self._changed.add(job_id)
         if task_class not in entry.classes:
             entry.classes += (task_class,)
-        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid)
+        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
         if self._pods.admit(row, job_id, task):
             entry.namespace = row.namespace
             self._in_namespace.setdefault(row.namespace, {})[job_id] = None
             self._changed.add(job_id)
         return None
 
+    def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
+        """Sort pending foreign pods into other classes by labels that a selector depends on now.
+
+        Args:
+            mentioned: The labels, with the namespace of the pods that a selector may select by them; None for all.
+
+        Returns:
+            Whether any pod has such a label.
+        """
+        found = False
+        for row in list(self._pods.waiting()) if mentioned else ():
+            pod = row.facts
+            if pod is None or pod.task_of is not None or row.task is None:
+                continue
+            if any(namespace in (None, row.namespace) and key in pod.labels for namespace, key in mentioned):
+                self.add_foreign(row, pod)
+                found = True
+        return found
+
+    def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
+        """Return the class of a foreign pod, with the labels that selectors of pods depend on.
+
+        Raises:
+            UnreadablePodError: The pod cannot be represented.
+        """
+        namespace = pod.metadata.namespace
+        return foreign_class(pod, job, lambda key: self._pods.ledger.mentions(namespace, key))
+
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
-        entry, task_class = self._entries[job], foreign_class(pod, job)
+        entry, task_class = self._entries[job], self._class_of(pod, job)
         is_expected = entry.gang is not None and gangs.replaces(row, entry.gang.executor)
         why = None if is_expected else self._variety.refusal(row.namespace, task_class)
         if why is not None:
@@ -252,7 +280,8 @@ class Jobs:
             return why
         if task_class not in entry.classes[entry.submitted :]:
             entry.classes += (task_class,)
-        if self._pods.admit(row, job, model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid)):
+        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
+        if self._pods.admit(row, job, task):
             self._changed.add(job)
             self.touch(job)
         return None
@@ -557,12 +586,18 @@ def _task_of(row: rows.PodRow) -> model.Task:
     return task if is_current else dataclasses.replace(task, pod_uid=row.pending_uid)
 
 
-def foreign_class(pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
-    """Return the class of a foreign pod: pods of one owner with equal requests and constraints have one class.
+def foreign_class(
+    pod: facts.PodFacts, job: model.JobId | None = None, mentions: Callable[[str], bool] = lambda _: False
+) -> model.TaskClass:
+    """Return the class of a foreign pod.
+
+    Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
+    may have labels of their own, such as the index of a Job's pod.
 
     Args:
         pod: The pod.
         job: The job that it belongs to; None for that of its owner.
+        mentions: Returns whether a selector of pods depends on a label.
 
     Raises:
         UnreadablePodError: The pod cannot be represented.
@@ -573,11 +608,15 @@ def foreign_class(pod: facts.PodFacts, job: model.JobId | None = None) -> model.
         raise problem_of(pod)
     if isinstance(constraints, str):
         raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
+    own = constraints.label_keys if constraints.concern_pods else ()
+    labels = {key: value for key, value in pod.labels.items() if key in own or mentions(key)}
+    parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
     return model.TaskClass(
-        id=model.ClassId(f"{job}/{_digest(pod.resources, constraints)}"),
+        id=model.ClassId(f"{job}/{_digest(*parts)}"),
         job=job,
         resources=pod.resources,
         constraints=constraints,
+        labels=labels,
     )
 
 

@@ -12,6 +12,7 @@ are stored only for pods that this scheduler may have to place.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROBE, names.LABEL_TASK_TYPE})
 POD_ANNOTATIONS = frozenset({names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY})
-NAMESPACE_LABELS = frozenset({names.LABEL_QUEUE})
 CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
 POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarget"})
 
@@ -40,6 +40,8 @@ MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
 MOST_SELECTOR_LENGTH = 4 << 10
 """Maximum size of a claim's selector."""
 MOST_VOLUMES = 32
+MOST_LABEL_LENGTH = 3 << 10
+"""Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
 MOST_HOST_PORTS = 32
 """Maximum claims and host ports of a pod. A pending pod with more is too complex; for others, the first count."""
 MOST_RESOURCES = 16
@@ -102,6 +104,8 @@ def pods(
             can_resize=container is not None and _can_resize(pod.status),
             resize_problem=_resize_problem(pod.status) if is_task else "",
             suspension=record,
+            labels=_labels(pod.metadata),
+            anti_affinity=_anti_affinity(pod),
         )
 
     return transform
@@ -117,6 +121,7 @@ def _unrepresentable(
         scheduler_name=pod.spec.scheduler_name[:NAME_LENGTH],
         task_of=task_of,
         resources=translate.WHOLE_NODE,
+        labels=_labels(pod.metadata),
         is_bindable=pod.is_bindable,
         problem=str(error)[:MESSAGE_LENGTH],
         is_too_complex=isinstance(error, requests.UnreadablePodError) and error.is_too_complex,
@@ -142,8 +147,9 @@ def node(view: wire.NodeView) -> wire.NodeView:
 
 
 def namespace(view: wire.ObjectView) -> wire.ObjectView:
-    """Reduce a namespace to the label of its default queue."""
-    return wire.ObjectView(metadata=_metadata(view.metadata, NAMESPACE_LABELS, frozenset()))
+    """Reduce a namespace to its labels, which select the pods that affinity counts."""
+    labels = _bounded(view.metadata.labels)
+    return wire.ObjectView(metadata=msgspec.structs.replace(_metadata(view.metadata, None, frozenset()), labels=labels))
 
 
 def quota(view: quotas.QuotaView) -> quotas.QuotaView:
@@ -157,12 +163,12 @@ def claim(view: storage.ClaimView) -> storage.ClaimView:
     spec, selector = view.spec, view.spec.selector
     if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
-        spec = msgspec.structs.replace(spec, selector=storage.LabelSelector(match_expressions=(nothing,)))
+        spec = msgspec.structs.replace(spec, selector=wire.LabelSelector(match_expressions=(nothing,)))
     metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
     return storage.ClaimView(metadata=metadata, spec=spec, status=view.status)
 
 
-def _selected(selector: storage.LabelSelector) -> Iterator[str]:
+def _selected(selector: wire.LabelSelector) -> Iterator[str]:
     yield from itertools.chain(selector.match_labels, selector.match_labels.values())
     for requirement in selector.match_expressions:
         yield requirement.key
@@ -192,6 +198,35 @@ def _owner(owner: wire.OwnerReference) -> wire.OwnerReference:
         uid=owner.uid[:NAME_LENGTH],
         controller=owner.controller,
     )
+
+
+def _labels(metadata: wire.ObjectMeta) -> dict[str, str]:
+    return _shared(tuple(_bounded(metadata.labels).items()))
+
+
+@functools.lru_cache(maxsize=2048)
+def _shared(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    return dict(labels)
+
+
+def _bounded(labels: dict[str, str]) -> dict[str, str]:
+    if sum(map(len, labels)) + sum(map(len, labels.values())) <= MOST_LABEL_LENGTH:
+        return labels
+    found, left = {}, MOST_LABEL_LENGTH
+    for key, value in sorted(labels.items()):
+        left -= len(key) + len(value)
+        if left < 0:
+            break
+        found[key] = value
+    return found
+
+
+def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
+    """Return the terms of required anti-affinity, but for those that cannot be represented."""
+    try:
+        return translate.anti_affinity(pod)
+    except ValueError:
+        return ()
 
 
 # Specs of pods
@@ -268,7 +303,7 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
         ("claims", sum([1 for _ in translate.claims_by_field(pod)]), MOST_VOLUMES),
         ("host ports", len(ports), MOST_HOST_PORTS),
         (
-            "characters in its node selector, affinity and tolerations",
+            "characters in its node selector, affinity, tolerations and topology spread constraints",
             sum(map(len, _texts(pod.spec))),
             MOST_CONSTRAINT_LENGTH_OF_TASK if is_task else MOST_CONSTRAINT_LENGTH,
         ),
@@ -283,11 +318,22 @@ def _texts(spec: wire.PodSpec) -> Iterator[str]:
         yield from (key, value)
     for one in spec.tolerations:
         yield from (one.key, one.value)
+    for selector in _selectors(spec):
+        yield from _selected(selector)
     required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
     for term in required.node_selector_terms if required else ():
         for requirement in (*term.match_expressions, *term.match_fields):
             yield requirement.key
             yield from requirement.values
+
+
+def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
+    """Yield the selectors of other pods and of namespaces."""
+    affinity = spec.affinity or wire.Affinity()
+    for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
+        for term in () if kind is None else kind.required:
+            yield from (one for one in (term.label_selector, term.namespace_selector) if one is not None)
+    yield from (one.label_selector for one in spec.topology_spread_constraints if one.label_selector is not None)
 
 
 # Statuses of pods

@@ -1,5 +1,6 @@
 """What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
+from boathouse_policies.framework.affinity import Mention
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.figures import Figure, Figures
@@ -47,6 +48,7 @@ __all__ = [
     "JobOrder",
     "Layout",
     "Ledger",
+    "Mention",
     "Observer",
     "Patience",
     "PendingClass",

@@ -26,12 +26,12 @@ import dataclasses
 import enum
 import operator
 import weakref
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity.tallies import Mention, Resident, Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
@@ -93,6 +93,14 @@ class Account:
             anti_affinity=self.anti_affinity,
             is_ending=self.is_ending,
         )
+
+
+class Declaring(Protocol):
+    """Pending classes, which select pods to be counted."""
+
+    def declare(self, tallies: Tallies) -> None:
+        """Have the pods counted that the constraints of the classes select."""
+        ...
 
 
 class Freed(NamedTuple):
@@ -367,6 +375,19 @@ class Ledger:
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
         """Note the labels of a namespace; None for one that does not exist."""
         self._tallies.set_namespace(name, labels)
+
+    def declare(self, classes: Declaring) -> None:
+        """Count the pods that constraints of the pending classes select; a cycle does it otherwise."""
+        classes.declare(self._tallies)
+
+    @property
+    def has_woken(self) -> bool:
+        """Whether `take_woken` returns any class."""
+        return self._tallies.has_woken
+
+    def take_mentioned(self) -> Collection[Mention]:
+        """Return labels of pods that a constraint depends on and that none did at the last call."""
+        return self._tallies.take_mentioned()
 
     def take_woken(self) -> Collection[model.ClassId]:
         """Return the unschedulable classes that pods which came or went since the last call may help."""

@@ -64,6 +64,8 @@ class Plan:
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
         turns = self._turns
+        for pending in [member for member, _ in attempt.gang] or [attempt.pending]:
+            self._watch_pods(pending)
         if attempt.lacks_room:
             turns.close(attempt.pending.place)
             self._undiagnosed.append(attempt.pending)
@@ -75,6 +77,11 @@ class Plan:
             if wait is not None:
                 self._wait(wait)
             self._leave(pending, verdict)
+
+    def _watch_pods(self, pending: PendingClass) -> None:
+        """Wake a class when pods come or go that it depends on: at once, for this cycle may place some of them."""
+        if self._state.pod_counts is not None:
+            self._state.pod_counts.wait(pending)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
@@ -149,9 +156,8 @@ class Plan:
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
         for pending in turns.without_room(as_before=False):
             self._leave(pending, diagnosis.refusal(pending, profile, state))
-        if state.pod_counts is not None:
-            for left in self._left.values():
-                state.pod_counts.wait(left.pending)
+        for left in self._left.values():
+            self._watch_pods(left.pending)
         return self._left
 
     @functools.cached_property

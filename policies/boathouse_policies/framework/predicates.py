@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.filters import AFFINITY
+from boathouse_policies.framework.pod_predicates import ON_PODS
 from boathouse_policies.framework.questions import Filter
 
 if TYPE_CHECKING:
@@ -94,4 +94,4 @@ def reason(resource: str) -> str:
 
 PORTS = "node(s) didn't have free ports for the requested pod ports"
 APART = "node(s) didn't match pod anti-affinity rules"
-PREDICATES = (Allowed(), FreePorts(), Room(), *AFFINITY)
+PREDICATES = (Allowed(), FreePorts(), Room(), *ON_PODS)

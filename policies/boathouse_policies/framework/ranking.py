@@ -93,9 +93,9 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        if self._state.pod_counts is not None and (passing := self.passing_now(pending)) is not None:
-            if not passing[node]:
-                return False
+        passing = None if self._state.pod_counts is None else self.passing_now(pending)
+        if passing is not None and not passing[node]:
+            return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
     def _of(self, pending: PendingClass) -> Ranking:

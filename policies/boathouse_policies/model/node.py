@@ -217,6 +217,13 @@ class Constraints:
         return bool(self.pod_affinity or self.pod_anti_affinity or self.spread)
 
     @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of pods that they depend on."""
+        terms = (*self.pod_affinity, *self.pod_anti_affinity)
+        selectors = (*[term.pods.selector for term in terms], *[spread.selector for spread in self.spread])
+        return frozenset([each.key for selector in selectors if selector is not None for each in selector.expressions])
+
+    @property
     def of_nodes(self) -> Constraints:
         """These constraints without what depends on other pods."""
         if not self.concern_pods:

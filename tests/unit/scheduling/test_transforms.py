@@ -41,12 +41,16 @@ requirement = st.builds(
     wire.Requirement, key=st.just("zone"), operator=st.sampled_from(["In", "Exists"]), values=st.just(("a",))
 )
 terms = st.lists(st.builds(wire.NodeSelectorTerm, match_expressions=st.tuples(requirement)), max_size=2).map(tuple)
+selector = st.none() | st.builds(wire.LabelSelector, match_expressions=st.tuples(requirement))
+pod_term = st.builds(wire.PodAffinityTerm, topology_key=st.just("zone"), label_selector=selector)
+pod_terms = st.lists(pod_term, max_size=2).map(tuple)
 present = st.lists(st.builds(wire.Present), max_size=2).map(tuple)
 affinity = st.builds(
     wire.Affinity,
     node_affinity=st.none()
     | st.builds(wire.NodeAffinity, required=st.none() | st.builds(wire.NodeSelector, node_selector_terms=terms)),
-    pod_affinity=st.none() | st.builds(wire.PodAffinity, required=present, preferred=present),
+    pod_affinity=st.none() | st.builds(wire.PodAffinity, required=pod_terms, preferred=present),
+    pod_anti_affinity=st.none() | st.builds(wire.PodAffinity, required=pod_terms, preferred=present),
 )
 volumes = st.lists(
     st.builds(
@@ -107,6 +111,7 @@ def test_a_reduced_pod_has_the_requests_and_constraints_of_the_whole_pod(pod):
     assert small.claims_by_field == tuple(translate.claims_by_field(pod))
     assert small.is_bindable == pod.is_bindable
     assert small.is_gated == bool(pod.spec.scheduling_gates)
+    assert small.anti_affinity == translate.anti_affinity(pod)
     if pod.spec.scheduler_name == "boathouse" and not pod.spec.node_name:
         assert small.constraints == translate.constraints(pod)
         assert small.unsupported == translate.unsupported(pod)
@@ -291,7 +296,7 @@ def test_a_reduced_node_has_the_address_of_its_kubelet():
 
 def test_a_claim_with_a_too_long_selector_selects_nothing():
     labels = {f"label-{i}": "x" * 60 for i in range(3000)}
-    spec = storage.ClaimSpec(selector=storage.LabelSelector(match_labels=labels))
+    spec = storage.ClaimSpec(selector=wire.LabelSelector(match_labels=labels))
     small = transforms.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
     assert size_of(small) < 4 * KIB
     assert not volumes_._selects(small.spec.selector, labels)

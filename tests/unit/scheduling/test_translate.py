@@ -67,24 +67,9 @@ def test_a_pod_that_may_not_share_its_node_takes_a_port_that_no_socket_has():
     assert translate.host_ports(subject) == (model.HostPort(port=0, protocol="apart/demo/x"),)
 
 
-TERM = [{"topologyKey": "zone"}]
-
-
 @pytest.mark.parametrize(
     ("fields", "path"),
     [
-        (
-            {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERM}}},
-            "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-        ),
-        (
-            {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": TERM}}},
-            "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
-        ),
-        (
-            {"topologySpreadConstraints": [{"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]},
-            "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule",
-        ),
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
     ],
@@ -104,3 +89,42 @@ def test_wishes_are_ignored_and_not_refused():
     spread = [{"topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]
     subject = spec(affinity={"podAffinity": wish, "podAntiAffinity": wish}, topologySpreadConstraints=spread)
     assert translate.unsupported(subject) is None
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def term_of(**fields) -> model.PodTerm:
+    raw = {"metadata": {"name": "p", "namespace": "demo"}}
+    raw |= {"spec": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **fields}]}}}}
+    (found,) = translate.anti_affinity(msgspec.convert(raw, wire.PodView))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("fields", "namespaces", "selects_namespaces"),
+    [
+        pytest.param({}, ("demo",), None, id="its-own-namespace"),
+        pytest.param({"namespaces": ["b", "a"]}, ("a", "b"), None, id="named-namespaces"),
+        pytest.param({"namespaceSelector": {}}, (), model.Selector(), id="all-namespaces"),
+        pytest.param({"namespaceSelector": {}, "namespaces": ["a"]}, ("a",), model.Selector(), id="both"),
+    ],
+)
+def test_a_term_without_a_namespace_selector_and_with_an_empty_one_differ(fields, namespaces, selects_namespaces):
+    found = term_of(**fields).pods
+    assert (found.namespaces, found.namespace_selector) == (namespaces, selects_namespaces)
+
+
+def test_no_selector_of_pods_selects_none_and_an_empty_one_all():
+    assert term_of().pods.selector is None
+    assert term_of(labelSelector={}).pods.selector == model.Selector()
+
+
+def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
+    spread = {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", "minDomains": 3}
+    spread |= {"labelSelector": {"matchLabels": {"app": "a"}}, "matchLabelKeys": ["hash", "absent"]}
+    labels = {"app": "a", "hash": "1"}
+    raw = {"metadata": {"namespace": "demo", "labels": labels}, "spec": {"topologySpreadConstraints": [spread]}}
+    (found,) = translate.constraints(msgspec.convert(raw, wire.PodView)).spread
+    assert [(each.key, each.values) for each in found.selector.expressions] == [("app", ("a",)), ("hash", ("1",))]
+    assert (found.max_skew, found.min_domains, found.honors_affinity, found.honors_taints) == (2, 3, True, False)

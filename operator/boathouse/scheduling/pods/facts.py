@@ -1,5 +1,7 @@
 """What the scheduler and the kinds know of a pod: one value per version, computed once when an event is decoded."""
 
+import msgspec
+
 from boathouse.cluster import wire
 from boathouse.scheduling.pods.stages import CpuSize, Stage, stage_of
 from boathouse.scheduling.pods.states import Trigger
@@ -34,6 +36,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         can_resize: Whether a task's container runs and its status shows its resources.
         resize_problem: Reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty.
         suspension: The last suspension of a task; None if it never was suspended.
+        labels: All its labels, but for those beyond a bound; pods with equal labels share the value.
+        anti_affinity: Its terms of required anti-affinity.
         problem: Why the pod cannot be represented; empty if it can. Its resources and constraints are not known then.
         is_too_complex: Whether the problem is only too much of what could be represented.
     """
@@ -60,6 +64,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     can_resize: bool = False
     resize_problem: str = ""
     suspension: SuspensionRecord | None = None
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
+    anti_affinity: tuple[model.PodTerm, ...] = ()
     problem: str = ""
     is_too_complex: bool = False
 
@@ -117,7 +123,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             self.scheduler_name,
             self.priority,
             self.priority_class,
-            self.metadata.labels,
+            self.labels,
+            self.anti_affinity,
             self.metadata.owner_references,
             self.problem,
         )

@@ -66,6 +66,9 @@ def of(
         queue=queue_of(owner) if is_ours else None,
         namespace=model.NamespaceName(pod.metadata.namespace),
         host_ports=pod.host_ports,
+        labels=pod.labels,
+        anti_affinity=pod.anti_affinity,
+        is_ending=pod.metadata.deletion_timestamp is not None,
     )
 
 

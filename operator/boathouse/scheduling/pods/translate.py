@@ -97,7 +97,74 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         tolerations=tuple(map(_toleration, spec.tolerations)),
         host_ports=host_ports(pod),
         claims=tuple(sorted({claim for _, claim in claims_by_field(pod)})),
+        pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
+        pod_anti_affinity=anti_affinity(pod),
+        spread=tuple(
+            [_spread(pod, one) for one in spec.topology_spread_constraints if one.when_unsatisfiable == "DoNotSchedule"]
+        ),
     )
+
+
+def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
+    """Return a pod's terms of required anti-affinity.
+
+    Raises:
+        ValueError: An operator is not known.
+    """
+    affinity = pod.spec.affinity
+    return () if affinity is None else _pod_terms(pod, affinity.pod_anti_affinity)
+
+
+def _pod_terms(pod: wire.PodView, affinity: wire.PodAffinity | None) -> tuple[model.PodTerm, ...]:
+    return tuple([_pod_term(pod.metadata.namespace, one) for one in affinity.required]) if affinity is not None else ()
+
+
+def _pod_term(namespace: str, term: wire.PodAffinityTerm) -> model.PodTerm:
+    namespaces = term.namespaces or ((namespace,) if term.namespace_selector is None else ())
+    pods = model.PodSet(
+        selector=selector(term.label_selector),
+        namespaces=tuple(sorted(set(namespaces))),
+        namespace_selector=selector(term.namespace_selector),
+    )
+    return _shared(model.PodTerm(topology_key=term.topology_key, pods=pods))
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(term: model.PodTerm) -> model.PodTerm:
+    """Return one object for equal terms: pods of one owner have the same."""
+    return term
+
+
+def _spread(pod: wire.PodView, one: wire.TopologySpreadConstraint) -> model.Spread:
+    counted, labels = selector(one.label_selector), pod.metadata.labels
+    if counted is not None:
+        own = [_equals(key, labels[key]) for key in one.match_label_keys if key in labels]
+        more = tuple([each for each in own if each not in counted.expressions])
+        counted = model.Selector(expressions=(*counted.expressions, *more))
+    return model.Spread(
+        topology_key=one.topology_key,
+        max_skew=one.max_skew,
+        selector=counted,
+        min_domains=1 if one.min_domains is None else one.min_domains,
+        honors_affinity=one.node_affinity_policy == "Honor",
+        honors_taints=one.node_taints_policy == "Honor",
+    )
+
+
+def selector(view: wire.LabelSelector | None) -> model.Selector | None:
+    """Return a label selector; None selects nothing.
+
+    Raises:
+        ValueError: An operator is not known.
+    """
+    if view is None:
+        return None
+    equal = [_equals(key, one) for key, one in sorted(view.match_labels.items())]
+    return model.Selector(expressions=(*equal, *map(expression, view.match_expressions)))
+
+
+def _equals(key: str, value: str) -> model.Expression:
+    return model.Expression(key=key, operator=model.Operator.IN, values=(value,))
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
@@ -125,14 +192,6 @@ def unsupported(pod: wire.PodView) -> str | None:
 
 
 def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
-    affinity = spec.affinity or wire.Affinity()
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    if affinity.pod_affinity and affinity.pod_affinity.required:
-        yield f"spec.affinity.podAffinity.{required}"
-    if affinity.pod_anti_affinity and affinity.pod_anti_affinity.required:
-        yield f"spec.affinity.podAntiAffinity.{required}"
-    if any(spread.when_unsatisfiable == "DoNotSchedule" for spread in spec.topology_spread_constraints):
-        yield "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule"
     if spec.resource_claims:
         yield "spec.resourceClaims"
     if spec.scheduling_group is not None:

@@ -48,8 +48,15 @@ def count(constraints: model.Constraints) -> int:
     """Return the number of constraints in a set: one per ten values of an expression, and one for each other entry."""
     terms = constraints.affinity or ()
     expressions = [one for term in terms for one in (*term.expressions, *term.fields)]
-    parts = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
-    return sum(map(len, parts)) + sum(1 + len(one.values) // 10 for one in expressions)
+    terms_of_pods = (*constraints.pod_affinity, *constraints.pod_anti_affinity)
+    sets = [term.pods for term in terms_of_pods]
+    selectors = [one for pods in sets for one in (pods.selector, pods.namespace_selector)]
+    selectors += [spread.selector for spread in constraints.spread]
+    expressions += [one for selector in selectors if selector is not None for one in selector.expressions]
+    of_nodes = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
+    return sum(map(len, (*of_nodes, terms_of_pods, constraints.spread))) + sum(
+        1 + len(one.values) // 10 for one in expressions
+    )
 
 
 @dataclasses.dataclass(slots=True)

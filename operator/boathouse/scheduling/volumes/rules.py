@@ -10,7 +10,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
-from boathouse.cluster import storage
+from boathouse.cluster import storage, wire
 from boathouse.scheduling.pods import quantities, translate
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
@@ -370,7 +370,7 @@ def _size_bytes(text: str, *, otherwise: int) -> int:
         return otherwise
 
 
-def _selects(selector: storage.LabelSelector | None, labels: Mapping[str, str]) -> bool:
+def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Return whether a label selector matches; an absent one matches nothing, an empty one everything."""
     if selector is None:
         return False

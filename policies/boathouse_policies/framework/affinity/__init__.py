@@ -1,7 +1,6 @@
 """Constraints on where other pods are: pod affinity and anti-affinity, and topology spread."""
 
-from boathouse_policies.framework.affinity.filters import AFFINITY, PodAffinity, TopologySpread
-from boathouse_policies.framework.affinity.judges import CycleCounts
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies, Tally
+from boathouse_policies.framework.affinity.judges import CycleCounts, Judge, Rules, rules_of
+from boathouse_policies.framework.affinity.tallies import Mention, Resident, Tallies, Tally
 
-__all__ = ["AFFINITY", "CycleCounts", "PodAffinity", "Resident", "Tallies", "Tally", "TopologySpread"]
+__all__ = ["CycleCounts", "Judge", "Mention", "Resident", "Rules", "Tallies", "Tally", "rules_of"]

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from boathouse_policies import model
-from boathouse_policies.framework import eligibility
 from boathouse_policies.framework.affinity import tallies
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from boathouse_policies import model
     from boathouse_policies.framework.affinity.tallies import Resident, Tallies, Tally
-    from boathouse_policies.framework.cycle_state import PendingClass
     from boathouse_policies.framework.layout import Domains, Layout
-    from boathouse_policies.framework.view import ClusterView
+
+
+class View(Protocol):
+    """What a judge reads of a snapshot of the cluster."""
+
+    layout: Layout
+    tallies: Tallies
+
+    def counted(self, constraints: model.Constraints, spread: model.Spread) -> model.BoolVector:
+        """Return the nodes that a spread constraint of a pod counts, shape [N]."""
+        ...
+
+
+class Queued(Protocol):
+    """A class in the scheduling queue."""
+
+    def rules(self, tallies: Tallies) -> Rules:
+        """Return what decides where it may go beside other pods."""
+        ...
+
+
+class Pending(Protocol):
+    """A class whose turn may come in a cycle."""
+
+    @property
+    def task_class(self) -> model.TaskClass:
+        """The class."""
+        ...
+
+    @property
+    def queued(self) -> Queued:
+        """The class in the scheduling queue."""
+        ...
 
 
 class _Spread(NamedTuple):
@@ -175,7 +205,7 @@ class Judge:
         view: The nodes.
     """
 
-    def __init__(self, rules: Rules, constraints: model.Constraints, view: ClusterView) -> None:
+    def __init__(self, rules: Rules, constraints: model.Constraints, view: View) -> None:
         layout = view.layout
         self.rules = rules
         self._seen = 0
@@ -255,12 +285,12 @@ class CycleCounts:
         view: What the cycle began with.
     """
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: View) -> None:
         self._view = view
         self._log: list[Placed] = []
         self._judges: dict[model.ClassId, Judge | None] = {}
 
-    def judge(self, pending: PendingClass) -> Judge | None:
+    def judge(self, pending: Pending) -> Judge | None:
         """Return the judge of a class; None if the class does not depend on other pods."""
         task_class = pending.task_class
         if task_class.id not in self._judges:
@@ -272,18 +302,18 @@ class CycleCounts:
             judge.take(self._log)
         return judge
 
-    def mask(self, pending: PendingClass) -> model.BoolVector | None:
+    def mask(self, pending: Pending) -> model.BoolVector | None:
         """Return where a class may go, shape [N], read-only; None for everywhere."""
         judge = self.judge(pending)
         return None if judge is None else judge.mask()
 
-    def place(self, pending: PendingClass, node: int, step: int = 1) -> None:
+    def place(self, pending: Pending, node: int, step: int = 1) -> None:
         """Count a pod that the cycle places; with the step -1, count it no more."""
         changes = pending.queued.rules(self._view.tallies).changes
         if changes:
             self._log.append(Placed(node, changes, step))
 
-    def wait(self, pending: PendingClass) -> None:
+    def wait(self, pending: Pending) -> None:
         """Note that a class waits for other counts of what decides about it."""
         rules = pending.queued.rules(self._view.tallies)
         for tally in rules.watched():

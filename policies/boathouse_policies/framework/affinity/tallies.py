@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
     Labels: TypeAlias = Mapping[str, str]
 
+Mention: TypeAlias = "tuple[str | None, str]"
+"""A label that a selector of pods depends on, after the namespace of the pods; None for those of any namespace."""
+
 
 @value(frozen=True, slots=True, kw_only=True)
 class Resident:
@@ -68,9 +71,7 @@ class Tally:
 
     __slots__ = ("_column", "_layout", "by_node", "sets", "skips_ending", "topology_key", "waiting")
 
-    def __init__(
-        self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = ""
-    ) -> None:
+    def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
         self.waiting: dict[model.ClassId, None] = {}
@@ -149,6 +150,11 @@ class Tallies:
         if tally.waiting:
             self._woken.update(tally.waiting)
             tally.waiting.clear()
+
+    @property
+    def has_woken(self) -> bool:
+        """Whether `take_woken` returns any class."""
+        return bool(self._woken)
 
     def take_woken(self) -> Collection[model.ClassId]:
         """Return the classes that waited for another count of some tally, which has changed since the last call."""
@@ -244,7 +250,7 @@ class Tallies:
     def _selects(self, tally: Tally, pod: Resident) -> bool:
         if tally.skips_ending and pod.is_ending:
             return False
-        return all([self.belongs(pod, each) for each in tally.sets])
+        return all(self.belongs(pod, each) for each in tally.sets)
 
     def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
         """Whether a pod belongs to a set of pods."""
@@ -255,7 +261,7 @@ class Tallies:
         selector = pods.namespace_selector
         return selector is not None and matches(selector, self._namespaces.get(pod.namespace, {}))
 
-    # What may be read of pods
+    # What tallies depend on
 
     def version(self, namespace: str) -> tuple[int, ...]:
         """Return what is another value once other tallies concern the pods of a namespace."""
@@ -265,13 +271,17 @@ class Tallies:
         """Whether a selector that may select pods of a namespace depends on a label."""
         return self._selected_by.mentions(namespace, key) or self._forbidden_by.mentions(namespace, key)
 
+    def take_mentioned(self) -> Collection[Mention]:
+        """Return the labels that a selector depends on and that none did at the last call."""
+        found = self._selected_by.mentioned | self._forbidden_by.mentioned
+        if found:
+            self._selected_by.mentioned, self._forbidden_by.mentioned = set(), set()
+        return found
+
 
 def matches(selector: model.Selector, labels: Labels) -> bool:
     """Whether labels match a selector."""
-    for each in selector.expressions:  # a loop, which is quicker than all(): it runs for each pod
-        if not eligibility.holds(each, labels.get(each.key)):
-            return False
-    return True
+    return all(eligibility.holds(each, labels.get(each.key)) for each in selector.expressions)
 
 
 def selections_of(namespace: str, constraints: model.Constraints) -> Iterator[Selection]:
@@ -296,12 +306,17 @@ def selection_of_spread(namespace: str, spread: model.Spread) -> Selection:
 
 
 class _Index:
-    """Tallies by the namespace and a label of the pods that they may select."""
+    """Tallies by the namespace and a label of the pods that they may select.
+
+    Attributes:
+        mentioned: Labels that a tally depends on and none did before, since somebody cleared it.
+    """
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], dict[Tally, None]] = {}
         self._mentioned: dict[str, collections.Counter[str]] = {}
         self._versions: collections.Counter[str] = collections.Counter()
+        self.mentioned: set[Mention] = set()
 
     @property
     def has_wide(self) -> bool:
@@ -312,7 +327,9 @@ class _Index:
         """List a tally."""
         for place in _namespaces(tally) or (_WIDE,):
             self._versions[place] += 1
-            self._mentioned.setdefault(place, collections.Counter()).update(_mentioned_by(tally))
+            known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
+            self.mentioned.update([(None if place == _WIDE else place, key) for key in mentioned if not known[key]])
+            known.update(mentioned)
             for bucket in _buckets(place, tally):
                 self._buckets.setdefault(bucket, {})[tally] = None
 

@@ -1,4 +1,4 @@
-"""Kubernetes' rules of pod affinity, anti-affinity and topology spread, as plainly as can be: every pod is looked at."""
+"""Kubernetes' rules of pod affinity, anti-affinity and topology spread, as plainly as can be."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Cluster:
             return reason
         if not self._near(pod, node):
             return "node(s) didn't match pod affinity rules"
-        if any(self._neighbours(term, pod, node) for term in pod.constraints.pod_anti_affinity):
+        if any(self._neighbours(term, node) for term in pod.constraints.pod_anti_affinity):
             return "node(s) didn't match pod anti-affinity rules"
         if any(self._forbids(other, pod, node) for other in self.pods):
             return "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -54,7 +54,7 @@ class Cluster:
         where = self.node(other.node)
         return where is not None and key in node.labels and where.labels.get(key) == node.labels[key]
 
-    def _neighbours(self, term: model.PodTerm, pod: Pod, node: model.Node) -> list[Pod]:
+    def _neighbours(self, term: model.PodTerm, node: model.Node) -> list[Pod]:
         found = (other for other in self.pods if self._belongs(other, term.pods))
         return [other for other in found if self._together(term.topology_key, other, node)]
 

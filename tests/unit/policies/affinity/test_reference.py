@@ -178,9 +178,7 @@ def test_a_gang_starts_where_each_of_its_pods_is_allowed_beside_the_others(data)
         "gang", data.draw(st.integers(2, 4)), "x", gang_min=2,
         labels=data.draw(drawing.labels), constraints=data.draw(drawing.constraints),
     )  # fmt: skip
-    world.want(
-        "other", 2, "x", labels=data.draw(drawing.labels), constraints=data.draw(drawing.constraints)
-    )
+    world.want("other", 2, "x", labels=data.draw(drawing.labels), constraints=data.draw(drawing.constraints))
     for plan in world_plans(world):
         for one, cluster in plan:
             node = cluster.node(one.node)

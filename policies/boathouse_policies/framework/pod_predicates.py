@@ -78,4 +78,4 @@ class PodAffinity(_OfPods):
             yield FORBIDDEN, judge.unforbidden()
 
 
-AFFINITY = (TopologySpread(), PodAffinity())
+ON_PODS = (TopologySpread(), PodAffinity())
