@@ -129,10 +129,96 @@ class NodeAffinity(Model):
     required_during_scheduling_ignored_during_execution: NodeSelector
 
 
-class Affinity(Model):
-    """Node affinity. The scheduler does not support affinity to other pods."""
+class LabelRequirement(Model):
+    """A requirement on a label of pods or namespaces."""
 
-    node_affinity: NodeAffinity
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
+                "(has(self.values) && self.values.size() > 0)",
+                "In and NotIn need values, Exists and DoesNotExist none",
+            )
+        )
+    )
+    key: str = Field(min_length=1, max_length=317)
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: list[Annotated[str, Field(max_length=63)]] | None = Field(
+        default=None, max_length=16, json_schema_extra=_ATOMIC
+    )
+
+
+class LabelSelector(Model):
+    """Selects by labels; an empty selector selects everything."""
+
+    match_labels: (
+        Annotated[
+            dict[str, Annotated[str, Field(max_length=63)]],
+            Field(max_length=8, json_schema_extra=rules(SHORT_KEYS)),
+        ]
+        | None
+    ) = None
+    match_expressions: list[LabelRequirement] | None = Field(default=None, max_length=8, json_schema_extra=_ATOMIC)
+
+
+_LabelKeys = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=317)]],
+    Field(
+        max_length=8,
+        json_schema_extra={
+            **_ATOMIC,
+            **rules(
+                rule(
+                    "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt'])",
+                    "each task has a boathouse.dev/task-index and boathouse.dev/attempt of its own: use other labels",
+                )
+            ),
+        },
+    ),
+]
+
+
+class PodAffinityTerm(Model):
+    """Other pods, and the label by which nodes are near one another."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.labelSelector) || !(has(self.matchLabelKeys) || has(self.mismatchLabelKeys))",
+                "matchLabelKeys and mismatchLabelKeys need a labelSelector, which may be empty",
+            )
+        )
+    )
+    topology_key: str = Field(min_length=1, max_length=317)
+    label_selector: LabelSelector | None = Field(default=None, description="The pods. Absent: none.")
+    namespaces: list[DnsLabel] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+    namespace_selector: LabelSelector | None = Field(
+        default=None, description="Further namespaces. Absent: none; without namespaces, that of the job."
+    )
+    match_label_keys: _LabelKeys | None = Field(
+        default=None, description="Labels in which the pods have the values of the task's pod."
+    )
+    mismatch_label_keys: _LabelKeys | None = Field(
+        default=None, description="Labels in which the pods have other values than the task's pod."
+    )
+
+
+class PodAffinity(Model):
+    """Required terms, all of which must hold."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = Field(
+        min_length=1, max_length=8, json_schema_extra=_ATOMIC
+    )
+
+
+class Affinity(Model):
+    """Required affinity to nodes, and to other pods."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = Field(default=None, description="Pods that must run in the node's domain.")
+    pod_anti_affinity: PodAffinity | None = Field(
+        default=None, description="Pods that must not run in the node's domain."
+    )
 
 
 class SecurityContext(Model):

@@ -135,6 +135,7 @@ def _class(pods: NodePods, role: Role) -> model.TaskClass:
         stage=model.Stage.NODE,
         constraints=dataclasses.replace(constraints, claims=()),
         estimates=model.Fixed(seconds=NODE_S),
+        labels=manifest["metadata"]["labels"],
     )
 
 

@@ -118,25 +118,13 @@ class PodBuilder:
             "name": pod_name(job, attempt),
             "namespace": job.namespace,
             "labels": {
-                **(asked.labels or {}),
-                names.APP_NAME: "boathouse-task",
-                names.APP_INSTANCE: job.name if len(job.name) <= names_of_pods.MAX_NAME else job.uid,
-                names.APP_COMPONENT: attempt.task_type.value,
-                names.APP_PART_OF: "boathouse",
-                names.APP_MANAGED_BY: names.MANAGER,
-                names.LABEL_JOB_UID: job.uid,
-                names.LABEL_KIND: mrjob_names.KIND,
-                mrjob_names.LABEL_STEP: str(attempt.step),
-                mrjob_names.LABEL_TASK_TYPE: attempt.task_type.value,
+                **shared_labels(job, attempt.task_type, attempt.step),
                 mrjob_names.LABEL_TASK_INDEX: str(attempt.index),
                 mrjob_names.LABEL_ATTEMPT: str(attempt.number),
-                names.LABEL_QUEUE: job.queue,
             },
             "annotations": {**(asked.annotations or {}), mrjob_names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [owner(job)],
         }
-        if attempt.task_type is TaskType.PROBE:
-            metadata["labels"][names.LABEL_PROBE] = "true"
         split = self._split(attempt)
         if split is not None:
             start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
@@ -314,6 +302,25 @@ def file_volumes(files: Sequence[mrjob_spec.File]) -> list[dict[str, Any]]:
     """Return the volume with the files that come from ConfigMaps."""
     sources = [_config_map(each) for each in files if each.config_map_key_ref]
     return [{"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}}] if sources else []
+
+
+def shared_labels(job: Job, task_type: TaskType, step: int) -> dict[str, str]:
+    """Return the labels that the pods of a stage share."""
+    asked = job.template.metadata or pod_fields.Metadata()
+    labels = {
+        **(asked.labels or {}),
+        names.APP_NAME: "boathouse-task",
+        names.APP_INSTANCE: job.name if len(job.name) <= names_of_pods.MAX_NAME else job.uid,
+        names.APP_COMPONENT: task_type.value,
+        names.APP_PART_OF: "boathouse",
+        names.APP_MANAGED_BY: names.MANAGER,
+        names.LABEL_JOB_UID: job.uid,
+        names.LABEL_KIND: mrjob_names.KIND,
+        mrjob_names.LABEL_STEP: str(step),
+        mrjob_names.LABEL_TASK_TYPE: task_type.value,
+        names.LABEL_QUEUE: job.queue,
+    }
+    return labels | {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else labels
 
 
 def owner(job: Job) -> dict[str, Any]:

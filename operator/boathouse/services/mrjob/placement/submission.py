@@ -218,6 +218,7 @@ def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
 
 
 def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates) -> model.TaskClass:
+    labels, affinity = pod_builder.shared_labels(job, task_type, step), job.template.affinity
     return model.TaskClass(
         id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
@@ -227,10 +228,13 @@ def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates)
         estimates=estimates,
         constraints=model.Constraints(
             node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
-            affinity=pod_constraints.node_affinity(job.template.affinity),
+            affinity=pod_constraints.node_affinity(affinity),
             tolerations=tuple(map(pod_constraints.toleration, job.spec.tolerations or ())),
             claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
+            pod_affinity=pod_constraints.pod_affinity(affinity, job.namespace, labels),
+            pod_anti_affinity=pod_constraints.pod_anti_affinity(affinity, job.namespace, labels),
         ),
+        labels=labels,
     )
 
 

@@ -38,7 +38,7 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
         "namespace": app.namespace,
         "ownerReferences": [pod_parts.owner(app)],
     }
-    metadata["labels"] |= _labels(app, attempt)
+    metadata["labels"] = labels(app, attempt)
     if app.spec.monitoring and app.spec.monitoring.prometheus:
         metadata["annotations"] |= _scraping(app.conf)
     if app.ideal_executor is not None:
@@ -64,8 +64,10 @@ def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
     }
 
 
-def _labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+def labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+    """Return the labels of the driver's pod."""
     return {
+        **pod_parts.labels(app, app.spec.driver or Role()),
         names.APP_COMPONENT: TASK_TYPE_DRIVER,
         names.LABEL_JOB_UID: app.uid,
         names.LABEL_KIND: SPARKAPP_KIND,

@@ -22,9 +22,19 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     role = app.spec.executor or Role()
     manifest = pod_parts.pod(app, attempt, role, _container(app, role))
     manifest["spec"]["automountServiceAccountToken"] = False
-    manifest["metadata"]["labels"][names.APP_COMPONENT] = TASK_TYPE_EXECUTOR
+    manifest["metadata"]["labels"] = _labels(app, role)
     # The account is a property: Spark would replace it in a template.
     return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=""))
+
+
+def _labels(app: App, role: Role) -> dict[str, str]:
+    return {**pod_parts.labels(app, role), names.APP_COMPONENT: TASK_TYPE_EXECUTOR}
+
+
+def labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+    """Return the labels that executors will have, but for those that Spark gives each of them."""
+    spark = {"spark-role": TASK_TYPE_EXECUTOR, "spark-app-selector": attempt.application_id}
+    return _labels(app, app.spec.executor or Role()) | spark
 
 
 def _container(app: App, role: Role) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def pod(app: App, attempt: AttemptNames, role: Role, container: dict[str, Any]) 
     if app.defaults.image_pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in app.defaults.image_pull_secrets]
     metadata = {
-        "labels": {**(role.labels or {}), **app_labels(app)},
+        "labels": labels(app, role),
         "annotations": {**(role.annotations or {})},
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
@@ -66,6 +66,12 @@ def owner(app: App) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": False,
     }
+
+
+def labels(app: App, role: Role) -> dict[str, str]:
+    """Return the labels that all pods of a role have."""
+    template = app.template.pod.metadata
+    return {**((template.labels if template else None) or {}), **(role.labels or {}), **app_labels(app)}
 
 
 def app_labels(app: App) -> dict[str, str]:
