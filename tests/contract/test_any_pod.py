@@ -171,15 +171,7 @@ async def test_a_pod_in_a_namespace_that_is_not_enabled_is_left_alone(api, names
     await api.delete(catalogue.PODS, found.metadata.name, "default", grace_period_s=0)
 
 
-AFFINITY_TERM = [{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "a"}}}]
-REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": AFFINITY_TERM}
-SPREAD = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **AFFINITY_TERM[0]}
 REFUSED = {
-    "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution": {"affinity": {"podAffinity": REQUIRED}},
-    "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution": {
-        "affinity": {"podAntiAffinity": REQUIRED}
-    },
-    "spec.topologySpreadConstraints[].whenUnsatisfiable=DoNotSchedule": {"topologySpreadConstraints": [SPREAD]},
     "spec.resourceClaims": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]},
 }
 

@@ -247,9 +247,6 @@ SPREAD = {"maxSkew": 1, **TERM}
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        ({"affinity": {"podAffinity": REQUIRED}}, "spec.affinity.podAffinity.required"),
-        ({"affinity": {"podAntiAffinity": REQUIRED}}, "spec.affinity.podAntiAffinity.required"),
-        ({"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "DoNotSchedule"}]}, "spec.topologySpread"),
         ({"resourceClaims": [{"name": "g", "resourceClaimName": "g"}]}, "spec.resourceClaims"),
     ],
 )
@@ -262,11 +259,13 @@ def test_what_the_scheduler_does_not_honour_is_refused_by_field(alice, spec, fie
     "spec",
     [
         {"affinity": {"podAffinity": PREFERRED, "podAntiAffinity": PREFERRED}},
+        {"affinity": {"podAffinity": REQUIRED, "podAntiAffinity": REQUIRED}},
         {"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "ScheduleAnyway"}]},
+        {"topologySpreadConstraints": [SPREAD | {"whenUnsatisfiable": "DoNotSchedule"}]},
         {"volumes": [{"name": "v", "emptyDir": {}}, {"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]},
     ],
 )
-def test_preferences_and_volumes_are_admitted(alice, spec):
+def test_constraints_on_other_pods_preferences_and_volumes_are_admitted(alice, spec):
     assert alice.creates(pod(schedulerName="boathouse", **spec)) == "admitted"
 
 
