@@ -25,7 +25,7 @@ FORBIDDEN = "node(s) didn't satisfy existing pods anti-affinity rules"
 class _OfPods(Filter, abc.ABC):
     """A predicate over where other pods are: a placement changes its answer for other nodes."""
 
-    until_freed = each_turn = True
+    until_freed = of_pods = True
 
     def concerns(self, pending: PendingClass) -> bool:
         """Classes with such constraints, and those that other pods forbid next to them."""

@@ -104,13 +104,14 @@ class Filter(NodeQuestion):
     Attributes:
         of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
         until_freed: Whether a node that it refuses stays refused until room comes free there.
-        each_turn: Whether a placement may change its answers for other nodes: then it is asked at each turn of a class.
+        of_pods: Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a
+            placement may change its answers for other nodes.
         reason: Why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node.
     """
 
     of_shape = False
     until_freed = False
-    each_turn = False
+    of_pods = False
     reason = ""
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:

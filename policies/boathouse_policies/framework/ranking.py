@@ -72,15 +72,14 @@ class Rankings:
     def best(self, pending: PendingClass) -> int | None:
         """The best node that a class may use now; of equal ones, the first. None if there is none."""
         ranking = self._of(pending)
-        passing = None if self._state.pod_counts is None else self.passing_now(pending)
+        passing = self.passing_now(pending)
         i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
     def passing_now(self, pending: PendingClass) -> model.BoolVector | None:
-        """Where the filters pass that are asked at each turn, shape [N]; None for everywhere."""
-        masks = (question.mask(pending, self._state, ALL) for question in self._profile.each_turn)
-        found = [mask for mask in masks if mask is not None]
-        return np.logical_and.reduce(found) if found else None
+        """Where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
+        counts = self._state.pod_counts
+        return None if counts is None else counts.mask(pending)
 
     def refuse(self, pending: PendingClass, node: int) -> None:
         """The class does not take this node in this cycle."""
@@ -93,7 +92,7 @@ class Rankings:
         """Whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        passing = None if self._state.pod_counts is None else self.passing_now(pending)
+        passing = self.passing_now(pending)
         if passing is not None and not passing[node]:
             return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))

@@ -71,13 +71,13 @@ class Profile:
     def asked(self) -> tuple[questions.Filter | questions.Reserve, ...]:
         """The filters that are asked class by class, and the reserve, if it is not neutral."""
         reserves = () if self.reserve is questions.NO_RESERVE else (self.reserve,)
-        filters = (filter_ for filter_ in self.filters if not filter_.of_shape and not filter_.each_turn)
+        filters = (filter_ for filter_ in self.filters if not filter_.of_shape and not filter_.of_pods)
         return (*filters, *reserves)
 
     @functools.cached_property
-    def each_turn(self) -> tuple[questions.Filter, ...]:
-        """The filters that are asked at each turn of a class."""
-        return tuple([filter_ for filter_ in self.filters if filter_.each_turn])
+    def counts_pods(self) -> bool:
+        """Whether a class may only go where the counts of pods allow it."""
+        return any(filter_.of_pods for filter_ in self.filters)
 
     @functools.cached_property
     def shape_score(self) -> questions.ShapeScore:

@@ -69,8 +69,9 @@ class TurnOrder:
         self._queue, self._profile, self._state = queue, profile, state
         self._sorted = in_order = queue.sorted_classes()
         in_order.note_usage(state.view)
-        in_order.declare(state.view.tallies)
-        state.count_pods()
+        if profile.counts_pods:
+            in_order.declare(state.view.tallies)
+            state.count_pods()
         self._pending: dict[int, PendingClass] = {}
         self._allowed: Collection[model.ClassId] | None = None
         self._asks_again = False  # nodes were reserved since, so that others may be allowed
@@ -334,7 +335,7 @@ class TurnOrder:
                     turn += 1
                     continue
                 pending = self._pending.get(job) or self._pending_class(job)
-                passing = None if state.pod_counts is None else self.rankings.passing_now(pending)
+                passing = self.rankings.passing_now(pending)
                 node = few.best_of(shape, fits, passing)
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break

@@ -164,6 +164,11 @@ class _Counts:
         self.sums[domain] += placed.step * count
         return True
 
+    def absent(self) -> model.BoolVector:
+        """Return the nodes in whose domain none is counted, and those without the key, shape [N]."""
+        found: model.BoolVector = (self.sums == 0)[self.domains.of]
+        return found
+
     def present(self) -> model.BoolVector:
         """Return the nodes in whose domain any is counted, shape [N]."""
         found: model.BoolVector = (self.sums > 0)[self.domains.of]
@@ -225,6 +230,13 @@ class Judge:
                 for spread in rules.spread
             ]
         spread_counts = [each.counts for each in self._spread]
+        parts = (
+            (self._affinity, self.near),
+            (self._anti_affinity, self.apart),
+            (self._forbidding, self.unforbidden),
+            (self._spread, self._spreads),
+        )
+        self._parts = [part for counts, part in parts if counts]
         self._counts = [*self._affinity, *self._anti_affinity, *self._forbidding, *spread_counts]
 
     def take(self, log: Sequence[Placed]) -> None:
@@ -238,16 +250,16 @@ class Judge:
     def mask(self) -> model.BoolVector:
         """Return where the class may go, shape [N]: read-only."""
         if self._mask is None:
-            self._mask = self.near() & self.apart() & self.unforbidden() & self.labelled & self.even()
+            self._mask = _all([part() for part in self._parts])
         return self._mask
 
     def near(self) -> model.BoolVector:
         """Return the nodes where the terms of affinity hold, shape [N]."""
         if not self._affinity:
             return _EVERYWHERE
-        found: model.BoolVector = np.logical_and.reduce([counts.present() for counts in self._affinity])
+        found = _all([counts.present() for counts in self._affinity])
         if self.rules.is_first and not any(counts.sums.any() for counts in self._affinity):
-            found = np.logical_and.reduce([counts.domains.exist for counts in self._affinity])
+            found = _all([counts.domains.exist for counts in self._affinity])
         return found
 
     def apart(self) -> model.BoolVector:
@@ -265,16 +277,20 @@ class Judge:
 
     def even(self) -> model.BoolVector:
         """Return the nodes, of those with the topology keys, where the spread constraints hold, shape [N]."""
-        found = _EVERYWHERE
-        for counts in self._spread:
-            found = found & counts.even()
-        return found
+        return _all([counts.even() for counts in self._spread])
+
+    def _spreads(self) -> model.BoolVector:
+        return self.labelled & self.even()
 
 
 def _without(counts: Sequence[_Counts]) -> model.BoolVector:
-    found = _EVERYWHERE
-    for each in counts:
-        found = found & ~each.present()
+    return _all([each.absent() for each in counts])
+
+
+def _all(masks: Sequence[model.BoolVector]) -> model.BoolVector:
+    if len(masks) == 1:
+        return masks[0]
+    found: model.BoolVector = np.logical_and.reduce(masks) if masks else _EVERYWHERE
     return found
 
 

@@ -125,7 +125,8 @@ def test_each_node_is_refused_for_the_reason_of_the_reference(data):
         among = [i == place for i in range(len(view.nodes))]
         found = [
             refusal.reason
-            for one in world.profile.each_turn
+            for one in world.profile.filters
+            if one.of_pods
             for refusal in one.refusals(pending, state, np.array(among))
         ]
         expected = world.cluster.refusal(pod, node)
