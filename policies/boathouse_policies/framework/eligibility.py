@@ -98,13 +98,21 @@ def holds(expression: model.Expression, value: str | None) -> bool:
 
 def _compare(value: str, bound: str) -> int:
     """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number of 64 bits."""
-    if not (_WHOLE.fullmatch(value) and _WHOLE.fullmatch(bound)):
-        return 0
-    left, right = int(value), int(bound)
-    return (left > right) - (left < right) if max(abs(left), abs(right)) < _TOO_LARGE else 0
+    left, right = _whole(value), _whole(bound)
+    return 0 if left is None or right is None else (left > right) - (left < right)
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,64}")
+def _whole(text: str) -> int | None:
+    """A whole number as Go parses it: a sign, any number of zeros, and what 64 bits hold; None for anything else."""
+    found = _WHOLE.fullmatch(text)
+    if found is None or len(found[2]) > _DIGITS:
+        return None
+    number = int(found[1] + found[2])
+    return number if -_TOO_LARGE <= number < _TOO_LARGE else None
+
+
+_WHOLE = re.compile(r"([+-]?)0*([0-9]+)")
+_DIGITS = 19
 _TOO_LARGE = 1 << 63
 
 
