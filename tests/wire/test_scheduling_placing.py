@@ -269,3 +269,20 @@ async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(a
     async with world(api) as w:
         assert w.figures.registry.get_sample_value("boathouse_interference_error") is None
         assert w.metric("boathouse_interference_threshold", statistic="max") == 0.0
+
+
+async def test_room_that_is_nominated_may_be_taken_by_a_higher_priority_and_by_the_nominee(api, eventually):
+    api.add(fake_api.node("n1", cpu="4"))
+    theirs = fake_api.pod("theirs", cpu="3", scheduler="default-scheduler", priority=5)
+    ours = fake_api.pod("ours", namespace="demo", cpu="1", priority=5)
+    for pod in (theirs, ours):
+        pod["status"]["nominatedNodeName"] = "n1"
+        api.add(pod)
+    async with world(api) as w:
+        api.add(fake_api.pod("equal", namespace="demo", cpu="1", priority=5))
+        await eventually(lambda: "demo/ours" in w.placed())
+        await eventually(lambda: w.condition("demo/equal"))
+        assert w.condition("demo/equal")["message"] == "0/1 nodes are available: 1 Insufficient cpu."
+        api.add(fake_api.pod("higher", namespace="demo", cpu="1", priority=6))
+        await eventually(lambda: "demo/higher" in w.placed())
+        assert "demo/equal" not in w.placed()

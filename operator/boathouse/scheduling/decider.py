@@ -108,8 +108,6 @@ class Decider(Part):
         if self._jobs.reclassify(self._ledger.take_mentioned()):
             self._state.sync_jobs()
         self._queue.wake(self._ledger.take_woken())
-        for freed in self._pods.count_nominations(self._jobs.lowest_priority()):
-            self._room_freed(freed)
         if self._exclusions.expire():
             self._queue.nodes_changed()
         now_s, result = self._clock(), None
@@ -161,6 +159,8 @@ class Decider(Part):
         more: tuple[framework.Filter, ...] = (self._exclusions,) if len(self._exclusions) else ()
         if volumes.is_needed:
             more += (volumes,)
+        if len(self._pods.nominations):
+            more += (self._pods.nominations,)
         return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
 
     def _begin_all(self, decisions: Sequence[model.Decision]) -> Iterator[rows.Operation]:

@@ -564,10 +564,6 @@ class Jobs:
         row = self._pods.displaced(job)
         return None if row is None or row.facts is None else row.facts.metadata
 
-    def lowest_priority(self) -> int:
-        """Return the lowest priority of all jobs; 0 without jobs."""
-        return min((entry.job.priority for entry in self._entries.values()), default=0)
-
 
 def _verb(row: rows.PodRow) -> refusals.Verb:
     """Return the write that places a task."""

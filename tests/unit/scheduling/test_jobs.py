@@ -163,7 +163,6 @@ def test_pods_of_different_priority_are_different_jobs():
     for name, priority in (("a", 0), ("b", 1000)):
         book.foreign(name, meta=owner, priority=priority)
     assert sorted(entry.job.priority for entry in book.jobs.entries()) == [0, 1000]
-    assert book.jobs.lowest_priority() == 0
 
 
 def test_a_withdrawn_job_leaves_nothing():

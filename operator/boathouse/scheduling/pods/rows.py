@@ -81,7 +81,7 @@ class PodRow:
         operation: Its write that is queued or in flight.
         promise: What is promised of volumes to the operation.
         mounted: The node where it mounts claims, and these.
-        nominated: What is counted for it on the node that another scheduler nominated it for.
+        nominated: The node that a scheduler nominated it for, while it is pending.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
         reserved_s: Since when room is reserved there.
         owed: What the ledger charges at least for it, because its suspension ends; None for what is shown.
@@ -106,7 +106,7 @@ class PodRow:
     operation: Operation | None = None
     promise: book.Promise | None = None
     mounted: tuple[model.NodeName, tuple[str, ...]] | None = None
-    nominated: framework.Account | None = None
+    nominated: model.NodeName | None = None
     reserved: model.Create | None = None
     reserved_s: float = 0.0
     owed: model.Resources | None = None

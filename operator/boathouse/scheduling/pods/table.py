@@ -9,7 +9,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from boathouse.scheduling.pods import children, facts, holders, ownership
+from boathouse.scheduling.pods import children, facts, holders, nominations, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
 from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.pods.states import (
@@ -28,7 +28,6 @@ from boathouse_policies import framework, model
 
 OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
-_NOMINATED = "nominated:"
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 _NONE: Mapping[model.TaskId, PodRow] = {}
@@ -51,6 +50,7 @@ class PodTable:
         holders: Sums of what pods hold, by namespace and owner.
         nodes: The nodes that exist.
         children: Pods that other pods control.
+        nominations: Pending pods by the node for which they are nominated.
         room_changes: Counts how often room came free, or a node changed.
         node_changes: Counts how often a node changed.
     """
@@ -82,7 +82,7 @@ class PodTable:
         self._adjusted: dict[model.TaskId, PodRow] = {}
         self._released: list[framework.Freed] = []
         self._newest = 0
-        self._least_priority = 0
+        self.nominations = nominations.Nominations()
 
     # Tasks
 
@@ -405,31 +405,13 @@ class PodTable:
         released, self._released = self._released, []
         return released
 
-    # Nominations: a pod that another scheduler is about to put on a node, at the cost of others if need be
+    # Nominations: a pod that a scheduler is about to put on a node, at the cost of others if need be
 
-    def count_nominations(self, least_priority: int) -> list[framework.Freed]:
-        """Count nominated pods of at least this priority, the lowest of the jobs. Return the released room."""
-        if least_priority == self._least_priority:
-            return []
-        self._least_priority = least_priority
-        return [
-            freed for row in list(self._by_state[PodState.PENDING].values()) for freed in self._count_nomination(row)
-        ]
-
-    def _count_nomination(self, row: PodRow) -> list[framework.Freed]:
-        pod, former, row.nominated = row.facts, row.nominated, None
-        node = pod.status.nominated_node_name if pod is not None and row.state is PodState.PENDING else ""
-        if pod is not None and node and pod.priority >= self._least_priority and not self.is_ours(pod):
-            row.nominated = framework.Account(
-                id=model.TaskId(_NOMINATED + row.id),
-                node=model.NodeName(node),
-                resources=pod.resources,
-                uid=row.uid,
-                host_ports=pod.host_ports,
-            )
-            freed = self.ledger.observe(row.nominated)
-        else:
-            freed = None if former is None else self.ledger.gone(former.id)
+    def _nominate(self, row: PodRow) -> list[framework.Freed]:
+        """Leave room on the node that a pending pod is nominated for; return the node where it is not left any more."""
+        pod = row.facts if row.state is PodState.PENDING else None
+        node = "" if pod is None else pod.status.nominated_node_name
+        freed = self.nominations.set(row, model.NodeName(node) if node else None)
         return [] if freed is None else [freed]
 
     # Reading
@@ -504,9 +486,8 @@ class PodTable:
 
     def drift(self, pods: Iterable[facts.PodFacts]) -> framework.Drift:
         """Compare the ledger with these pods and with the nodes."""
-        nominated = [row.nominated for row in self._by_state[PodState.PENDING].values() if row.nominated is not None]
         accounts = [self._account(pod) for pod in pods if pod.node_name]
-        return self.ledger.compare(accounts + nominated, self.nodes.values())
+        return self.ledger.compare(accounts, self.nodes.values())
 
     # Transitions
 
@@ -532,7 +513,7 @@ class PodTable:
             row.state, row.since_s = to, self._clock()
             self._list(row, before)
         if row.nominated is not None or to is PodState.PENDING:
-            freed += self._count_nomination(row)
+            freed += self._nominate(row)
         if to in RUNNING and row.facts is not None and row.facts.stage in _ADJUSTED:
             self._adjusted[row.id] = row
         else:

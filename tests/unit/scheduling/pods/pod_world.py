@@ -103,8 +103,7 @@ class PodWorld:
         known = self.table._rows
         for row in known.values():
             _check_row(row, self.ledger.account(row.id), self.ledger.state(row.id))
-        nominated = sum(row.nominated is not None for row in known.values())
-        assert sum(row.id in self.ledger for row in known.values()) + nominated == len(self.ledger)
+        assert sum(row.id in self.ledger for row in known.values()) == len(self.ledger)
         uids = [row.uid for row in known.values() if row.uid is not None]
         assert len(uids) == len(set(uids))
         for state, listed in self.table._by_state.items():

@@ -228,16 +228,12 @@ def test_the_end_of_a_foreign_pod_of_the_same_name_does_not_end_a_task(world):
     assert (world.state(), world.submit(0)) == ("planned", [])
 
 
-def test_a_pod_of_another_scheduler_counts_where_it_is_nominated_if_its_priority_is_high_enough(world):
-    pod = wire.PodStatus(nominated_node_name="n0")
-    facts = shown(is_task=False, scheduler_name="other", priority=5)
-    world.table.observe(_with_status(facts, pod))
-    assert world.ledger.free(N0)[0] == 63000
-    assert [freed.node for freed in world.table.count_nominations(6)] == ["n0"]
-    assert world.ledger.free(N0)[0] == 64000
-    world.table.count_nominations(5)
-    world.table.left(facts)
-    assert world.ledger.free(N0)[0] == 64000
+def test_a_pending_pod_is_listed_where_it_is_nominated_until_it_is_not_pending(world):
+    facts = _with_status(shown(is_task=False, scheduler_name="other"), wire.PodStatus(nominated_node_name="n0"))
+    world.table.observe(facts)
+    assert (len(world.table.nominations), world.ledger.free(N0)[0]) == (1, 64000)
+    (change,) = world.table.left(facts)
+    assert (len(world.table.nominations), [freed.node for freed in change.freed]) == (0, ["n0"])
 
 
 def _with_status(facts, status):
