@@ -16,7 +16,9 @@ ABSENT = model.Operator.DOES_NOT_EXIST
 def selector(*expressions: tuple) -> model.Selector:
     """A selector of (key, operator, values...)."""
     return model.Selector(
-        expressions=tuple(model.Expression(key=key, operator=how, values=values) for key, how, *values in expressions)
+        expressions=tuple(
+            model.Expression(key=key, operator=how, values=tuple(values)) for key, how, *values in expressions
+        )
     )
 
 
