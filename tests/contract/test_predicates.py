@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 
+import numpy as np
 import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.scheduling.pods import requests
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
+from boathouse_policies.framework.affinity import judges, tallies
 from tests.contract.predicates import comparison, generator
 
 pytestmark = pytest.mark.apiserver
@@ -53,6 +55,8 @@ async def prepare(api: client.ApiClient) -> None:
     accounts = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict)
     await comparison.ensure(api, accounts, {"metadata": {"name": "default"}}, "default")
     await comparison.ensure(api, comparison.RUNTIME_CLASSES, generator.RUNTIME_CLASS)
+    labels = {"metadata": {"labels": generator.NAMESPACE_LABELS}}
+    await api.patch(catalogue.NAMESPACES.untyped(), generator.NAMESPACE, labels)
 
 
 @pytest.mark.timeout(600)
@@ -69,12 +73,30 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_hundreds_more(ba
     assert not found, "\n".join(map(str, found))
 
 
+def everywhere(judge: judges.Judge) -> model.BoolVector:
+    return np.ones_like(judge._counts[0].domains.exist)
+
+
 BROKEN = {
     "taints": (static, "untolerated", lambda *_: None),
     "labels": (static, "selected", lambda *_: True),
     "host-ports": (model.HostPort, "conflicts", lambda *_: False),
     "init-containers-and-sidecars": (requests, "_include_init_containers", lambda *_, **__: None),
     "pod-level-requests": (requests, "_override_by_pod_level", lambda *_, **__: None),
+    "pod-affinity": (judges.Judge, "near", everywhere),
+    "pod-anti-affinity": (judges.Judge, "apart", everywhere),
+    "anti-affinity-of-pods-that-are-there": (judges.Judge, "unforbidden", everywhere),
+    "topology-spread": (judges.Judge, "even", everywhere),
+    "pods-that-are-being-deleted": (
+        tallies.Tallies,
+        "_selects",
+        lambda self, tally, pod: all(self.belongs(pod, one) for one in tally.sets),
+    ),
+    "namespaces-of-terms": (
+        tallies.Tallies,
+        "belongs",
+        lambda _, pod, pods: pods.selector is not None and tallies.matches(pods.selector, pod.labels),
+    ),
 }
 
 

@@ -53,7 +53,17 @@ FEATURES = (
     "limits",
     "volume",
     "zone",
+    "near",
+    "apart",
+    "hermits",
+    "spread",
+    "namespaces",
 )
+OF_PODS = frozenset({"near", "apart", "hermits", "spread", "namespaces"})
+"""Features about other pods: of a case with one of them, one probe at a time is there."""
+NAMESPACE = "default"
+NAMESPACE_LABELS = {"env": "live"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +137,7 @@ class _Maker:
         return {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name, "labels": self._labels() | {"kubernetes.io/hostname": name}},
+            "metadata": {"name": name, "labels": self._labels() | self._hostname(name)},
             "spec": {"taints": taints, "unschedulable": self._about("cordon", 0.4)},
             "status": {
                 "allocatable": (amounts := self._allocatable()),
@@ -136,8 +146,13 @@ class _Maker:
             },
         }
 
+    def _hostname(self, name: str) -> Manifest:
+        return {} if self._features & OF_PODS and self._rng.random() < 0.1 else {"kubernetes.io/hostname": name}
+
     def _labels(self) -> Manifest:
         zone = {"topology.kubernetes.io/zone": self._rng.choice(("a", "b", "c"))} if self._about("zone", 0.8) else {}
+        if self._features & OF_PODS and self._rng.random() < 0.85:  # domains are of one case alone
+            zone |= {"topology": f"c{self._number:04}-{self._rng.choice('ab')}"}
         return zone | {key: self._rng.choice(values) for key, values in _LABELS.items() if self._rng.random() < 0.7}
 
     def _taints(self) -> list[Manifest]:
@@ -194,6 +209,11 @@ class _Maker:
             spec["affinity"] = {"nodeAffinity": required}
         if "taints" in self._features or "cordon" in self._features:
             spec["tolerations"] = [self._toleration() for _ in range(rng.randint(0, 3))]
+        for feature, kind in (("near", "podAffinity"), ("apart", "podAntiAffinity")):
+            if self._about(feature, 0.9):
+                spec.setdefault("affinity", {})[kind] = self._pod_terms()
+        if self._about("spread", 0.9):
+            spec["topologySpreadConstraints"] = self._spreads()
         return pod
 
     def held(self, node: str, index: int) -> Held:
@@ -202,6 +222,8 @@ class _Maker:
             "nodeName": node,
             "schedulerName": self._rng.choice(("default-scheduler", "other", "boathouse")),
         }
+        if self._about("hermits"):
+            pod["spec"]["affinity"] = {"podAntiAffinity": self._pod_terms()}
         status: Manifest = {"phase": self._rng.choice(("Pending", "Running", "Running"))}
         if self._about("ended", 0.4):
             status = {"phase": self._rng.choice(("Succeeded", "Failed"))}
@@ -211,7 +233,10 @@ class _Maker:
             actuated, allocated = self._size(), self._size()
             status |= {"resources": {"requests": actuated}, "allocatedResources": allocated}
             self._condition(status)
-        deleted = self._about("ended", 0.3) and status["phase"] in {"Pending", "Running"}
+        deleted = (self._about("ended", 0.3) or self._about("spread", 0.2)) and status["phase"] in {
+            "Pending",
+            "Running",
+        }
         return Held(manifest=pod, status=status, deleted=deleted)
 
     def _resize(self, pod: Manifest, status: Manifest) -> None:
@@ -247,7 +272,10 @@ class _Maker:
             spec["runtimeClassName"] = "heavy"
         if self._about("pod-level") or self._about("pod-level-resize", 0.9):
             self._pod_level(spec)
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        metadata: Manifest = {"name": name}
+        if self._features & OF_PODS:
+            metadata["labels"] = self._pod_labels()
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
     def _container(self, name: str) -> Manifest:
         container: Manifest = {"name": name, "image": "none", "resources": self._resources()}
@@ -298,6 +326,71 @@ class _Maker:
         if self._rng.random() < 0.3:
             del asked[self._rng.choice(("cpu", "memory"))]
         spec["resources"] = {"requests": asked}
+
+    # Constraints on other pods: only those of the case, which cannot concern other cases
+
+    def _pod_labels(self) -> Manifest:
+        rng = self._rng
+        own = {key: rng.choice("ab") for key in ("app", "tier") if rng.random() < 0.6}
+        return {"case": f"c{self._number:04}", **own}
+
+    def _selector(self) -> Manifest:
+        rng = self._rng
+        mine = {"case": f"c{self._number:04}"}
+        if rng.random() < 0.3:
+            return {"matchLabels": mine}
+        if rng.random() < 0.5:
+            return {"matchLabels": mine | {rng.choice(("app", "tier")): rng.choice("ab")}}
+        key, operator = rng.choice(("app", "tier")), rng.choice(("In", "NotIn", "Exists", "DoesNotExist"))
+        found: Manifest = {"key": key, "operator": operator}
+        if operator in {"In", "NotIn"}:
+            found["values"] = rng.sample("ab", rng.randint(1, 2))
+        return {"matchLabels": mine, "matchExpressions": [found]}
+
+    def _pod_term(self) -> Manifest:
+        rng = self._rng
+        found: Manifest = {"topologyKey": rng.choice(("kubernetes.io/hostname", "topology"))}
+        if rng.random() < 0.9:  # without a selector it selects no pod
+            found["labelSelector"] = self._selector()
+            if rng.random() < 0.3:
+                found[rng.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["tier"]
+                found["labelSelector"] = {"matchLabels": {"case": f"c{self._number:04}"}}
+        if "namespaces" in self._features:
+            found |= rng.choice(
+                (
+                    {"namespaces": ["elsewhere"]},
+                    {"namespaces": ["elsewhere", NAMESPACE]},
+                    {"namespaceSelector": {}},
+                    {"namespaceSelector": {"matchLabels": NAMESPACE_LABELS}},
+                    {"namespaceSelector": {"matchLabels": {"env": "test"}}},
+                )
+            )
+        return found
+
+    def _pod_terms(self) -> Manifest:
+        return {REQUIRED: [self._pod_term() for _ in range(self._rng.choice((1, 1, 2)))]}
+
+    def _spread(self) -> Manifest:
+        rng = self._rng
+        found: Manifest = {
+            "topologyKey": rng.choice(("kubernetes.io/hostname", "topology")),
+            "maxSkew": rng.randint(1, 2),
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": rng.choice((self._selector(), self._selector(), self._selector(), {})),
+        }
+        if rng.random() < 0.4:
+            found["minDomains"] = rng.randint(1, 4)
+        if rng.random() < 0.3:
+            found["matchLabelKeys"] = ["tier"]
+            found["labelSelector"] = {"matchLabels": {"case": f"c{self._number:04}"}}
+        for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
+            if rng.random() < 0.4:
+                found[policy] = rng.choice(("Honor", "Ignore"))
+        return found
+
+    def _spreads(self) -> list[Manifest]:
+        found = [self._spread() for _ in range(self._rng.choice((1, 1, 2)))]
+        return list({one["topologyKey"]: one for one in found}.values())  # a key may be there once
 
     # Constraints
 

@@ -128,6 +128,18 @@ def test_another_label_of_a_namespace_changes_what_terms_select():
     subject.namespaces["x"] = {"env": "live"}
     subject.want("next", 1, "x", labels={"app": "a"})
     assert not any(make.placements(plan) for plan in subject.settle())
+    subject.ledger.set_namespace("x", {})
+    subject.namespaces["x"] = {}
+    assert [make.where(plan) for plan in subject.settle()] == [[("next/map-0", "n0")]]
+
+
+def test_a_pod_forbids_others_next_to_it_from_the_moment_it_is_placed():
+    subject = world("a")
+    forbidding = apart(term("host", label("app", "b")))
+    subject.want("hermit", 1, "x", labels={"app": "a"}, constraints=forbidding, submitted_s=0.0)
+    subject.want("plain", 1, "x", labels={"app": "b"}, submitted_s=1.0)
+    found = [each for plan in subject.settle() for each in make.where(plan)]
+    assert len(found) == 1
 
 
 def test_pods_of_one_cycle_count_at_once():
@@ -168,7 +180,8 @@ def test_nodes_that_the_pod_cannot_use_count_for_spread_by_policy():
 
 
 def test_an_empty_selector_of_a_spread_constraint_counts_no_pod():
-    assert placed(world("a", "b", pods=(pod("n0"), pod("n0"))), model.Constraints(spread=(spread(of=EVERYTHING),)))
+    even = model.Constraints(node_name=model.NodeName("n0"), spread=(spread(of=EVERYTHING),))
+    assert placed(world("a", "b", pods=(pod("n0"), pod("n0"))), even) == ["n0"]
 
 
 def test_a_pod_that_another_one_kept_away_starts_as_soon_as_that_one_ends_or_changes():
