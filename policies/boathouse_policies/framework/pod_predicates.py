@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
@@ -40,12 +41,12 @@ class _OfPods(Filter, abc.ABC):
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """The first part that refuses each node."""
-        refusals, left = [], among
+        refused: collections.Counter[str] = collections.Counter()
+        left = among
         for reason, passed in self._answers(pending, state):
-            if refused := int((left & ~passed).sum()):
-                refusals.append(model.Refusal(reason=reason, nodes=refused))
+            refused[reason] += int((left & ~passed).sum())
             left = left & passed
-        return refusals
+        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in refused.items() if nodes]
 
     def _answers(self, pending: PendingClass, state: CycleState) -> Iterator[tuple[str, model.BoolVector]]:
         judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
@@ -61,9 +62,9 @@ class TopologySpread(_OfPods):
     """Topology spread constraints with DoNotSchedule."""
 
     def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        if judge.rules.spread:
-            yield NO_KEY, judge.labelled
-            yield UNEVEN, judge.even()
+        for spread in judge.spread:
+            yield NO_KEY, spread.counts.domains.exist
+            yield UNEVEN, spread.even()
 
 
 class PodAffinity(_OfPods):

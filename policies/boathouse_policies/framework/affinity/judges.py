@@ -175,7 +175,7 @@ class _Counts:
         return found
 
 
-class _SpreadCounts:
+class SpreadCounts:
     """The counts of a spread constraint.
 
     Args:
@@ -208,6 +208,9 @@ class Judge:
         rules: What it depends on.
         constraints: The constraints of the class.
         view: The nodes.
+
+    Attributes:
+        spread: Its spread constraints with their counts, in their order.
     """
 
     def __init__(self, rules: Rules, constraints: model.Constraints, view: View) -> None:
@@ -220,21 +223,17 @@ class Judge:
         self._affinity = [_Counts(layout.domains(key), to, layout) for key in keys]
         self._anti_affinity = [_Counts(layout.domains(key), of, layout) for key, of in rules.anti_affinity.items()]
         self._forbidding = [_Counts(layout.domains(key), of, layout) for key, of in rules.forbidding.items()]
-        self._labelled: model.BoolVector | None = None
-        self._spread: list[_SpreadCounts] = []
-        if rules.spread:
-            found = [layout.domains(spread.constraint.topology_key).exist for spread in rules.spread]
-            self._labelled = np.logical_and.reduce(found)
-            self._spread = [
-                _SpreadCounts(spread, layout, self._labelled & view.counted(constraints, spread.constraint))
-                for spread in rules.spread
-            ]
-        spread_counts = [each.counts for each in self._spread]
+        self._labelled = _all([layout.domains(spread.constraint.topology_key).exist for spread in rules.spread])
+        self.spread = [
+            SpreadCounts(spread, layout, self._labelled & view.counted(constraints, spread.constraint))
+            for spread in rules.spread
+        ]
+        spread_counts = [each.counts for each in self.spread]
         parts = (
             (self._affinity, self.near),
             (self._anti_affinity, self.apart),
             (self._forbidding, self.unforbidden),
-            (self._spread, self._spreads),
+            (self.spread, self.even),
         )
         self._parts = [part for counts, part in parts if counts]
         self._counts = [*self._affinity, *self._anti_affinity, *self._forbidding, *spread_counts]
@@ -270,17 +269,9 @@ class Judge:
         """Return the nodes where no pod forbids pods of the class, shape [N]."""
         return _without(self._forbidding)
 
-    @property
-    def labelled(self) -> model.BoolVector:
-        """The nodes with the topology keys of all spread constraints, shape [N]."""
-        return _EVERYWHERE if self._labelled is None else self._labelled
-
     def even(self) -> model.BoolVector:
-        """Return the nodes, of those with the topology keys, where the spread constraints hold, shape [N]."""
-        return _all([counts.even() for counts in self._spread])
-
-    def _spreads(self) -> model.BoolVector:
-        return self.labelled & self.even()
+        """Return the nodes that have all topology keys and where the spread constraints hold, shape [N]."""
+        return _all([self._labelled, *[counts.even() for counts in self.spread]])
 
 
 def _without(counts: Sequence[_Counts]) -> model.BoolVector:
