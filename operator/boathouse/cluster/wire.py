@@ -224,10 +224,26 @@ class ClaimSource(View, frozen=True, kw_only=True):
     claim_name: str
 
 
+class Disk(View, frozen=True, kw_only=True):
+    """A disk that a pod names itself; each kind has other fields."""
+
+    pd_name: str = ""
+    volume_id: str = field(default="", name="volumeID")
+    iqn: str = ""
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
+
+
 class Volume(View, frozen=True, kw_only=True):
-    """A volume; only its claim is decoded. The claim of an `ephemeral` volume is named `POD-VOLUME`."""
+    """A volume; only its claim and its disk are decoded. The claim of an `ephemeral` volume is named `POD-VOLUME`."""
 
     name: str = ""
+    gce_persistent_disk: Disk | None = None
+    aws_elastic_block_store: Disk | None = None
+    iscsi: Disk | None = None
+    rbd: Disk | None = None
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: Present | None = None
 

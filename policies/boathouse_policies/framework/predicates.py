@@ -53,14 +53,25 @@ class FreePorts(Filter):
         return self._free(pending, state)[where] if self.concerns(pending) else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """One reason."""
-        nodes = int((among & ~self._free(pending, state)).sum()) if self.concerns(pending) else 0
-        has_sockets = any(port.port for port in pending.task_class.constraints.host_ports)
-        return [model.Refusal(reason=PORTS if has_sockets else APART, nodes=nodes)] if nodes else []
+        """One reason for sockets, and one each for the other things of which a node has one."""
+        kinds: dict[str, list[model.HostPort]] = {}
+        for port in pending.task_class.constraints.host_ports:
+            words = PORTS if port.port else DISKS if port.protocol.startswith(model.DISK) else APART
+            kinds.setdefault(words, []).append(port)
+        refusals, left = [], among
+        for words in sorted(kinds, key=(PORTS, APART, DISKS).index):
+            free = self._with(kinds[words], state)
+            if nodes := int((left & ~free).sum()):
+                refusals.append(model.Refusal(reason=words, nodes=nodes))
+            left = left & free
+        return refusals
+
+    def _free(self, pending: PendingClass, state: CycleState) -> model.BoolVector:
+        return self._with(pending.task_class.constraints.host_ports, state)
 
     @staticmethod
-    def _free(pending: PendingClass, state: CycleState) -> model.BoolVector:
-        ports, index = pending.task_class.constraints.host_ports, state.view.layout.index
+    def _with(ports: Sequence[model.HostPort], state: CycleState) -> model.BoolVector:
+        index = state.view.layout.index
         in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
         mask = np.ones(len(index), np.bool_)
         for node, taken in (*in_view, *state.ports.items()):
@@ -94,4 +105,5 @@ def reason(resource: str) -> str:
 
 PORTS = "node(s) didn't have free ports for the requested pod ports"
 APART = "node(s) didn't match pod anti-affinity rules"
+DISKS = "node(s) had no available disk"
 PREDICATES = (Allowed(), FreePorts(), Room(), *ON_PODS)

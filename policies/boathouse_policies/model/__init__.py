@@ -38,6 +38,7 @@ from boathouse_policies.model.events import (
 )
 from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 from boathouse_policies.model.node import (
+    DISK,
     NOT_READY_TAINT,
     UNCONSTRAINED,
     UNSCHEDULABLE_TAINT,
@@ -75,6 +76,7 @@ from boathouse_policies.model.work import UNKNOWN, Distance, Estimates, Fixed, J
 
 __all__ = [
     "CPU",
+    "DISK",
     "EPHEMERAL_STORAGE",
     "LARGEST",
     "MEMORY",

@@ -117,14 +117,17 @@ class HostPort:
     port: int
     protocol: str = "TCP"
     host_ip: str = "0.0.0.0"  # noqa: S104  Kubernetes' own default, compared and never bound
+    is_shared: bool = False
 
     def conflicts(self, other: HostPort) -> bool:
         """Whether two pods with these ports cannot share a node."""
-        if (self.port, self.protocol) != (other.port, other.protocol):
+        if (self.port, self.protocol) != (other.port, other.protocol) or (self.is_shared and other.is_shared):
             return False
         return self.host_ip == other.host_ip or not {self.host_ip, other.host_ip}.isdisjoint(_ANY_ADDRESS)
 
 
+DISK = "disk/"
+"""How the protocol of a port 0 that stands for a disk begins."""
 _ANY_ADDRESS = {"", "0.0.0.0"}  # noqa: S104
 
 

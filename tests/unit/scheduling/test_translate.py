@@ -128,3 +128,45 @@ def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
     (found,) = translate.constraints(msgspec.convert(raw, wire.PodView)).spread
     assert [(each.key, each.values) for each in found.selector.expressions] == [("app", ("a",)), ("hash", ("1",))]
     assert (found.max_skew, found.min_domains, found.honors_affinity, found.honors_taints) == (2, 3, True, False)
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "conflict"),
+    [
+        pytest.param({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, True, id="gce"),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            False,
+            id="gce, both read",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            {"gcePersistentDisk": {"pdName": "d"}},
+            True,
+            id="gce, one writes",
+        ),
+        pytest.param(
+            {"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, False, id="others"
+        ),
+        pytest.param(
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            {"awsElasticBlockStore": {"volumeID": "v", "readOnly": True}},
+            True,
+            id="ebs, both read",
+        ),
+        pytest.param({"iscsi": {"iqn": "q", "lun": 0}}, {"iscsi": {"iqn": "q", "lun": 1}}, True, id="iscsi"),
+        pytest.param(
+            {"rbd": {"monitors": ["a", "b"], "image": "i"}},
+            {"rbd": {"monitors": ["b", "c"], "image": "i", "pool": "rbd"}},
+            True,
+            id="rbd, a common monitor",
+        ),
+        pytest.param(
+            {"rbd": {"monitors": ["a"], "image": "i"}}, {"rbd": {"monitors": ["b"], "image": "i"}}, False, id="rbd"
+        ),
+    ],
+)
+def test_pods_on_a_node_share_a_disk_that_they_name_at_most_for_reading(mine, others, conflict):
+    first, second = (translate.host_ports(spec(volumes=[{"name": "v", **volume}])) for volume in (mine, others))
+    assert any(one.conflicts(other) for one in first for other in second) is conflict

@@ -168,8 +168,8 @@ def _equals(key: str, value: str) -> model.Expression:
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
-    """Return the ports of its node that a pod takes, sorted; one that no socket has keeps pods apart."""
-    found = set(_host_ports(pod.spec))
+    """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
+    found = {*_host_ports(pod.spec), *_disks(pod.spec)}
     if apart := pod.metadata.labels.get(names.LABEL_APART):
         found.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
     return tuple(sorted(found))
@@ -184,6 +184,24 @@ def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
             yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim}"
         if volume.ephemeral is not None:
             yield f"spec.volumes[{volume.name}].ephemeral", f"{namespace}/{name}-{volume.name}"
+
+
+def _disks(spec: wire.PodSpec) -> Iterator[model.HostPort]:
+    """Yield the disks that a pod names itself: pods on one node share them at most for reading, EBS volumes never."""
+    for volume in spec.volumes:
+        if (gce := volume.gce_persistent_disk) is not None:
+            yield _disk("gce", gce.pd_name, is_shared=gce.read_only)
+        if (ebs := volume.aws_elastic_block_store) is not None:
+            yield _disk("ebs", ebs.volume_id, is_shared=False)
+        if (iscsi := volume.iscsi) is not None:
+            yield _disk("iscsi", iscsi.iqn, is_shared=iscsi.read_only)
+        if (rbd := volume.rbd) is not None:
+            for monitor in rbd.monitors:
+                yield _disk("rbd", f"{monitor}/{rbd.pool}/{rbd.image}", is_shared=rbd.read_only)
+
+
+def _disk(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
+    return model.HostPort(port=0, protocol=f"{model.DISK}{kind}/{name}", is_shared=is_shared)
 
 
 def unsupported(pod: wire.PodView) -> str | None:
