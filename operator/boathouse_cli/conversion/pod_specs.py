@@ -183,7 +183,10 @@ class PodSpecs:
             self._share("podTemplate.affinity", role, affinity.path("nodeAffinity"), value)
         for fields in (affinity, node):
             for _, path in fields.left():
-                self._draft.note(path, "only required node affinity is scheduled by: remove it")
+                self._draft.note(
+                    path,
+                    "only required node affinity is converted: see podTemplate.affinity for other pods",
+                )
 
     def _security(self, role: str, context: Fields) -> None:
         found: dict[str, Any] = {key: value for key in _IDS if (value := context.take(key)) is not None}
