@@ -104,12 +104,19 @@ class ContainerPort(View, frozen=True, kw_only=True):
     host_ip: str = field(default="", name="hostIP")
 
 
+class RestartRule(View, frozen=True, kw_only=True):
+    """What happens when a container ends in some way."""
+
+    action: str = ""
+
+
 class Container(View, frozen=True, kw_only=True):
     """A container; an init container whose `restart_policy` is `Always` is a sidecar."""
 
     name: str
     resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
+    restart_policy_rules: tuple[RestartRule, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
 
 
@@ -266,6 +273,8 @@ class PodSpec(View, frozen=True, kw_only=True):
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[SchedulingGate, ...] = ()
+    host_network: bool = False
+    host_users: bool | None = None
     scheduling_group: Present | None = None
     resource_claims: tuple[Present, ...] = ()
     volumes: tuple[Volume, ...] = ()
@@ -470,6 +479,7 @@ class NodeStatus(View, frozen=True, kw_only=True):
     """`status` of a node."""
 
     capacity: Quantities = field(default_factory=dict)
+    declared_features: tuple[str, ...] = ()
     allocatable: Quantities = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()

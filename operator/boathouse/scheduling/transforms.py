@@ -139,6 +139,7 @@ def node(view: wire.NodeView) -> wire.NodeView:
         spec=view.spec,
         status=wire.NodeStatus(
             allocatable=view.status.allocatable,
+            declared_features=view.status.declared_features,
             conditions=conditions,
             addresses=tuple(addresses[:1]),
             daemon_endpoints=view.status.daemon_endpoints,

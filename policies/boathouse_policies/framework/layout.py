@@ -186,6 +186,11 @@ class Layout:
         return Groups((None for _ in self.nodes), self.names)
 
     @functools.cached_property
+    def features(self) -> frozenset[str]:
+        """The features that any node declares: of others it is not known which nodes have them."""
+        return frozenset().union(*[node.features for node in self.nodes])
+
+    @functools.cached_property
     def topology(self) -> Topology:
         """Server and rack of each node."""
         return Topology(

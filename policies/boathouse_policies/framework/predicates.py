@@ -79,6 +79,30 @@ class FreePorts(Filter):
         return mask
 
 
+class DeclaredFeatures(Filter):
+    """The node declares what the class needs of its kubelet, if any node does."""
+
+    until_freed = True
+    reason = "node(s) didn't match Pod's required features"
+
+    def concerns(self, pending: PendingClass) -> bool:
+        """Classes that need a feature."""
+        return bool(pending.task_class.constraints.features)
+
+    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
+        """Nothing: the features are constraints, which are part of the shape."""
+        return None
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """The nodes that declare all of them."""
+        layout = state.view.layout
+        needed = layout.features.intersection(pending.task_class.constraints.features)
+        if not needed:
+            return None
+        found: model.BoolVector = np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
+        return found
+
+
 class Room(Filter):
     """What is free covers the least size. A request of 0 fits also where a resource is over-committed."""
 
@@ -106,4 +130,4 @@ def reason(resource: str) -> str:
 PORTS = "node(s) didn't have free ports for the requested pod ports"
 APART = "node(s) didn't match pod anti-affinity rules"
 DISKS = "node(s) had no available disk"
-PREDICATES = (Allowed(), FreePorts(), Room(), *ON_PODS)
+PREDICATES = (Allowed(), FreePorts(), DeclaredFeatures(), Room(), *ON_PODS)

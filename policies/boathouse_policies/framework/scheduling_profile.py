@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import questions
-from boathouse_policies.framework.predicates import PREDICATES, FreePorts
+from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +90,7 @@ class Profile:
         return (
             self.order.lasts
             and isinstance(self.score, questions.ShapeScore)
-            and all(isinstance(question, FreePorts) for question in self.asked)
+            and all(isinstance(question, FreePorts | DeclaredFeatures) for question in self.asked)
             and not (self.scores or self.hooks or self.is_patient or self.decides_sizes)
         )
 

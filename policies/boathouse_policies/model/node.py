@@ -45,6 +45,7 @@ class Node:
         taints: spec.taints.
         unschedulable: spec.unschedulable (cordoned).
         ready: whether the condition Ready is True.
+        features: status.declaredFeatures.
         server: The physical host of a virtual node, from a label; None where it is not known.
         rack: The rack, from a label; None where it is not known.
     """
@@ -56,6 +57,7 @@ class Node:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     ready: bool = True
+    features: frozenset[str] = frozenset()
     server: str | None = None
     rack: str | None = None
 
@@ -199,6 +201,7 @@ class Constraints:
         host_ports: Ports of the node that the pod's containers take, sorted.
         claims: Storage claims that the pod mounts, as namespace/name, sorted. Opaque here: a shell's filter knows which
             nodes reach them.
+        features: Features that a node must declare, of those that any node declares, sorted.
         pod_affinity: Terms of required pod affinity, all of which must hold.
         pod_anti_affinity: Terms of required pod anti-affinity.
         spread: Topology spread constraints with DoNotSchedule.
@@ -210,6 +213,7 @@ class Constraints:
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     claims: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
     pod_affinity: tuple[PodTerm, ...] = ()
     pod_anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()

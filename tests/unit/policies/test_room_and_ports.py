@@ -145,3 +145,14 @@ def test_a_static_mask_is_mended_for_the_node_that_changed():
     world.ledger.set_node(make.node("n1", labels={"disk": "ssd"}))
     assert make.where(world.plan()) == [("job/map-0", "n1")]
     assert isinstance(world.view(), framework.ClusterView)
+
+
+def test_a_feature_that_some_node_declares_is_needed_and_one_that_none_declares_is_not():
+    nodes = [make.node("n0"), make.node("n1", features=frozenset({"F"}))]
+    world = make.World(nodes)
+    world.submit("needs", 1, constraints=model.Constraints(features=("F", "G")))
+    world.submit("more", 1, constraints=model.Constraints(features=("F",), node_name=model.NodeName("n0")))
+    plan = world.plan()
+    assert make.where(plan) == [("needs/map-0", "n1")]
+    (diagnosis,) = plan.diagnoses()
+    assert "1 node(s) didn't match Pod's required features" in diagnosis.message

@@ -170,3 +170,14 @@ def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
 def test_pods_on_a_node_share_a_disk_that_they_name_at_most_for_reading(mine, others, conflict):
     first, second = (translate.host_ports(spec(volumes=[{"name": "v", **volume}])) for volume in (mine, others))
     assert any(one.conflicts(other) for one in first for other in second) is conflict
+
+
+def test_a_pod_needs_the_features_of_a_kubelet_that_its_fields_depend_on():
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+    container = {"name": "c", "restartPolicyRules": [rule]}
+    subject = spec(containers=[container], hostNetwork=True, hostUsers=False)
+    assert translate.constraints(subject).features == (
+        "RestartAllContainersOnContainerExits",
+        "UserNamespacesHostNetworkSupport",
+    )
+    assert translate.constraints(spec(hostNetwork=True)).features == ()

@@ -72,6 +72,7 @@ def node(view: wire.NodeView) -> model.Node:
         taints=tuple(_taint(taint) for taint in view.spec.taints),
         unschedulable=view.spec.unschedulable,
         ready=view.is_ready,
+        features=frozenset(view.status.declared_features),
         server=labels.get(LABEL_SERVER),
         rack=labels.get(LABEL_RACK),
     )
@@ -97,6 +98,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         tolerations=tuple(map(_toleration, spec.tolerations)),
         host_ports=host_ports(pod),
         claims=tuple(sorted({claim for _, claim in claims_by_field(pod)})),
+        features=tuple(sorted(_features(spec))),
         pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
         pod_anti_affinity=anti_affinity(pod),
         spread=tuple(
@@ -184,6 +186,15 @@ def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
             yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim}"
         if volume.ephemeral is not None:
             yield f"spec.volumes[{volume.name}].ephemeral", f"{namespace}/{name}-{volume.name}"
+
+
+def _features(spec: wire.PodSpec) -> Iterator[str]:
+    """Yield the features of a kubelet that a pod needs, of those that nodes declare."""
+    rules = (rule for one in (*spec.containers, *spec.init_containers) for rule in one.restart_policy_rules)
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        yield "RestartAllContainersOnContainerExits"
+    if spec.host_network and spec.host_users is False:
+        yield "UserNamespacesHostNetworkSupport"
 
 
 def _disks(spec: wire.PodSpec) -> Iterator[model.HostPort]:

@@ -71,8 +71,9 @@ class QueuedClass:
 
     @property
     def is_plain(self) -> bool:
-        """Whether room alone decides which of the nodes that it may use fit: it has no gang and no host ports."""
-        return not self.task_class.gang_min and not self.task_class.constraints.host_ports
+        """Whether room alone decides which of the nodes that it may use fit: no gang, host ports or features."""
+        constraints = self.task_class.constraints
+        return not (self.task_class.gang_min or constraints.host_ports or constraints.features)
 
     def rules(self, tallies: Tallies) -> Rules:
         """Return what decides where it may go beside other pods: a memo."""
