@@ -169,8 +169,10 @@ _LabelKeys = Annotated[
             **_ATOMIC,
             **rules(
                 rule(
-                    "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt'])",
-                    "each task has a boathouse.dev/task-index and boathouse.dev/attempt of its own: use other labels",
+                    "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt', "
+                    "'boathouse.dev/host'])",
+                    "each pod has a boathouse.dev/task-index, boathouse.dev/attempt or boathouse.dev/host of its own: "
+                    "use other labels",
                 )
             ),
         },

@@ -5,7 +5,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling.pods import translate
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import naming
@@ -82,6 +82,18 @@ def test_zones_and_node_selectors_are_constraints():
     zone = model.Expression(key="topology.kubernetes.io/zone", operator=model.Operator.IN, values=("a", "b"))
     assert known.affinity == (model.AffinityTerm(expressions=(zone,)),)
     assert "batch" in {toleration.key for toleration in known.tolerations}
+
+
+def test_nodes_are_kept_apart_by_the_labels_that_they_share():
+    term = {"topologyKey": "zone", "labelSelector": {}, "mismatchLabelKeys": ["team"]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    template = {"metadata": {"labels": {"team": "blue"}}, "affinity": {"podAntiAffinity": required}}
+    known = class_of(nodes("t1", podTemplate=template), "t1")
+    other = model.Expression(key="team", operator=model.Operator.NOT_IN, values=("blue",))
+    pods_of_others = model.PodSet(selector=model.Selector(expressions=(other,)), namespaces=("demo",))
+    assert known.constraints.pod_anti_affinity == (model.PodTerm(topology_key="zone", pods=pods_of_others),)
+    assert known.labels["team"] == "blue"
+    assert LABEL_HOST not in known.labels
 
 
 def test_a_pod_without_a_node_is_bound_and_one_that_is_deleted_is_not():
