@@ -73,7 +73,7 @@ class CsiSource(wire.View, frozen=True, kw_only=True):
     volume_handle: str = ""
 
 
-class VolumeSpec(wire.View, frozen=True, kw_only=True):
+class VolumeSpec(wire.DiskSource, frozen=True, kw_only=True):
     """`spec` of a volume."""
 
     capacity: wire.Quantities = field(default_factory=dict)

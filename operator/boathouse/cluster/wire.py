@@ -236,6 +236,7 @@ class Disk(View, frozen=True, kw_only=True):
 
     pd_name: str = ""
     volume_id: str = field(default="", name="volumeID")
+    disk_uri: str = field(default="", name="diskURI")
     iqn: str = ""
     monitors: tuple[str, ...] = ()
     pool: str = "rbd"
@@ -243,12 +244,19 @@ class Disk(View, frozen=True, kw_only=True):
     read_only: bool = False
 
 
-class Volume(View, frozen=True, kw_only=True):
+class DiskSource(View, frozen=True, kw_only=True):
+    """A disk of a cloud that a CSI driver attaches in place of the kubelet; at most one is named."""
+
+    gce_persistent_disk: Disk | None = None
+    aws_elastic_block_store: Disk | None = None
+    azure_disk: Disk | None = None
+    cinder: Disk | None = None
+
+
+class Volume(DiskSource, frozen=True, kw_only=True):
     """A volume; only its claim and its disk are decoded. The claim of an `ephemeral` volume is named `POD-VOLUME`."""
 
     name: str = ""
-    gce_persistent_disk: Disk | None = None
-    aws_elastic_block_store: Disk | None = None
     iscsi: Disk | None = None
     rbd: Disk | None = None
     persistent_volume_claim: ClaimSource | None = None

@@ -296,7 +296,7 @@ class Intake(Part):
             return reasons.of_too_many_constraints(pod.too_many_constraints)
         if pod.unsupported is not None:
             return reasons.unsupported(pod.unsupported)
-        if pod.claims_by_field:
+        if pod.claims:
             self._volumes.is_needed = True
             if (why := self._volumes.problem(pod)) is not None:
                 return why

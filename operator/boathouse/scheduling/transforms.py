@@ -20,7 +20,7 @@ import msgspec
 
 from boathouse.cluster import quotas, storage, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, ownership, requests, stages, suspension, translate
+from boathouse.scheduling.pods import disks, facts, ownership, requests, stages, suspension, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -43,7 +43,7 @@ MOST_VOLUMES = 32
 MOST_LABEL_LENGTH = 3 << 10
 """Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
 MOST_HOST_PORTS = 32
-"""Maximum claims and host ports of a pod. A pending pod with more is too complex; for others, the first count."""
+"""Maximum claims, disks and host ports of a pod. A pending pod with more is too complex; for others, the first count."""
 MOST_RESOURCES = 16
 """Extended resources of a pod that is not pending; if it requests more, only those of some node are stored."""
 
@@ -89,6 +89,7 @@ def pods(
             resources=resources,
             host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
+            disks=tuple(itertools.islice(disks.attached_inline(spec), MOST_VOLUMES)),
             constraints=_constraints(pod) if is_foreign else None,
             unsupported=translate.unsupported(pod) if is_foreign else None,
             too_many_constraints=spec.too_many_constraints,
@@ -302,6 +303,7 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
     """Return why a pending pod exceeds the limits, or an empty text. The API does not limit the length of values."""
     for what, count, most in (
         ("claims", sum([1 for _ in translate.claims_by_field(pod)]), MOST_VOLUMES),
+        ("disks", sum([1 for _ in disks.attached_inline(pod.spec)]), MOST_VOLUMES),
         ("host ports", len(ports), MOST_HOST_PORTS),
         (
             "characters in its node selector, affinity, tolerations and topology spread constraints",

@@ -199,8 +199,8 @@ class Constraints:
         affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
         tolerations: spec.tolerations.
         host_ports: Ports of the node that the pod's containers take, sorted.
-        claims: Storage claims that the pod mounts, as namespace/name, sorted. Opaque here: a shell's filter knows which
-            nodes reach them.
+        claims: Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as
+            driver/volume; sorted. Opaque here: a shell's filter knows which nodes reach them.
         features: Features that a node must declare, of those that any node declares, sorted.
         pod_affinity: Terms of required pod affinity, all of which must hold.
         pod_anti_affinity: Terms of required pod anti-affinity.

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import storage, wire
+from boathouse.scheduling.pods import disks
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
@@ -149,15 +150,72 @@ def test_a_claim_whose_volume_is_gone_or_that_is_not_there_fits_nowhere():
     assert judge().bindings(["ns/c"], node("n1")) == rules.NO_SUCH_CLAIM
 
 
+def limits(**drivers: int) -> dict[str, storage.CsiNodeView]:
+    """The limits of drivers on n1; underscores stand for dots."""
+    known = [
+        storage.NodeDriver(name=name.replace("_", "."), allocatable=storage.VolumeCount(count=count))
+        for name, count in drivers.items()
+    ]
+    return {"n1": storage.CsiNodeView(spec=storage.CsiNodeSpec(drivers=tuple(known)))}
+
+
 def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
-    count = storage.VolumeCount(count=1)
-    driver = storage.NodeDriver(name="d", allocatable=count)
-    csi = {"n1": storage.CsiNodeView(spec=storage.CsiNodeSpec(drivers=(driver,)))}
     bound = [claim(name, volume=f"v{name}") for name in "ab"]
-    asked = judge(*bound, volume("va", driver="d"), volume("vb", driver="d"), csi_nodes=csi)
+    asked = judge(*bound, volume("va", driver="d"), volume("vb", driver="d"), csi_nodes=limits(d=1))
     assert not asked.too_many(["ns/a"], "n1", {"ns/a"})
     assert asked.too_many(["ns/b"], "n1", {"ns/a"})
     assert not asked.too_many(["ns/b"], "another", {"ns/a"})
+
+
+def of_a_kind(name: str, kind: str, source: wire.Disk, **fields) -> storage.VolumeView:
+    """A volume that names no CSI driver."""
+    plain = volume(name, **fields)
+    return msgspec.structs.replace(plain, spec=msgspec.structs.replace(plain.spec, **{kind: source}))
+
+
+def test_a_volume_of_an_older_kind_counts_against_the_driver_that_attaches_it():
+    ebs = of_a_kind("va", "aws_elastic_block_store", wire.Disk(volume_id="aws://zone/vol-1"))
+    asked = judge(claim("a", volume="va"), claim("b", volume="vb"), ebs, volume("vb"), csi_nodes=limits(ebs_csi_aws_com=1))
+    assert asked.too_many(["ns/a"], "n1", {"ebs.csi.aws.com/vol-2"})
+    assert not asked.too_many(["ns/a"], "n1", {"ebs.csi.aws.com/vol-1"})
+    assert not asked.too_many(["ns/b"], "n1", {"ebs.csi.aws.com/vol-2"})
+
+
+def test_a_claim_of_a_class_of_an_older_kind_counts_against_the_driver_that_will_attach_it():
+    asked = judge(claim("a"), provisioner="kubernetes.io/gce-pd", csi_nodes=limits(pd_csi_storage_gke_io=1))
+    assert asked.too_many(["ns/a"], "n1", {"pd.csi.storage.gke.io/other"})
+    assert not asked.too_many(["ns/a"], "n1", {"ns/a"})
+
+
+def test_disks_that_pods_name_themselves_count_against_the_limit():
+    book = volume_book.VolumeBook(judge(csi_nodes=limits(disk_csi_azure_com=1))._objects)
+    (first, second) = ((f"disk.csi.azure.com/{name}",) for name in ("d1", "d2"))
+    book.mounts.replace(model.TaskId("ns/p"), None, (model.NodeName("n1"), first))
+    assert book._refusals(first, [node("n1")]) == [None]
+    assert book._refusals(second, [node("n1"), node("n2")]) == [rules.TOO_MANY, None]
+    assert book.promise(model.TaskId("ns/q"), first, node("n1")).bindings == rules.Bindings()
+
+
+GCE = {"gce_persistent_disk": wire.Disk(pd_name="d")}
+
+
+@pytest.mark.parametrize(
+    ("source", "zones", "handle"),
+    [
+        ({"aws_elastic_block_store": wire.Disk(volume_id="vol-1")}, [], ("ebs.csi.aws.com", "vol-1")),
+        ({"cinder": wire.Disk(volume_id="x")}, [], ("cinder.csi.openstack.org", "x")),
+        ({"azure_disk": wire.Disk(disk_uri="/s/d")}, [], ("disk.csi.azure.com", "/s/d")),
+        (GCE, [], ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d")),
+        (GCE, ["a-b-c"], ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/zones/a-b-c/disks/d")),
+        (GCE, ["a-b-c", "a-b-d"], ("pd.csi.storage.gke.io", "projects/UNSPECIFIED/regions/a-b/disks/d")),
+        ({}, [], None),
+    ],
+)
+def test_a_disk_has_the_name_that_its_driver_gives_it(source, zones, handle):
+    assert disks.attached(wire.DiskSource(**source), zones) == handle
+    if not zones:
+        inline = wire.PodSpec(volumes=(wire.Volume(name="v", **source),))
+        assert [disks.handle_of(key) for key in disks.attached_inline(inline)] == ([handle] if handle else [])
 
 
 def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_them_goes():

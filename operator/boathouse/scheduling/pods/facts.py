@@ -21,6 +21,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         resources: What it takes of its node now.
         host_ports: Ports of its node that it takes, sorted.
         claims_by_field: Each claim that it mounts, as namespace/name, after the field that names it.
+        disks: Disks that it names itself and that count against the limits of CSI drivers, as driver/volume.
         constraints: Its hard constraints, or why they cannot be represented; None for a pod that this scheduler does
             not place, or that is a task.
         unsupported: The first field that Boathouse cannot honour, by its path, or None.
@@ -50,6 +51,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     resources: model.Resources = model.Resources()
     host_ports: tuple[model.HostPort, ...] = ()
     claims_by_field: tuple[tuple[str, str], ...] = ()
+    disks: tuple[str, ...] = ()
     constraints: model.Constraints | str | None = None
     unsupported: str | None = None
     too_many_constraints: int = 0
@@ -81,8 +83,10 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Return the claims that it mounts, as namespace/name, sorted."""
-        return tuple(sorted({claim for _, claim in self.claims_by_field})) if self.claims_by_field else ()
+        """Return the claims and disks that it mounts, as namespace/name and driver/volume, sorted."""
+        if not self.claims_by_field and not self.disks:
+            return ()
+        return tuple(sorted({*[claim for _, claim in self.claims_by_field], *self.disks}))
 
     @property
     def cpu_size(self) -> CpuSize:
@@ -120,6 +124,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             self.resources,
             self.host_ports,
             self.claims_by_field,
+            self.disks,
             self.scheduler_name,
             self.priority,
             self.priority_class,

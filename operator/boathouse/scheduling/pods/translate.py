@@ -8,7 +8,7 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import quantities, requests
+from boathouse.scheduling.pods import disks, quantities, requests
 from boathouse_policies import model
 
 LABEL_SERVER = f"{names.GROUP}/server"
@@ -97,7 +97,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         affinity=_affinity(spec.affinity),
         tolerations=tuple(map(_toleration, spec.tolerations)),
         host_ports=host_ports(pod),
-        claims=tuple(sorted({claim for _, claim in claims_by_field(pod)})),
+        claims=tuple(sorted({*[claim for _, claim in claims_by_field(pod)], *disks.attached_inline(spec)})),
         features=tuple(sorted(_features(spec))),
         pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
         pod_anti_affinity=anti_affinity(pod),
@@ -171,7 +171,7 @@ def _equals(key: str, value: str) -> model.Expression:
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
-    found = {*_host_ports(pod.spec), *_disks(pod.spec)}
+    found = {*_host_ports(pod.spec), *disks.unshared(pod.spec)}
     if apart := pod.metadata.labels.get(names.LABEL_APART):
         found.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
     return tuple(sorted(found))
@@ -195,24 +195,6 @@ def _features(spec: wire.PodSpec) -> Iterator[str]:
         yield "RestartAllContainersOnContainerExits"
     if spec.host_network and spec.host_users is False:
         yield "UserNamespacesHostNetworkSupport"
-
-
-def _disks(spec: wire.PodSpec) -> Iterator[model.HostPort]:
-    """Yield the disks that a pod names itself: pods on one node share them at most for reading, EBS volumes never."""
-    for volume in spec.volumes:
-        if (gce := volume.gce_persistent_disk) is not None:
-            yield _disk("gce", gce.pd_name, is_shared=gce.read_only)
-        if (ebs := volume.aws_elastic_block_store) is not None:
-            yield _disk("ebs", ebs.volume_id, is_shared=False)
-        if (iscsi := volume.iscsi) is not None:
-            yield _disk("iscsi", iscsi.iqn, is_shared=iscsi.read_only)
-        if (rbd := volume.rbd) is not None:
-            for monitor in rbd.monitors:
-                yield _disk("rbd", f"{monitor}/{rbd.pool}/{rbd.image}", is_shared=rbd.read_only)
-
-
-def _disk(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
-    return model.HostPort(port=0, protocol=f"{model.DISK}{kind}/{name}", is_shared=is_shared)
 
 
 def unsupported(pod: wire.PodView) -> str | None:

@@ -31,7 +31,7 @@ class Promise:
 
     Attributes:
         node: Node of the pod.
-        claims: Its claims.
+        claims: Its claims and disks.
         bindings: Bindings to write before the pod's.
     """
 
@@ -41,7 +41,7 @@ class Promise:
 
 
 Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
-"""A node, and the claims that a pod mounts there."""
+"""A node, and the claims and disks that a pod mounts there."""
 
 
 class Mounts:

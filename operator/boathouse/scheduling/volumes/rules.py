@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 from boathouse.cluster import storage, wire
-from boathouse.scheduling.pods import quantities, translate
+from boathouse.scheduling.pods import disks, quantities, translate
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
 
@@ -25,10 +25,12 @@ TOO_MANY = "node(s) exceed max volume count"
 IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
 )
+_ZONE = "topology.kubernetes.io/zone"
+_OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _TOPOLOGY = {
-    "topology.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    _ZONE: _ZONE,
     "topology.kubernetes.io/region": "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+    _OLD_ZONE: _ZONE,
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
 }
 _SEVERAL = "__"  # separates the zones of a volume that spans several
@@ -100,7 +102,7 @@ class Question:
         refusal: Why no node can mount the claims; None if a node may.
         bound: Claims with a bound volume.
         waiting: Other claims, in the order in which they get volumes.
-        handles: (driver, volume) of each claim whose volumes are counted.
+        handles: (driver, volume) of each claim and disk that is counted.
     """
 
     refusal: str | None = None
@@ -160,7 +162,7 @@ class Judge:
         return index.questions[asked]
 
     def _question(self, claims: tuple[str, ...], index: Index) -> Question:
-        found = [self._objects.claims.get(key) for key in claims]
+        found = [self._objects.claims.get(key) for key in claims if disks.handle_of(key) is None]
         existing = [claim for claim in found if claim is not None]
         if len(existing) < len(found):
             return Question(refusal=NO_SUCH_CLAIM)
@@ -257,18 +259,21 @@ class Judge:
     # Limits
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
-        """Return (driver, volume) of each claim whose volumes are counted; for a missing volume, the claim's name."""
-        found = set()
-        for key in claims:
-            claim = self._objects.claims.get(key)
-            if claim is None:
-                continue
-            volume = self._objects.volumes.get(claim.spec.volume_name)
-            if volume is None:
-                found.add((self._class_of(claim).provisioner, key))
-            elif volume.spec.csi is not None:
-                found.add((volume.spec.csi.driver, volume.spec.csi.volume_handle))
-        return found
+        """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
+        found = (disks.handle_of(key) or self._handle_of_claim(key) for key in claims)
+        return {handle for handle in found if handle is not None}
+
+    def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
+        claim = self._objects.claims.get(key)
+        if claim is None:
+            return None
+        volume = self._objects.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            provisioner = self._class_of(claim).provisioner
+            return disks.MIGRATED.get(provisioner, provisioner), key
+        if volume.spec.csi is not None:
+            return volume.spec.csi.driver, volume.spec.csi.volume_handle
+        return disks.attached(volume.spec, zones=_zones(volume))
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
@@ -325,6 +330,12 @@ def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
         for key, value in volume.metadata.labels.items()
         if key in _TOPOLOGY
     )
+
+
+def _zones(volume: storage.VolumeView) -> list[str]:
+    labels = volume.metadata.labels
+    named = labels.get(_OLD_ZONE) or labels.get(_ZONE)
+    return named.split(_SEVERAL) if named else []
 
 
 def _is_for(reference: storage.ClaimReference, claim: storage.ClaimView) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from boathouse.cluster import client, errors, retries, storage
 from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.pods import disks
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse_policies import model
 
@@ -90,7 +91,7 @@ class VolumeWriter:
 
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
-        claims = (self._book.storage.claims.get(key) for key in promise.claims)
+        claims = (self._book.storage.claims.get(key) for key in promise.claims if disks.handle_of(key) is None)
         return all(claim is not None and claim.is_bound for claim in claims)
 
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
