@@ -128,6 +128,37 @@ async def test_a_pod_with_a_constraint_that_is_not_supported_is_refused_by_name(
     assert not w.placed()
 
 
+GPU = "example.com/gpu"
+DEVICE_CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpus"}}
+
+
+def with_gpu(name):
+    pod = fake_api.pod(name, namespace="demo")
+    pod["spec"]["containers"][0]["resources"]["requests"][GPU] = "1"
+    return pod
+
+
+async def test_a_resource_that_only_a_device_class_offers_is_refused_until_a_node_has_it(api, eventually):
+    api.add(fake_api.node("n1"))
+    async with world(api) as w:
+        api.add(with_gpu("p"))
+        await eventually(lambda: w.condition("demo/p").get("reason") == "NeverFits")
+        api.add(DEVICE_CLASS | {"spec": {"extendedResourceName": GPU}})
+        await eventually(lambda: w.condition("demo/p")["reason"] == "UnsupportedConstraint")
+        message = w.condition("demo/p")["message"]
+        api.add(fake_api.node("n2", **{GPU: "1"}))
+        await eventually(lambda: w.placed().get("demo/p") == "n2")
+    assert f"DeviceClass gpus offers {GPU} by dynamic resource allocation" in message
+
+
+async def test_a_cluster_that_does_not_serve_device_classes_is_scheduled_all_the_same(api, eventually):
+    api.add(fake_api.node("n1", **{GPU: "1"}))
+    api.fail_next("list deviceclasses", status=404, times=100)
+    async with world(api, watched=False) as w:
+        api.add(with_gpu("p"))
+        await eventually(lambda: w.placed().get("demo/p") == "n1")
+
+
 async def test_a_condition_is_written_once_and_an_event_too_while_nothing_changes(api, eventually):
     api.add(fake_api.node("n1", cpu="1"))
     async with world(api) as w:

@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, informer, quotas, wire
+from boathouse.cluster import boundary, catalogue, client, devices, informer, quotas, retries, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, scheduler, transforms, writer
@@ -34,6 +34,7 @@ class Scheduling:
         aside: Objects of all kinds that were set aside.
         namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
         quotas: ResourceQuotas.
+        devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
     """
 
     scheduler: scheduler.Scheduler
@@ -43,6 +44,7 @@ class Scheduling:
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
     quotas: informer.Informer[quotas.QuotaView]
+    devices: informer.Informer[devices.DeviceClassView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
 
@@ -65,7 +67,7 @@ class Scheduling:
             await (
                 self.nodes.synced.wait()
             )  # second, because the stored requests of a pod depend on the resources of nodes
-            for one in (self.pods, self.ended, self.quotas):
+            for one in (self.pods, self.ended, self.quotas, self.devices):
                 group.create_task(one.run())
             group.create_task(self.storage.run())
 
@@ -176,6 +178,14 @@ def assemble(
         ),
         quotas=informer.Informer(
             api, quotas.QUOTAS, on_change=subject.intake.on_quota, transform=transforms.quota, aside=aside
+        ),
+        devices=informer.Informer(
+            api,
+            devices.DEVICE_CLASSES,
+            on_change=subject.intake.on_device_class,
+            transform=transforms.device_class,
+            aside=aside,
+            backoff=retries.Backoff(base_s=1.0, cap_s=600.0),
         ),
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),

@@ -29,7 +29,9 @@ class GangJudge(Part):
         why = fitting.above_limit(least, self._queue.queues.get(entry.job.queue))
         why = why or fitting.never_fits(least, fitting.empty(self._pods.nodes.values()))
         if why is not None:
-            return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why)
+            extended = dict([*gang.leader.resources.extended, *gang.executor.resources.extended])
+            hint = next(filter(None, map(self._devices.hint, extended)), "")
+            return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
         return self._quotas.check(
             entry.namespace,
             fitting.amounts(gang),

@@ -6,7 +6,7 @@ Synchronous: each event is in the pod table and the ledger before the next await
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from boathouse.cluster import boundary, catalogue, quotas, store, wire
+from boathouse.cluster import boundary, catalogue, devices, quotas, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
@@ -164,6 +164,18 @@ class Intake(Part):
             case _:
                 assert_never(change)
         self._wake()
+
+    def on_device_class(self, change: store.Change[devices.DeviceClassView]) -> None:
+        """Take in a change of a DeviceClass: the reasons of pods that fit no node may change."""
+        match change:
+            case store.Added() | store.Modified():
+                self._devices.set(change.new)
+            case store.Deleted():
+                self._devices.remove(change.old.metadata.name)
+            case _:
+                assert_never(change)
+        self._diagnoses.expire()
+        self._nodes_changed()
 
     def on_storage(self) -> None:
         """Take in a change of claims, volumes, or of what provisions them."""

@@ -1,10 +1,11 @@
 """Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from boathouse.cluster import boundary, wire
-from boathouse.scheduling import cycle, jobs, pod_conditions
+from boathouse.scheduling import cycle, devices, jobs, pod_conditions
 from boathouse.scheduling.pods import holders, requests
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
@@ -49,18 +50,25 @@ class JobDiagnosis:
     holders: tuple[tuple[str, int], ...] = ()
 
 
-def diagnose(job: model.Job, found: Sequence[model.Diagnosis], resource_holders: holders.Holders) -> JobDiagnosis:
+def diagnose(
+    job: model.Job,
+    found: Sequence[model.Diagnosis],
+    resource_holders: holders.Holders,
+    device_classes: devices.Devices | None = None,
+) -> JobDiagnosis:
     """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
 
     Args:
         job: The job.
         found: Diagnoses of its pending classes; at least one.
         resource_holders: Holders of resources, of which those in the job's namespace are named.
+        device_classes: DeviceClasses; None for none.
     """
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
+    message += _of_devices(worst, device_classes)
     if figures := list(_figures(worst)):
         message = "; ".join([message.removesuffix("."), *figures])
     return JobDiagnosis(
@@ -68,10 +76,19 @@ def diagnose(job: model.Job, found: Sequence[model.Diagnosis], resource_holders:
     )
 
 
-def for_pod(found: model.Diagnosis, namespace: str, resource_holders: holders.Holders) -> pod_conditions.PendingReason:
+def for_pod(
+    found: model.Diagnosis,
+    namespace: str,
+    resource_holders: holders.Holders,
+    device_classes: devices.Devices | None = None,
+) -> pod_conditions.PendingReason:
     """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
     held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
-    return pod_conditions.PendingReason(reason=str(found.code), message=found.message + _scarce(found, held))
+    of_devices = _of_devices(found, device_classes)
+    return pod_conditions.PendingReason(
+        reason=pod_conditions.UNSUPPORTED if of_devices else str(found.code),
+        message=found.message + _scarce(found, held) + of_devices,
+    )
 
 
 def unsupported(field: str) -> pod_conditions.PendingReason:
@@ -139,6 +156,12 @@ def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."
 
 
+def _of_devices(found: model.Diagnosis, device_classes: devices.Devices | None) -> str:
+    """Return that a DeviceClass offers a resource which no node has; else an empty text."""
+    is_absent = found.code is model.Code.NEVER_FITS and not found.largest
+    return device_classes.hint(found.scarce) if device_classes is not None and is_absent else ""
+
+
 def _figures(found: model.Diagnosis) -> Iterator[str]:
     """Yield what the policies computed of a pending class. Times are rounded, so that a status is not written often."""
     figures = dict(found.figures)
@@ -164,12 +187,20 @@ class Diagnoses:
     Args:
         book: The jobs.
         resource_holders: Holders of resources.
+        device_classes: DeviceClasses.
         clock: Returns the scheduler's time in seconds.
     """
 
-    def __init__(self, book: jobs.Jobs, resource_holders: holders.Holders, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        book: jobs.Jobs,
+        resource_holders: holders.Holders,
+        device_classes: devices.Devices,
+        clock: Callable[[], float],
+    ) -> None:
         self._jobs = book
         self._holders = resource_holders
+        self._devices = device_classes
         self._clock = clock
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
 
@@ -177,6 +208,10 @@ class Diagnoses:
         """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
         known = self._classes.get(class_id)
         return known is None or known[0].code is not code or self._clock() - known[2] >= REFRESH_S
+
+    def expire(self) -> None:
+        """Have all diagnoses computed again in the next cycles."""
+        self._classes = {each: (found, why, -math.inf) for each, (found, why, _) in self._classes.items()}
 
     def update(self, result: cycle.CycleResult) -> int:
         """Update the diagnoses with the result of a cycle.
@@ -189,7 +224,7 @@ class Diagnoses:
             known = self._classes.get(class_id)
             if known is None or known[0].code is not found.code:
                 fresh += found.count
-            self._classes[class_id] = (found, for_pod(found, namespace, self._holders), now_s)
+            self._classes[class_id] = (found, for_pod(found, namespace, self._holders, self._devices), now_s)
         for class_id in result.placed - result.left.keys():
             self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
@@ -217,7 +252,7 @@ class Diagnoses:
                 job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(list(self._jobs.rows(entry)))
             )
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
-        return diagnose(entry.job, found, self._holders) if found else None
+        return diagnose(entry.job, found, self._holders, self._devices) if found else None
 
     def forget(self, classes: Iterable[model.TaskClass]) -> None:
         """Drop the diagnoses of a job's classes."""

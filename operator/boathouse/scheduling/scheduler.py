@@ -20,6 +20,7 @@ from boathouse.cluster import boundary, client, loops
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
     decider,
+    devices,
     executor,
     intake,
     jobs,
@@ -100,6 +101,7 @@ class Scheduler:
         clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
         axis = model.Axis()
         queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
+        device_classes = devices.Devices(axis)
         volumes = volume_book.VolumeBook(storage or rules.Storage.empty())
         pods = table.PodTable(
             ledger,
@@ -120,8 +122,9 @@ class Scheduler:
             jobs=book,
             volumes=volumes,
             quotas=quotas.Quotas(),
+            devices=device_classes,
             exclusions=rejections.Exclusions(clock),
-            diagnoses=reasons.Diagnoses(book, pods.holders, clock),
+            diagnoses=reasons.Diagnoses(book, pods.holders, device_classes, clock),
             conditions=pod_conditions.PodConditions(
                 api, leader, events, metrics_.scheduler, clock, writes_per_s=options.conditions_per_s, aside=aside
             ),

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import options, pod_conditions, reasons, rejections
+from boathouse.scheduling import devices, options, pod_conditions, reasons, rejections
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.pods import table
 from boathouse.scheduling.tenants import quotas
@@ -28,6 +28,7 @@ class ClusterState:
         jobs: Their jobs.
         volumes: Constraints of volumes.
         quotas: ResourceQuotas of namespaces.
+        devices: DeviceClasses.
         exclusions: Nodes that recently rejected pods.
         diagnoses: Diagnoses of pending classes and jobs.
         conditions: Conditions and events of pods.
@@ -45,6 +46,7 @@ class ClusterState:
     jobs: Jobs
     volumes: volume_book.VolumeBook
     quotas: quotas.Quotas
+    devices: devices.Devices
     exclusions: rejections.Exclusions
     diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions
@@ -93,6 +95,7 @@ class Part:
         self._jobs = state.jobs
         self._volumes = state.volumes
         self._quotas = state.quotas
+        self._devices = state.devices
         self._exclusions = state.exclusions
         self._diagnoses = state.diagnoses
         self._conditions = state.conditions

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from boathouse.cluster import quotas, storage, wire
+from boathouse.cluster import devices, quotas, storage, wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import disks, facts, ownership, requests, stages, suspension, translate
 
@@ -158,6 +158,12 @@ def quota(view: quotas.QuotaView) -> quotas.QuotaView:
     """Keep of a quota all but its labels and annotations."""
     metadata = _metadata(view.metadata, frozenset(), frozenset())
     return quotas.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
+
+
+def device_class(view: devices.DeviceClassView) -> devices.DeviceClassView:
+    """Keep of a DeviceClass its name and its extended resource."""
+    metadata = _metadata(view.metadata, frozenset(), frozenset())
+    return devices.DeviceClassView(metadata=metadata, spec=view.spec)
 
 
 def claim(view: storage.ClaimView) -> storage.ClaimView:

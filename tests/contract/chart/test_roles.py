@@ -19,6 +19,7 @@ CLUSTER_WIDE = {
     "csidrivers.storage.k8s.io": {"list", "watch"},
     "csistoragecapacities.storage.k8s.io": {"list", "watch"},
     "volumeattachments.storage.k8s.io": {"list", "watch"},
+    "deviceclasses.resource.k8s.io": {"list", "watch"},
     "namespaces": {"get", "list", "watch"},
     "priorityclasses.scheduling.k8s.io": {"get"},
     "tokenreviews.authentication.k8s.io": {"create"},

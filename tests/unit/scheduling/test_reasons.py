@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.scheduling import reasons
+from boathouse.cluster import devices as device_views
+from boathouse.cluster import wire
+from boathouse.scheduling import devices, reasons
 from boathouse.scheduling.pods import holders
 from boathouse_policies import model
 
@@ -113,6 +115,39 @@ def test_of_other_namespaces_a_line_has_the_total_only():
     assert message.endswith("; mrjob/demo/big holds 2.5, other namespaces hold 7.5.")
     told = reasons.for_pod(found(scarce="cpu"), "nobody", who).message
     assert told.endswith("Each requests 8 cpu; other namespaces hold 10.")
+
+
+GPU = "example.com/gpu"
+
+
+def offering(name: str = "gpu", resource: str = GPU) -> devices.Devices:
+    found = devices.Devices(model.Axis())
+    spec = device_views.DeviceClassSpec(extended_resource_name=resource)
+    found.set(device_views.DeviceClassView(metadata=wire.ObjectMeta(name=name), spec=spec))
+    return found
+
+
+@pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
+def test_a_resource_that_only_a_device_class_offers_is_not_supported_and_the_reason_says_what_to_do(resource):
+    absent = dataclasses.replace(found(model.Code.NEVER_FITS, scarce=resource), asked=1)
+    told = reasons.for_pod(absent, "demo", held(), offering())
+    assert told.reason == "UnsupportedConstraint"
+    assert told.message.endswith(
+        f"and the largest node has 0. DeviceClass gpu offers {resource} by dynamic resource allocation, which Boathouse "
+        "does not support: request a resource that nodes have in status.allocatable, or name another scheduler in "
+        "spec.schedulerName."
+    )
+    of_job = reasons.diagnose(JOB, [absent], held(), offering())
+    assert (of_job.reason, "DeviceClass gpu offers" in of_job.message) == ("NeverFits", True)
+
+
+def test_a_resource_that_a_node_has_or_that_no_device_class_offers_is_like_any_other():
+    absent = dataclasses.replace(found(model.Code.NEVER_FITS, scarce=GPU), asked=2)
+    present = dataclasses.replace(absent, largest=1)
+    gone = offering()
+    gone.remove("gpu")
+    for each, known in ((present, offering()), (absent, gone), (absent, offering(resource="")), (absent, None)):
+        assert reasons.for_pod(each, "demo", held(), known).reason == "NeverFits"
 
 
 def test_holders_are_forgotten_with_their_last_pod():

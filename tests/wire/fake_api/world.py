@@ -23,6 +23,7 @@ PLURALS = {
     "Lease": "leases",
     "Event": "events",
     "NetworkPolicy": "networkpolicies",
+    "DeviceClass": "deviceclasses",
 }
 _NOW = "2026-01-01T00:00:00Z"
 
