@@ -43,9 +43,12 @@ class Devices:
     def hint(self, resource: str | None) -> str:
         """Return which DeviceClass offers a resource, and what to do; empty if none does."""
         name = next(self._offering(resource), None)
-        return "" if name is None else (
+        if name is None:
+            return ""
+        return (
             f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not support: "
-            "request a resource that nodes have in status.allocatable, or name another scheduler in spec.schedulerName."
+            "request a resource that nodes have in status.allocatable, or name another scheduler in "
+            "spec.schedulerName."
         )
 
     def _offering(self, resource: str | None) -> Iterator[str]:

@@ -114,6 +114,8 @@ class Comparison:
     async def _set_up(self) -> None:
         nodes = catalogue.NODES.untyped()
         await all_of(self._api.create(nodes, one) for case in self._cases for one in case.nodes)
+        csi_nodes = storage.CSI_NODES.untyped()
+        await all_of(self._api.create(csi_nodes, one) for case in self._cases for one in case.csi_nodes)
         await all_of(self._bind(case) for case in self._cases if case.volume is not None)
         await all_of(self._hold(one) for case in self._cases for one in case.held)
 
@@ -191,6 +193,11 @@ class Comparison:
         page = await self._api.list(catalogue.PODS, self._namespace)
         await all_of(self._remove(one.metadata.name) for one in page.items)
         await all_of(self._api.delete(catalogue.NODES, node) for case in self._cases for node in _names(case))
+        await all_of(
+            self._api.delete(storage.CSI_NODES, one["metadata"]["name"])
+            for case in self._cases
+            for one in case.csi_nodes
+        )
         for case in self._cases:
             if case.volume is not None:
                 name = case.volume["metadata"]["name"]

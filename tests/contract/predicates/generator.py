@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
+import random
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Collection, Iterable, Iterator
 
 Manifest = dict[str, Any]
 
@@ -28,13 +30,16 @@ HUGE = "hugepages-2Mi"
 _CPU = ("0", "1m", "100m", "250m", "500m", "1")
 _MEMORY = ("0", "64Mi", "100M", "256Mi", "512Mi", "1Gi")
 _SIZES = ({}, {"cpu": "250m"}, {"cpu": "500m", "memory": "256Mi"}, {"cpu": "100m", "memory": "1Gi"}, {"memory": "100M"})
-_LABELS = {"zone": ("a", "b", "c"), "disk": ("ssd", "hdd"), "size": ("1", "4", "8", "big", "007")}
+_LABELS = {"zone": ("a", "b", "c"), "disk": ("ssd", "hdd"), "size": ("1", "4", "8", "big", "007", "0x8", "1_000")}
+_BOUNDS = ("0", "3", "4", "7", "soon", "+4", "-1", "1_000", "9223372036854775808")
 _TAINTS = {"dedicated": ("spark", "batch", ""), "fault": ("", "disk"), "node.kubernetes.io/memory-pressure": ("",)}
 _PORTS = {(port, protocol) for port in range(8080, 8083) for protocol in ("TCP", "UDP")}
+_DRIVERS = ("ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com", "cinder.csi.openstack.org")
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 FEATURES = (
     "selector",
     "affinity",
+    "numbers",
     "fields",
     "taints",
     "cordon",
@@ -58,11 +63,16 @@ FEATURES = (
     "hermits",
     "spread",
     "namespaces",
+    "disks",
+    "attached",
 )
 OF_PODS = frozenset({"near", "apart", "hermits", "spread", "namespaces"})
 """Features about other pods: of a case with one of them, one probe at a time is there."""
 NAMESPACE = "default"
 NAMESPACE_LABELS = {"env": "live"}
+SEEDS = range(1, 11)
+CASES = 200
+"""Cases of each seed: 2,000 in all."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -82,6 +92,7 @@ class Case:
     number: int
     features: frozenset[str]
     nodes: tuple[Manifest, ...]
+    csi_nodes: tuple[Manifest, ...]
     held: tuple[Held, ...]
     probe: Manifest
     volume: Manifest | None
@@ -101,17 +112,39 @@ class Case:
         return pod
 
 
-def case(rng: random.Random, number: int) -> Case:
-    """Make one case."""
-    features = frozenset(rng.sample(FEATURES, rng.randint(1, 5)))
+def cases(seed: int, numbers: Iterable[int], count: int = CASES, about: Collection[str] = ()) -> Iterator[Case]:
+    """Make the cases of a seed; no two have a number in common.
+
+    Args:
+        seed: Decides all but the numbers.
+        numbers: Their numbers, which their names contain.
+        count: How many to make.
+        about: Their features; without any, each case has a few of all.
+    """
+    rng = random.Random(seed)
+    for number in itertools.islice(numbers, count):
+        yield case(rng, number, frozenset(about or rng.sample(FEATURES, rng.randint(1, 5))))
+
+
+def case(rng: random.Random, number: int, features: frozenset[str]) -> Case:
+    """Make one case with these features."""
     maker = _Maker(rng, number, features)
     nodes = tuple(maker.node(i) for i in range(NODES))
-    held = tuple(
-        maker.held(node["metadata"]["name"], i) for node in nodes for i in range(rng.choice((0, 0, 1, 1, 2, 3)))
-    )
+    csi_nodes = tuple(maker.csi_node(node["metadata"]["name"]) for node in nodes if "attached" in features)
+    counts = (0, 1, 1, 2, 3) if features & OF_PODS else (0, 0, 1, 1, 2, 3)
+    held = tuple(maker.held(node["metadata"]["name"], i) for node in nodes for i in range(rng.choice(counts)))
     volume, claim = maker.volume()
     probe = maker.probe(claim)
-    return Case(number=number, features=features, nodes=nodes, held=held, probe=probe, volume=volume, claim=claim)
+    return Case(
+        number=number,
+        features=features,
+        nodes=nodes,
+        csi_nodes=csi_nodes,
+        held=held,
+        probe=probe,
+        volume=volume,
+        claim=claim,
+    )
 
 
 class _Maker:
@@ -122,6 +155,7 @@ class _Maker:
         self._number = number
         self._features = features
         self._taken: set[tuple[int, str]] = set()
+        self._kind = rng.randrange(12)  # the pods of a case share disks of a few kinds
 
     def _about(self, feature: str, chance: float = 0.6) -> bool:
         return feature in self._features and self._rng.random() < chance
@@ -162,24 +196,32 @@ class _Maker:
 
     def _allocatable(self) -> Manifest:
         rng = self._rng
-        amounts = {"cpu": rng.choice(("1", "1500m", "2", "4")), "memory": rng.choice(("1Gi", "1500M", "2Gi", "4Gi"))}
+        amounts = {"cpu": rng.choice(("500m", "1", "1500m", "2")), "memory": rng.choice(("1Gi", "1500M", "2Gi", "4Gi"))}
         amounts["pods"] = rng.choice(("1", "2", "3")) if self._about("pods") else "110"
         if self._about("storage", 0.8):
             amounts["ephemeral-storage"] = rng.choice(("1Gi", "2Gi"))
         if self._about("extended", 0.8):
-            amounts[GPU] = rng.choice(("0", "1", "2", "4"))
+            amounts[GPU] = rng.choice(("0", "2", "4", "4"))
         if self._about("hugepages", 0.8):
             amounts[HUGE] = rng.choice(("4Mi", "8Mi", "64Mi"))
         return amounts
 
+    def csi_node(self, name: str) -> Manifest:
+        drivers = [
+            {"name": driver, "nodeID": name, "allocatable": {"count": self._rng.choice((1, 1, 1, 2))}}
+            for driver in _DRIVERS
+            if self._rng.random() < 0.8
+        ]
+        return {"metadata": {"name": name}, "spec": {"drivers": drivers}}
+
     # A volume that is bound to its claim
 
     def volume(self) -> tuple[Manifest, Manifest] | tuple[None, None]:
-        if not self._features & {"volume", "zone"}:
+        if not self._features & {"volume", "zone", "attached"}:
             return None, None
         name, rng = f"c{self._number:04}", self._rng
         common = {"accessModes": ["ReadWriteMany"], "storageClassName": "bound"}
-        spec: Manifest = {**common, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/volume"}}
+        spec: Manifest = {**common, "capacity": {"storage": "1Gi"}, **self._volume_source()}
         if "volume" in self._features:
             terms = [{"matchExpressions": [self._requirement()]} for _ in range(rng.randint(1, 2))]
             spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
@@ -192,6 +234,46 @@ class _Maker:
         volume = {"metadata": {"name": name, "labels": labels}, "spec": spec}
         return volume, {"metadata": {"name": name}, "spec": asked}
 
+    def _volume_source(self) -> Manifest:
+        if "attached" not in self._features:
+            return {"hostPath": {"path": "/volume"}}
+        return self._rng.choice(
+            (
+                {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"}},
+                {"awsElasticBlockStore": {"volumeID": "aws://zone/vol-2"}},
+                {"cinder": {"volumeID": "c1"}},
+                {"hostPath": {"path": "/volume"}},
+            )
+        )
+
+    # Disks that a pod names itself
+
+    def _disks(self) -> list[Manifest]:
+        kinds = (("disks", self._unshared_disk), ("attached", self._attached_disk))
+        found = [make() for feature, make in kinds if self._about(feature, 0.9) for _ in range(self._rng.randint(1, 2))]
+        return [{"name": f"disk{i}", **each} for i, each in enumerate(found)]
+
+    def _unshared_disk(self) -> Manifest:
+        rng = self._rng
+        name, read_only = rng.choice("aaab"), rng.random() < 0.4
+        kinds: tuple[Manifest, ...] = (
+            {"gcePersistentDisk": {"pdName": name, "readOnly": read_only}},
+            {"awsElasticBlockStore": {"volumeID": f"vol-{name}", "readOnly": read_only}},
+            {"iscsi": {"targetPortal": "1.2.3.4", "iqn": f"iqn.2026-01.a:{name}", "lun": 0, "readOnly": read_only}},
+            {"rbd": {"monitors": [rng.choice("mmn")], "image": name, "readOnly": read_only}},
+        )
+        return kinds[(self._kind + rng.choice((0, 0, 1))) % len(kinds)]
+
+    def _attached_disk(self) -> Manifest:
+        rng = self._rng
+        name = rng.choice("abcdef")
+        kinds: tuple[Manifest, ...] = (
+            {"gcePersistentDisk": {"pdName": name, "readOnly": True}},
+            {"azureDisk": {"diskName": name, "diskURI": f"/subscriptions/{name}", "kind": "Managed"}},
+            {"cinder": {"volumeID": f"c{rng.randint(1, 5)}"}},
+        )
+        return kinds[(self._kind + rng.choice((0, 0, 1))) % len(kinds)]
+
     # Pods
 
     def probe(self, claim: Manifest | None) -> Manifest:
@@ -199,11 +281,11 @@ class _Maker:
         spec, rng = pod["spec"], self._rng
         if claim is not None:
             source = {"claimName": claim["metadata"]["name"]}
-            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": source}]
+            spec.setdefault("volumes", []).append({"name": "data", "persistentVolumeClaim": source})
         if self._about("selector", 0.8):
             key = rng.choice(sorted(_LABELS))
             spec["nodeSelector"] = {key: rng.choice(_LABELS[key])}
-        if self._about("affinity", 0.9) or self._about("fields", 0.9):
+        if self._about("affinity", 0.9) or self._about("fields", 0.9) or self._about("numbers", 0.9):
             terms = [self._term() for _ in range(rng.randint(1, 3))]
             required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
             spec["affinity"] = {"nodeAffinity": required}
@@ -272,6 +354,8 @@ class _Maker:
             spec["runtimeClassName"] = "heavy"
         if self._about("pod-level") or self._about("pod-level-resize", 0.9):
             self._pod_level(spec)
+        if volumes := self._disks():
+            spec["volumes"] = volumes
         metadata: Manifest = {"name": name}
         if self._features & OF_PODS:
             metadata["labels"] = self._pod_labels()
@@ -279,7 +363,7 @@ class _Maker:
 
     def _container(self, name: str) -> Manifest:
         container: Manifest = {"name": name, "image": "none", "resources": self._resources()}
-        if self._about("ports", 0.5):
+        if self._about("ports", 0.8):
             container["ports"] = [self._port()]
         return container
 
@@ -337,7 +421,7 @@ class _Maker:
     def _selector(self) -> Manifest:
         rng = self._rng
         mine = {"case": f"c{self._number:04}"}
-        if rng.random() < 0.3:
+        if rng.random() < 0.5:
             return {"matchLabels": mine}
         if rng.random() < 0.5:
             return {"matchLabels": mine | {rng.choice(("app", "tier")): rng.choice("ab")}}
@@ -374,17 +458,17 @@ class _Maker:
         rng = self._rng
         found: Manifest = {
             "topologyKey": rng.choice(("kubernetes.io/hostname", "topology")),
-            "maxSkew": rng.randint(1, 2),
+            "maxSkew": rng.choice((1, 1, 1, 2)),
             "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": rng.choice((self._selector(), self._selector(), self._selector(), {})),
         }
-        if rng.random() < 0.4:
+        if rng.random() < 0.5:
             found["minDomains"] = rng.randint(1, 4)
         if rng.random() < 0.3:
             found["matchLabelKeys"] = ["tier"]
             found["labelSelector"] = {"matchLabels": {"case": f"c{self._number:04}"}}
         for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if rng.random() < 0.4:
+            if rng.random() < 0.7:
                 found[policy] = rng.choice(("Honor", "Ignore"))
         return found
 
@@ -410,13 +494,16 @@ class _Maker:
     def _requirement(self) -> Manifest:
         rng = self._rng
         key = rng.choice((*sorted(_LABELS), "absent"))
-        operator = rng.choice(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
+        operators = (
+            ("Gt", "Lt") if "numbers" in self._features else ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+        )
+        operator = rng.choice(operators)
         found: Manifest = {"key": key, "operator": operator}
         if operator in {"In", "NotIn"}:
             known = _LABELS.get(key, ("x",))
             found["values"] = rng.sample(known, min(len(known), rng.randint(1, 2)))
         elif operator in {"Gt", "Lt"}:
-            found |= {"key": rng.choice((key, "size")), "values": [rng.choice(("0", "3", "4", "7", "soon"))]}
+            found |= {"key": rng.choice((key, "size", "size", "size")), "values": [rng.choice(_BOUNDS)]}
         return found
 
     def _toleration(self) -> Manifest:

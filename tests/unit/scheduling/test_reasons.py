@@ -133,9 +133,9 @@ def test_a_resource_that_only_a_device_class_offers_is_not_supported_and_the_rea
     told = reasons.for_pod(absent, "demo", held(), offering())
     assert told.reason == "UnsupportedConstraint"
     assert told.message.endswith(
-        f"and the largest node has 0. DeviceClass gpu offers {resource} by dynamic resource allocation, which Boathouse "
-        "does not support: request a resource that nodes have in status.allocatable, or name another scheduler in "
-        "spec.schedulerName."
+        f"and the largest node has 0. DeviceClass gpu offers {resource} by dynamic resource allocation, which "
+        "Boathouse does not support: request a resource that nodes have in status.allocatable, or name another "
+        "scheduler in spec.schedulerName."
     )
     of_job = reasons.diagnose(JOB, [absent], held(), offering())
     assert (of_job.reason, "DeviceClass gpu offers" in of_job.message) == ("NeverFits", True)

@@ -175,7 +175,9 @@ def of_a_kind(name: str, kind: str, source: wire.Disk, **fields) -> storage.Volu
 
 def test_a_volume_of_an_older_kind_counts_against_the_driver_that_attaches_it():
     ebs = of_a_kind("va", "aws_elastic_block_store", wire.Disk(volume_id="aws://zone/vol-1"))
-    asked = judge(claim("a", volume="va"), claim("b", volume="vb"), ebs, volume("vb"), csi_nodes=limits(ebs_csi_aws_com=1))
+    asked = judge(
+        claim("a", volume="va"), claim("b", volume="vb"), ebs, volume("vb"), csi_nodes=limits(ebs_csi_aws_com=1)
+    )
     assert asked.too_many(["ns/a"], "n1", {"ebs.csi.aws.com/vol-2"})
     assert not asked.too_many(["ns/a"], "n1", {"ebs.csi.aws.com/vol-1"})
     assert not asked.too_many(["ns/b"], "n1", {"ebs.csi.aws.com/vol-2"})
