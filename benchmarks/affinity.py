@@ -10,7 +10,11 @@ cycle, `ends` the cycles after. Cases take turns; figures are CPU time of this p
     zones      spread over 200 zones, with a selector that matches every pod
     near       affinity to pods of the zone, with a selector that matches every pod
     others     2,000 of the pods on nodes forbid their like; the pending pods have no constraint and match nothing
-    tenant     one namespace has 2,000 different selectors; the pending pods are of another namespace
+    tenant     one namespace has 2,000 different selectors of its pods; the pending pods are of another namespace
+    wide       as tenant, with selectors of all namespaces that match no pending pod
+    all        as tenant, with selectors that match every pod of all namespaces, and a label that no node has
+    shapes     200 pods of another namespace are pending, of different shapes that fit nowhere
+    queued     the same, and each has such a selector of its own; compared with shapes
 """
 
 from __future__ import annotations
@@ -32,9 +36,12 @@ SIZE = model.Resources(cpu_milli=100, memory_bytes=GIB // 4)
 NODE = model.Resources(cpu_milli=100_000, memory_bytes=400 * GIB)
 ZONES = 200
 ROUNDS = 300
+QUEUED = 200
 EVERYTHING = model.Selector()
-CASES = ("plain", "hosts", "zones", "near", "others", "tenant")
-MOST = {"hosts": 3.0, "zones": 3.0, "near": 3.0, "others": 1.3, "tenant": 2.0}
+LABELS = [{"app": f"app-{i}"} for i in range(50)]
+"""Those of pods of one owner, which share the value."""
+CASES = ("plain", "hosts", "zones", "near", "others", "tenant", "wide", "all", "shapes", "queued")
+MOST = {"hosts": 3.0, "zones": 3.0, "near": 3.0, "others": 1.3, "tenant": 2.0, "wide": 2.0, "all": 2.0, "queued": 2.0}
 """The greatest ratio of each case."""
 
 
@@ -46,6 +53,20 @@ def label(key: str, value: str) -> model.Selector:
 def term(key: str, selector: model.Selector, namespace: str = "a") -> model.PodTerm:
     """Return a term over pods of a namespace."""
     return model.PodTerm(topology_key=key, pods=model.PodSet(selector=selector, namespaces=(namespace,)))
+
+
+def everywhere(key: str, operator: model.Operator, topology_key: str) -> model.PodTerm:
+    """Return a term over pods of all namespaces that have a label, or have it not."""
+    selector = model.Selector(expressions=(model.Expression(key=key, operator=operator),))
+    return model.PodTerm(topology_key=topology_key, pods=model.PodSet(selector=selector, namespace_selector=EVERYTHING))
+
+
+TENANTS = {
+    "tenant": lambda i: term("host", label("app", f"tenant-{i}"), "b"),
+    "wide": lambda i: everywhere(f"key-{i}", model.Operator.EXISTS, "host"),
+    "all": lambda i: everywhere(f"key-{i}", model.Operator.DOES_NOT_EXIST, "no-such-label"),
+}
+"""The term of each pod of the other namespace."""
 
 
 class World:
@@ -72,15 +93,17 @@ class World:
             self._show(case, i, nodes)
         self.job = model.Job(id=model.JobId("job"), queue=QUEUE, submitted_s=0.0, namespace=model.NamespaceName("a"))
         self._submit(case, nodes)
+        if case in {"shapes", "queued"}:
+            self._queue_shapes(with_selectors=case == "queued")
 
     def _show(self, case: str, i: int, nodes: int) -> None:
-        namespace, labels, anti = "a", {"app": f"app-{i % 50}"}, ()
+        namespace, labels, anti = "a", LABELS[i % len(LABELS)], ()
         if case == "others" and i % 5 == 0:
             labels = {"app": f"hermit-{i % 100}"}
             anti = (term("host", label("app", labels["app"])),)
-        if case == "tenant" and i % 5 == 0:
+        if case in TENANTS and i % 5 == 0:
             namespace, labels = "b", {"app": f"tenant-{i}"}
-            anti = (term("host", label("app", labels["app"]), "b"),)
+            anti = (TENANTS[case](i),)
         self.ledger.observe(
             framework.Account(
                 id=model.TaskId(f"{namespace}/pod-{i}"),
@@ -109,6 +132,24 @@ class World:
         )
         tasks = [model.Task(id=model.TaskId(f"a/mine-{i}"), task_class=one.id, index=i) for i in range(2 * nodes)]
         self.queue.submit(self.job, [one], tasks)
+
+    def _queue_shapes(self, *, with_selectors: bool) -> None:
+        job = model.Job(id=model.JobId("b"), queue=QUEUE, submitted_s=0.0, namespace=model.NamespaceName("b"))
+        classes = [
+            model.TaskClass(
+                id=model.ClassId(f"b/{i}"),
+                job=job.id,
+                resources=SIZE,
+                constraints=model.Constraints(
+                    node_selector=(("no-such-label", f"x{i}"),),
+                    pod_anti_affinity=(TENANTS["all"](i),) if with_selectors else (),
+                ),
+            )
+            for i in range(QUEUED)
+        ]
+        tasks = [model.Task(id=model.TaskId(each.id), task_class=each.id) for each in classes]
+        self.queue.submit(job, classes, tasks)
+        self.ledger.declare(self.queue.sorted_classes())  # the operator admits new selectors at a limited rate
 
     def cycle(self, most: int | None = None) -> tuple[int, float]:
         """Return one cycle with what follows from it: (placements, CPU seconds)."""
@@ -152,8 +193,8 @@ def main() -> None:
             fills[case].append(1e6 * seconds / placed)
             ends[case].append(1e6 * statistics.median(world.ends()))
     print(_line("case", "fill µs each", "ratio", "ends µs each", "ratio", "at most"))
-    base = [statistics.median(of["plain"]) for of in (fills, ends)]
     for case in CASES:
+        base = [statistics.median(of["shapes" if case == "queued" else "plain"]) for of in (fills, ends)]
         figures = [statistics.median(of[case]) for of in (fills, ends)]
         ratios = [f"{figure / least:.2f}x" for figure, least in zip(figures, base, strict=True)]
         most = f"{MOST[case]:.1f}x" if case in MOST else ""

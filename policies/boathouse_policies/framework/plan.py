@@ -79,9 +79,13 @@ class Plan:
             self._leave(pending, verdict)
 
     def _watch_pods(self, pending: PendingClass) -> None:
-        """Wake a class when pods come or go that it depends on: at once, for this cycle may place some of them."""
-        if self._state.pod_counts is not None:
-            self._state.pod_counts.wait(pending)
+        """Wake a class when pods come or go that it depends on: at once, for this cycle may place some of them.
+
+        A class without a node for other reasons is woken by a change of nodes or of their room, as any other.
+        """
+        state = self._state
+        if state.pod_counts is not None and (state.room(pending) & pending.eligibility.mask).any():
+            state.pod_counts.wait(pending)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""

@@ -174,3 +174,16 @@ def test_constraints_within_measure_are_kept(count):
 def test_a_pod_cannot_claim_to_have_too_many_constraints():
     raw = b'{"too_many_constraints": 5, "tooManyConstraints": 5, "nodeSelector": {"a": "b"}}'
     assert msgspec.json.decode(raw, type=wire.PodSpec).too_many_constraints == 0
+
+
+@pytest.mark.parametrize(
+    ("pods", "counted"),
+    [
+        (model.PodSet(selector=model.Selector(), namespaces=("demo",)), 1),
+        (model.PodSet(selector=model.Selector(), namespaces=("demo", "other")), 10),
+        (model.PodSet(selector=model.Selector(), namespace_selector=model.Selector()), 10),
+    ],
+)
+def test_a_term_about_pods_of_other_namespaces_counts_as_ten(pods, counted):
+    term = model.PodTerm(topology_key="zone", pods=pods)
+    assert variety.count(model.Constraints(pod_affinity=(term,)), "demo") == counted

@@ -26,6 +26,7 @@ FORGET_S = 60.0
 PRICE_S = 2.5e-6
 """Measured time to evaluate a set of constraints for one node, and each of its constraints."""
 PRICE_OF_EACH_S = 1.0e-6
+_MORE_FOR_OTHERS = 9
 LOAD = 0.05
 """Share of the scheduler's time for evaluating a namespace's new constraints."""
 BURST_S = 0.25
@@ -44,8 +45,16 @@ class Limits:
     constraints: int = 2000
 
 
-def count(constraints: model.Constraints) -> int:
-    """Return the number of constraints in a set: one per ten values of an expression, and one for each other entry."""
+def count(constraints: model.Constraints, namespace: str = "") -> int:
+    """Return the number of constraints in a set.
+
+    Ten values of an expression count as one, each other entry as one. A term that may select pods of other namespaces
+    counts as ten, because each start and end of such a pod is counted for it.
+
+    Args:
+        constraints: The set.
+        namespace: That of the pods.
+    """
     terms = constraints.affinity or ()
     expressions = [one for term in terms for one in (*term.expressions, *term.fields)]
     terms_of_pods = (*constraints.pod_affinity, *constraints.pod_anti_affinity)
@@ -54,8 +63,11 @@ def count(constraints: model.Constraints) -> int:
     selectors += [spread.selector for spread in constraints.spread]
     expressions += [one for selector in selectors if selector is not None for one in selector.expressions]
     of_nodes = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
-    return sum(map(len, (*of_nodes, terms_of_pods, constraints.spread))) + sum(
-        1 + len(one.values) // 10 for one in expressions
+    wide = [pods for pods in sets if pods.namespace_selector is not None or set(pods.namespaces) - {namespace}]
+    return (
+        sum(map(len, (*of_nodes, terms_of_pods, constraints.spread)))
+        + sum(1 + len(one.values) // 10 for one in expressions)
+        + _MORE_FOR_OTHERS * len(wide)
     )
 
 
@@ -64,12 +76,14 @@ class _Used:
     """Admitted shapes of a namespace.
 
     Attributes:
+        namespace: The namespace.
         at_s: Time of the last count of the pending classes.
         shapes: The classes.
         constraints: Number of constraints of each different set.
         total: Total constraints.
     """
 
+    namespace: str
     at_s: float
     shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
     constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
@@ -78,7 +92,7 @@ class _Used:
     def add(self, task_class: model.ClassId, constraints: model.Constraints) -> None:
         self.shapes.add(task_class)
         if constraints not in self.constraints:
-            self.constraints[constraints] = count(constraints)
+            self.constraints[constraints] = count(constraints, self.namespace)
             self.total += self.constraints[constraints]
 
 
@@ -133,7 +147,7 @@ class Variety:
 
     def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
         limits, what = self._limits, None
-        more = 0 if constraints in used.constraints else count(constraints)
+        more = 0 if constraints in used.constraints else count(constraints, namespace)
         if len(used.shapes) >= limits.shapes:
             what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
         elif used.total + more > limits.constraints:
@@ -149,7 +163,7 @@ class Variety:
         now_s, known = self._clock(), self._used.get(namespace)
         if known is not None and now_s < known.at_s + RECOUNT_S:
             return known
-        used = self._used[namespace] = _Used(now_s)
+        used = self._used[namespace] = _Used(namespace, now_s)
         if known is not None:
             for task_class in self._waiting(namespace):
                 if task_class.id in known.shapes:
@@ -157,5 +171,5 @@ class Variety:
         return used
 
     def _has_time_for(self, namespace: str, constraints: model.Constraints) -> bool:
-        number = count(constraints)
+        number = count(constraints, namespace)
         return not number or self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number))

@@ -51,11 +51,24 @@ class Pending(Protocol):
         ...
 
 
+class Sum(NamedTuple):
+    """Several tallies, and their total."""
+
+    tallies: frozenset[Tally]
+    total: Tally
+
+    @classmethod
+    def of(cls, each: Collection[Tally]) -> Sum:
+        """Return the sum of some tallies."""
+        found = frozenset(each)
+        return cls(found, next(iter(found)) if len(found) == 1 else tallies.total(found))
+
+
 class _Spread(NamedTuple):
     """A spread constraint, with what it counts, and whether it counts the class' own pods."""
 
     constraint: model.Spread
-    tally: Tally
+    sum: Sum
     own: int
 
 
@@ -75,10 +88,10 @@ class Rules:
 
     version: tuple[int, ...]
     changes: frozenset[Tally]
-    affinity: Tally | None
+    affinity: Sum | None
     is_first: bool
-    anti_affinity: dict[str, list[Tally]]
-    forbidding: dict[str, list[Tally]]
+    anti_affinity: dict[str, Sum]
+    forbidding: dict[str, Sum]
     spread: Sequence[_Spread]
 
     @property
@@ -89,8 +102,8 @@ class Rules:
     def watched(self) -> Iterable[Tally]:
         """Return the tallies that decide about the class."""
         own = () if self.affinity is None else (self.affinity,)
-        apart = itertools.chain(*self.anti_affinity.values(), *self.forbidding.values())
-        return itertools.chain(own, apart, (spread.tally for spread in self.spread))
+        sums = (*own, *self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread])
+        return itertools.chain.from_iterable(each.tallies for each in sums)
 
 
 def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Rules:
@@ -106,14 +119,14 @@ def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Ru
     return Rules(
         version=all_.version(pod.namespace),
         changes=frozenset([*all_.selecting(pod), *own]),
-        affinity=None if to_all is None else all_.of(to_all),
+        affinity=None if to_all is None else Sum.of([all_.of(to_all)]),
         is_first=to_all is not None and all(all_.belongs(pod, pods) for pods in to_all.sets),
-        anti_affinity=anti_affinity,
-        forbidding=forbidding,
+        anti_affinity={key: Sum.of(each) for key, each in anti_affinity.items()},
+        forbidding={key: Sum.of(each) for key, each in forbidding.items()},
         spread=[
             _Spread(
                 spread,
-                all_.of(tallies.selection_of_spread(pod.namespace, spread)),
+                Sum.of([all_.of(tallies.selection_of_spread(pod.namespace, spread))]),
                 int(spread.selector is not None and tallies.matches(spread.selector, pod.labels)),
             )
             for spread in constraints.spread
@@ -145,14 +158,9 @@ class _Counts:
 
     __slots__ = ("_among", "_tallies", "domains", "sums")
 
-    def __init__(
-        self, domains: Domains, counted: Collection[Tally], layout: Layout, among: model.BoolVector | None = None
-    ) -> None:
-        self.domains, self._tallies, self._among = domains, frozenset(counted), among
-        column = np.zeros(len(layout), np.int64)
-        for tally in self._tallies:
-            if tally.by_node:
-                column = column + tally.column(layout)
+    def __init__(self, domains: Domains, counted: Sum, layout: Layout, among: model.BoolVector | None = None) -> None:
+        self.domains, self._tallies, self._among = domains, counted.tallies, among
+        column = counted.total.column(layout)
         self.sums = domains.sums(column if among is None else column * among)
 
     def take(self, placed: Placed) -> bool:
@@ -188,7 +196,7 @@ class SpreadCounts:
 
     def __init__(self, spread: _Spread, layout: Layout, among: model.BoolVector) -> None:
         domains = layout.domains(spread.constraint.topology_key)
-        self.counts = _Counts(domains, (spread.tally,), layout, None if among.all() else among)
+        self.counts = _Counts(domains, spread.sum, layout, None if among.all() else among)
         self._exist = domains.sums(among.astype(np.int64)) > 0
         self._few = int(self._exist.sum()) < spread.constraint.min_domains
         self._room = spread.constraint.max_skew - spread.own
@@ -218,9 +226,9 @@ class Judge:
         self.rules = rules
         self._seen = 0
         self._mask: model.BoolVector | None = None
-        to = () if rules.affinity is None else (rules.affinity,)
         keys = dict.fromkeys(term.topology_key for term in constraints.pod_affinity)
-        self._affinity = [_Counts(layout.domains(key), to, layout) for key in keys]
+        near = [(key, rules.affinity) for key in keys if rules.affinity is not None]
+        self._affinity = [_Counts(layout.domains(key), of, layout) for key, of in near]
         self._anti_affinity = [_Counts(layout.domains(key), of, layout) for key, of in rules.anti_affinity.items()]
         self._forbidding = [_Counts(layout.domains(key), of, layout) for key, of in rules.forbidding.items()]
         self._labelled = _all([layout.domains(spread.constraint.topology_key).exist for spread in rules.spread])

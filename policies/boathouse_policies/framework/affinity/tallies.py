@@ -9,6 +9,7 @@ entry in a dictionary.
 from __future__ import annotations
 
 import collections
+import weakref
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -18,7 +19,7 @@ from boathouse_policies.framework import eligibility
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.layout import Layout
 
@@ -67,14 +68,26 @@ class Tally:
         topology_key: The topology key of a term of anti-affinity; empty for a selection.
         by_node: The count of each node, without zeros.
         waiting: Classes that another count may help.
+        totals: The totals that it is part of.
     """
 
-    __slots__ = ("_column", "_layout", "by_node", "sets", "skips_ending", "topology_key", "waiting")
+    __slots__ = (
+        "__weakref__",
+        "_column",
+        "_layout",
+        "by_node",
+        "sets",
+        "skips_ending",
+        "topology_key",
+        "totals",
+        "waiting",
+    )
 
     def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
         self.waiting: dict[model.ClassId, None] = {}
+        self.totals: weakref.WeakSet[Tally] | None = None
         self._layout: Layout | None = None
         self._column: model.IntVector = np.zeros(0, np.int64)
 
@@ -85,6 +98,8 @@ class Tally:
             del self.by_node[node]
         if self._layout is not None and (place := self._layout.index.get(node)) is not None:
             self._column[place] += count
+        for total in self.totals or ():
+            total.add(node, count)
 
     def column(self, layout: Layout) -> model.IntVector:
         """Return the count of each node, shape [N]: read-only, and kept up."""
@@ -94,6 +109,17 @@ class Tally:
                 if (place := layout.index.get(node)) is not None:
                     self._column[place] = count
         return self._column
+
+
+def total(of: Collection[Tally]) -> Tally:
+    """Return the sum of some tallies, kept up for as long as it is used: it costs as much as one of them."""
+    found = Tally(())
+    for each in of:
+        found.by_node.update(each.by_node)
+        if each.totals is None:
+            each.totals = weakref.WeakSet()
+        each.totals.add(found)
+    return found
 
 
 class Tallies:
@@ -109,6 +135,7 @@ class Tallies:
         self._namespaces: dict[str, Labels] = {}
         self._selecting: dict[Selection, Tally] = {}
         self._forbidding: dict[model.PodTerm, Tally] = {}
+        self._about: Sequence[tuple[str, model.Constraints]] = ()
         self._declared: Collection[model.PodTerm] = ()
         self._selected_by = _Index()
         self._forbidden_by = _Index()
@@ -175,17 +202,18 @@ class Tallies:
             del self._namespaces[name]
         else:
             self._namespaces[name] = labels
+        self._selected_by.touch(name)
+        self._forbidden_by.touch(name)
         for node, pod in pods.values():
             for tally in self.selecting(pod):
                 self._change(tally, node, +1)
         for tally in [*self._forbidding.values(), *self._selecting.values()]:
             self._woken.update(tally.waiting)
             tally.waiting.clear()
-        self._selected_by.touch(name)
 
     # Tallies
 
-    def declare(self, constraints: Iterable[tuple[str, model.Constraints]], by: object) -> None:
+    def declare(self, constraints: Sequence[tuple[str, model.Constraints]], by: object) -> None:
         """Count for the constraints of pending classes, with their namespaces, and for no others.
 
         Args:
@@ -193,6 +221,9 @@ class Tallies:
             by: Whose classes they are.
         """
         self.declared_by = by
+        if constraints == self._about:
+            return
+        self._about = constraints
         selections: dict[Selection, None] = {}
         terms: dict[model.PodTerm, None] = {}
         for namespace, each in constraints:
@@ -211,9 +242,13 @@ class Tallies:
     def _begin(self, selection: Selection) -> None:
         self._selecting[selection] = tally = Tally(selection.sets, skips_ending=selection.skips_ending)
         self._selected_by.add(tally)
+        known: dict[tuple[str, bool, int], bool] = {}  # pods of one owner share the value of their labels
         for namespace in _namespaces(tally) or self._pods:
             for node, pod in self._pods.get(namespace, {}).values():
-                if self._selects(tally, pod):
+                key = (namespace, pod.is_ending, id(pod.labels))
+                if key not in known:
+                    known[key] = self._selects(tally, pod)
+                if known[key]:
                     tally.add(node, +1)
 
     def of(self, selection: Selection) -> Tally:
@@ -237,15 +272,25 @@ class Tallies:
             self._forbidden_by.remove(tally)
             self._woken.update(tally.waiting)
 
-    def selecting(self, pod: Resident) -> list[Tally]:
+    def selecting(self, pod: Resident) -> Sequence[Tally]:
         """Return the tallies of selections that a pod belongs to."""
-        found = self._selected_by.candidates(pod.namespace, pod.labels)
-        return [tally for tally in found if self._selects(tally, pod)]
+        return self._of(self._selected_by, pod)
 
-    def forbidding(self, pod: Resident) -> list[Tally]:
+    def forbidding(self, pod: Resident) -> Sequence[Tally]:
         """Return the tallies of anti-affinity that select a pod."""
-        found = self._forbidden_by.candidates(pod.namespace, pod.labels)
-        return [tally for tally in found if self._selects(tally, pod)]
+        return self._of(self._forbidden_by, pod)
+
+    def _of(self, index: _Index, pod: Resident) -> Sequence[Tally]:
+        """Return the tallies of an index that select a pod: a memo, for most pods have the labels of others."""
+        key = (pod.namespace, pod.is_ending, *pod.labels.items())
+        found = index.known.get(key)
+        if found is None:
+            candidates = index.candidates(pod.namespace, pod.labels)
+            found = [tally for tally in candidates if self._selects(tally, pod)]
+            if len(index.known) >= _KEPT:
+                index.known.clear()
+            index.known[key] = found
+        return found
 
     def _selects(self, tally: Tally, pod: Resident) -> bool:
         if tally.skips_ending and pod.is_ending:
@@ -310,6 +355,7 @@ class _Index:
 
     Attributes:
         mentioned: Labels that a tally depends on and none did before, since somebody cleared it.
+        known: The tallies that select pods, by what they see of the pods.
     """
 
     def __init__(self) -> None:
@@ -317,6 +363,7 @@ class _Index:
         self._mentioned: dict[str, collections.Counter[str]] = {}
         self._versions: collections.Counter[str] = collections.Counter()
         self.mentioned: set[Mention] = set()
+        self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
     @property
     def has_wide(self) -> bool:
@@ -325,6 +372,7 @@ class _Index:
 
     def add(self, tally: Tally) -> None:
         """List a tally."""
+        self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
             self._versions[place] += 1
             known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
@@ -335,6 +383,7 @@ class _Index:
 
     def remove(self, tally: Tally) -> None:
         """List a tally no more."""
+        self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
             self._versions[place] += 1
             mentioned = self._mentioned[place]
@@ -348,6 +397,7 @@ class _Index:
 
     def touch(self, namespace: str) -> None:
         """Say that other tallies may select the pods of a namespace."""
+        self.known.clear()
         self._versions[namespace] += 1
 
     def candidates(self, namespace: str, labels: Labels) -> list[Tally]:
@@ -358,6 +408,7 @@ class _Index:
                 found += self._buckets.get((place,), ())
                 for label in labels.items():
                     found += self._buckets.get((place, *label), ())
+                    found += self._buckets.get((place, label[0]), ())
         return found
 
     def version(self, namespace: str) -> tuple[int, int]:
@@ -375,12 +426,13 @@ def _mentioned_by(tally: Tally) -> dict[str, int]:
 
 
 def _buckets(place: str, tally: Tally) -> list[tuple[str, ...]]:
-    """Return where a tally is listed: by a label of which a pod must have one of some values, if it names one."""
-    named = [each for each in _expressions(tally) if each.operator is model.Operator.IN]
-    if not named:
-        return [(place,)]
-    label = min(named, key=lambda each: len(each.values))
-    return [(place, label.key, each) for each in dict.fromkeys(label.values)]
+    """Return where a tally is listed: by a label that a pod must have, with one of some values if it names any."""
+    expressions = _expressions(tally)
+    if named := [each for each in expressions if each.operator is model.Operator.IN]:
+        label = min(named, key=lambda each: len(each.values))
+        return [(place, label.key, each) for each in dict.fromkeys(label.values)]
+    existing = [each.key for each in expressions if each.operator is model.Operator.EXISTS]
+    return [(place, *existing[:1])]
 
 
 def _expressions(tally: Tally) -> list[model.Expression]:
@@ -395,3 +447,4 @@ def _namespaces(tally: Tally) -> tuple[str, ...]:
 
 _WIDE = "*"  # no name of a namespace
 _ANY = ""  # no key of a label
+_KEPT = 4096

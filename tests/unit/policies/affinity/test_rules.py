@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathouse_policies import model
+from boathouse_policies.framework.affinity import tallies
 from tests.unit.policies import builders as make
 
 from . import reference
@@ -249,3 +250,15 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
     assert not tallies.is_needed
     assert not tallies._selected_by._buckets
     assert not tallies._forbidden_by._buckets
+
+
+def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
+    first, second = (tallies.Tally(()) for _ in range(2))
+    first.add(model.NodeName("n0"), 1)
+    total = tallies.total([first, second])
+    second.add(model.NodeName("n0"), 2)
+    first.add(model.NodeName("n1"), 1)
+    first.add(model.NodeName("n0"), -1)
+    assert total.by_node == {"n0": 2, "n1": 1}
+    del total
+    assert not first.totals
