@@ -19,6 +19,7 @@ from boathouse_e2e.spec import Cluster, ClusterSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+UNMANAGED = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"
 PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, and the machine may be busy
 
 
@@ -56,6 +57,18 @@ def start_control_plane() -> Iterator[Callable[..., Cluster]]:
 def control_plane(start_control_plane):
     """The cluster that contract tests share."""
     return start_control_plane("contract")
+
+
+@pytest.fixture(scope="session")
+def bare_control_plane(start_control_plane):
+    """One whose nodes are the test's alone: no KWOK, and no controller that taints or evicts."""
+    return start_control_plane(
+        "predicates",
+        kwok_nodes=0,
+        controller_manager_args=(UNMANAGED,),
+        apiserver_args=("--disable-admission-plugins=TaintNodesByCondition",),
+        scheduler_args=("--kube-api-qps=1000", "--kube-api-burst=1000"),
+    )
 
 
 @pytest.fixture

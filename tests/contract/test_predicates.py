@@ -7,28 +7,15 @@ import logging
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config
+from boathouse.cluster import client, config
 from tests.contract.predicates import comparison, generator, mutations
 
 log = logging.getLogger(__name__)
 pytestmark = pytest.mark.apiserver
 
 BATCH = 60
-UNMANAGED = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"
 
 NUMBERS = itertools.count()  # no name twice: what was deleted may still be on its way out
-
-
-@pytest.fixture(scope="module")
-def bare_control_plane(start_control_plane):
-    """One whose nodes are the test's alone: no KWOK, and no controller that taints or evicts."""
-    return start_control_plane(
-        "predicates",
-        kwok_nodes=0,
-        controller_manager_args=(UNMANAGED,),
-        apiserver_args=("--disable-admission-plugins=TaintNodesByCondition",),
-        scheduler_args=("--kube-api-qps=1000", "--kube-api-burst=1000"),
-    )
 
 
 async def compare(
@@ -37,7 +24,7 @@ async def compare(
     found: list[comparison.Difference] = []
     asked, feasible = 0, 0
     async with client.ApiClient(config.from_kubeconfig(cluster.kubeconfig)) as api:
-        await prepare(api)
+        await comparison.prepare(api)
         made = generator.cases(seed, NUMBERS, cases, about)
         while batch := list(itertools.islice(made, BATCH)):
             async with comparison.boathouse(api):
@@ -48,14 +35,6 @@ async def compare(
     log.info("seed %d: %d pods on %d nodes, %d feasible, %d differences", seed, cases, asked, feasible, len(found))
     assert asked / 10 < feasible < asked * 9 / 10, "nearly all answers are the same: this proves little"
     return found
-
-
-async def prepare(api: client.ApiClient) -> None:
-    accounts = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict)
-    await comparison.ensure(api, accounts, {"metadata": {"name": "default"}}, "default")
-    await comparison.ensure(api, comparison.RUNTIME_CLASSES, generator.RUNTIME_CLASS)
-    labels = {"metadata": {"labels": generator.NAMESPACE_LABELS}}
-    await api.patch(catalogue.NAMESPACES.untyped(), generator.NAMESPACE, labels)
 
 
 @pytest.mark.timeout(600)

@@ -271,6 +271,19 @@ async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(a
         assert w.metric("boathouse_interference_threshold", statistic="max") == 0.0
 
 
+async def test_a_pod_of_higher_priority_waits_and_evicts_nothing(api, eventually):
+    api.add(fake_api.node("n1", cpu="1"))
+    async with world(api) as w:
+        api.add(fake_api.pod("low", namespace="demo", cpu="1"))
+        await eventually(lambda: "demo/low" in w.placed())
+        api.add(fake_api.pod("high", namespace="demo", cpu="1", priority=1000))
+        await eventually(lambda: w.condition("demo/high"))
+        await eventually(w.at_rest)
+        assert "deletionTimestamp" not in api.get("pods", "demo/low")["metadata"]
+        api.end_pod("demo/low")
+        await eventually(lambda: "demo/high" in w.placed())
+
+
 async def test_room_that_is_nominated_may_be_taken_by_a_higher_priority_and_by_the_nominee(api, eventually):
     api.add(fake_api.node("n1", cpu="4"))
     theirs = fake_api.pod("theirs", cpu="3", scheduler="default-scheduler", priority=5)

@@ -100,9 +100,9 @@ class Comparison:
 
     async def differences(self) -> list[Difference]:
         """Set all up, ask the one and then the other, and compare."""
-        await self._set_up()
-        kube = await self._ask(KUBE)
-        ours = await self._ask(OURS)
+        await self.set_up()
+        kube = await self.ask(KUBE)
+        ours = await self.ask(OURS)
         self.asked, self.feasible = set(kube), {node for node, refusal in kube.items() if not refusal}
         return [
             Difference(case=case, node=node, kube=kube[node], ours=ours[node])
@@ -111,7 +111,8 @@ class Comparison:
             if bool(kube[node]) != bool(ours[node])
         ]
 
-    async def _set_up(self) -> None:
+    async def set_up(self) -> None:
+        """Make the nodes, the volumes and the pods that are there."""
         nodes = catalogue.NODES.untyped()
         await all_of(self._api.create(nodes, one) for case in self._cases for one in case.nodes)
         csi_nodes = storage.CSI_NODES.untyped()
@@ -141,7 +142,7 @@ class Comparison:
         if held.deleted:
             await self._api.delete(pods, name, self._namespace)
 
-    async def _ask(self, scheduler: str) -> dict[str, str]:
+    async def ask(self, scheduler: str) -> dict[str, str]:
         """Return by node the refusal, empty where the probe was put.
 
         Probes of a case that looks at other pods are there one at a time, for they would count for one another.
@@ -220,6 +221,15 @@ async def all_of(calls: Iterable[Awaitable[object]]) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(AT_ONCE):
             group.create_task(work())
+
+
+async def prepare(api: client.ApiClient) -> None:
+    """Make what the pods of all cases need."""
+    accounts = catalogue.Resource(plural="serviceaccounts", kind="ServiceAccount", view=dict)
+    await ensure(api, accounts, {"metadata": {"name": "default"}}, "default")
+    await ensure(api, RUNTIME_CLASSES, generator.RUNTIME_CLASS)
+    labels = {"metadata": {"labels": generator.NAMESPACE_LABELS}}
+    await api.patch(catalogue.NAMESPACES.untyped(), generator.NAMESPACE, labels)
 
 
 async def ensure(

@@ -117,6 +117,12 @@ def test_a_reduced_pod_has_the_requests_and_constraints_of_the_whole_pod(pod):
         assert small.unsupported == translate.unsupported(pod)
 
 
+def test_of_a_pod_with_very_many_labels_the_first_count():
+    labels = {f"label-{i:04}": "x" * 60 for i in range(100)}
+    small = transform(builders.pod("p", meta={"labels": labels}))
+    assert list(small.labels) == [f"label-{i:04}" for i in range(transforms.MOST_LABEL_LENGTH // 70)]
+
+
 def task(state: dict, **more) -> wire.PodView:
     labels = {names.LABEL_JOB_UID: "u", mrjob_names.LABEL_TASK_TYPE: "map", mrjob_names.LABEL_TASK_INDEX: "3"}
     raw = {
