@@ -1,6 +1,7 @@
 """Pods bound per second: Boathouse's scheduler against kube-scheduler, on one API server and 200 fake nodes.
 
     python benchmarks/bind.py [--pods 2000] [--pairs 5] [--nodes 200] [--only boathouse]
+    python benchmarks/bind.py --pods 10000 --nodes 1000 --apart 2000
 
 Both schedulers run as processes of their own all the time and write a Scheduled event for each pod. In each round both
 are stopped (SIGSTOP), the pods are created, and one of them goes on; the time from then until the last pod has its node
@@ -8,7 +9,10 @@ counts. Rounds alternate. About 3 minutes on two cores.
 
 Watch events of kube-scheduler's rounds reach Boathouse while it is stopped, and it handles them in its next round. With
 `--only boathouse` there are no rounds of kube-scheduler, so the CPU time is that of Boathouse's own pods.
-CPU time counts until no Scheduled event has come for 2 s, because Boathouse writes binds before events.
+
+CPU time counts until no Scheduled event has come for 2 s, because Boathouse writes binds before events. With `--apart`,
+so many of the pods exclude their like from their node, in groups of 20, and each pair has one more round of Boathouse,
+without them: the ratio of CPU time per pod is printed too.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     import subprocess
 
 ROUNDS = itertools.count(1)
+GROUP, MOST_CPU = 20, 1.3
 NAMES = {"kube-scheduler": "default-scheduler", "Boathouse": "boathouse"}
 
 
@@ -49,12 +54,23 @@ class Schedulers:
             LocalProvider().signal(self._cluster, which, number)
 
 
+def pod(name: str, scheduler: str, owner: dict[str, Any], group: int | None) -> dict[str, Any]:
+    """Return a pod; one of a group excludes the others from its node."""
+    found = support.pod(name, scheduler, owner=owner)
+    if group is not None:
+        found["metadata"]["labels"]["group"] = f"g{group}"
+        like = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"group": f"g{group}"}}}
+        found["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [like]}}
+    return found
+
+
 async def run_round(
-    which: str, both: Schedulers, pods: support.Bulk, owner: dict[str, Any], count: int
+    which: str, both: Schedulers, pods: support.Bulk, owner: dict[str, Any], count: int, apart: int = 0
 ) -> tuple[float, float]:
     """Run one round; return pods per second, and Boathouse's milliseconds of CPU for a pod."""
     prefix = f"p{next(ROUNDS)}"  # KWOK deletes by name, late: a name is used once
-    await pods.create([support.pod(f"{prefix}-{i:05}", NAMES[which], owner=owner) for i in range(count)])
+    groups = [i // GROUP if i < apart else None for i in range(count)]
+    await pods.create([pod(f"{prefix}-{i:05}", NAMES[which], owner, group) for i, group in enumerate(groups)])
     used_s = support.cpu_s(both.ours.pid)
     async with pods.stopwatch(count) as watch:
         watch.start()
@@ -87,14 +103,22 @@ async def main(arguments: argparse.Namespace) -> None:
             with support.boathouse(cluster.kubeconfig, log=log) as process:
                 both = Schedulers(cluster.name, process)
                 found: dict[str, list[tuple[float, float]]] = {which: [] for which in schedulers}
+                plain: list[float] = []
+                count, apart = arguments.pods, arguments.apart
                 for pair in range(arguments.pairs):
                     support.say(f"==> pair {pair + 1} of {arguments.pairs}")
                     for which in sorted(schedulers, reverse=bool(pair % 2)):
-                        found[which].append(await run_round(which, both, pods, owner, arguments.pods))
+                        found[which].append(await run_round(which, both, pods, owner, count, apart))
+                    if apart and "Boathouse" in schedulers:
+                        support.say("    without anti-affinity:")
+                        plain.append((await run_round("Boathouse", both, pods, owner, count))[1])
     rates = {which: [rate for rate, _ in rounds] for which, rounds in found.items()}
     if "Boathouse" in found:
         used = sorted(cpu_ms for _, cpu_ms in found["Boathouse"])
         support.say(f"\n{statistics.median(used):.2f} ms of CPU a pod ({used[0]:.2f} to {used[-1]:.2f})")
+        if plain:
+            ratios = [cpu_ms / without for (_, cpu_ms), without in zip(found["Boathouse"], plain, strict=True)]
+            support.say(f"{statistics.median(ratios):.2f} times that without anti-affinity (at most {MOST_CPU})")
     if len(rates) == len(NAMES):
         support.report(rates["Boathouse"], rates["kube-scheduler"], "pods bound per second", "kube-scheduler")
     else:
@@ -102,4 +126,4 @@ async def main(arguments: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(support.options(__doc__ or "", pods=2000, pairs=5, nodes=200, only="")))
+    asyncio.run(main(support.options(__doc__ or "", pods=2000, pairs=5, nodes=200, only="", apart=0)))

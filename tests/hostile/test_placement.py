@@ -27,6 +27,7 @@ KINDS = {
     "toggled jobs": named(pressure.ATTACKS, "a job that is suspended and resumed in a loop"),
     "many shapes": named(variety.ATTACKS, "600 pods of 600 shapes"),
     "many selectors": named(variety.ATTACKS, "600 selectors"),
+    "selectors of all": named(variety.ATTACKS, "2,000 selectors of the pods of all namespaces"),
     "long lists": named(variety.ATTACKS, "affinity lists of 1 MB"),
     "large jobs": named(variety.ATTACKS, "40 jobs of the largest size"),
     "a high class": named(rights.ATTACKS, "tasks of the highest priority class"),

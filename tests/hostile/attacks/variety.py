@@ -100,6 +100,20 @@ def managed(number):
     return act
 
 
+def apart(number, *, placed):
+    """Pods that exclude pods of all namespaces, each by a selector of its own, and are placed or fit nowhere."""
+
+    def make():
+        for n in range(number):
+            absent = {"matchExpressions": [{"key": f"key-{n}", "operator": "DoesNotExist"}]}
+            term = {"topologyKey": "no-such-label", "labelSelector": absent, "namespaceSelector": {}}
+            terms = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+            nowhere = {} if placed else {"nodeSelector": {"no-such-label": f"x-{n}"}}
+            yield pod(f"apart-{n}", requests={"cpu": "1m"}, affinity=terms, **nowhere)
+
+    return make
+
+
 async def says_that_it_is_too_complex(siege):
     """Beyond the bound of the namespace pods wait, and say why."""
 
@@ -150,6 +164,26 @@ ATTACKS = (
         most_writes=4_000,
         most_events=4_000,
         long=True,
+    ),
+    Attack(
+        name="300 selectors of the pods of all namespaces",
+        objects=apart(300, placed=True),
+        most_writes=900,
+        most_events=900,
+    ),
+    Attack(
+        name="2,000 selectors of the pods of all namespaces",
+        objects=apart(2_000, placed=True),
+        most_writes=6_000,
+        most_events=6_000,
+        long=True,
+    ),
+    Attack(
+        name="600 pending pods that select the pods of all namespaces",
+        objects=apart(FEW, placed=False),
+        holds=says_that_it_is_too_complex,
+        most_writes=1_400,
+        most_events=1_400,
     ),
     Attack(name="affinity lists of 1 MB", objects=long_lists(5, 1_000_000), holds=says_that_it_is_too_complex),
     Attack(
