@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -58,10 +57,10 @@ class Sum(NamedTuple):
     total: Tally
 
     @classmethod
-    def of(cls, each: Collection[Tally]) -> Sum:
+    def of(cls, each: Collection[Tally], all_: Tallies) -> Sum:
         """Return the sum of some tallies."""
         found = frozenset(each)
-        return cls(found, next(iter(found)) if len(found) == 1 else tallies.total(found))
+        return cls(found, all_.total(found))
 
 
 class _Spread(NamedTuple):
@@ -100,10 +99,10 @@ class Rules:
         return bool(self.forbidding or self.affinity or self.anti_affinity or self.spread)
 
     def watched(self) -> Iterable[Tally]:
-        """Return the tallies that decide about the class."""
+        """Return the totals that decide about the class."""
         own = () if self.affinity is None else (self.affinity,)
         sums = (*own, *self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread])
-        return itertools.chain.from_iterable(each.tallies for each in sums)
+        return [each.total for each in sums]
 
 
 def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Rules:
@@ -119,14 +118,14 @@ def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Ru
     return Rules(
         version=all_.version(pod.namespace),
         changes=frozenset([*all_.selecting(pod), *own]),
-        affinity=None if to_all is None else Sum.of([all_.of(to_all)]),
+        affinity=None if to_all is None else Sum.of([all_.of(to_all)], all_),
         is_first=to_all is not None and all(all_.belongs(pod, pods) for pods in to_all.sets),
-        anti_affinity={key: Sum.of(each) for key, each in anti_affinity.items()},
-        forbidding={key: Sum.of(each) for key, each in forbidding.items()},
+        anti_affinity={key: Sum.of(each, all_) for key, each in anti_affinity.items()},
+        forbidding={key: Sum.of(each, all_) for key, each in forbidding.items()},
         spread=[
             _Spread(
                 spread,
-                Sum.of([all_.of(tallies.selection_of_spread(pod.namespace, spread))]),
+                Sum.of([all_.of(tallies.selection_of_spread(pod.namespace, spread))], all_),
                 int(spread.selector is not None and tallies.matches(spread.selector, pod.labels)),
             )
             for spread in constraints.spread

@@ -111,17 +111,6 @@ class Tally:
         return self._column
 
 
-def total(of: Collection[Tally]) -> Tally:
-    """Return the sum of some tallies, kept up for as long as it is used: it costs as much as one of them."""
-    found = Tally(())
-    for each in of:
-        found.by_node.update(each.by_node)
-        if each.totals is None:
-            each.totals = weakref.WeakSet()
-        each.totals.add(found)
-    return found
-
-
 class Tallies:
     """All pods by namespace, and the tallies that they change. One writer: the ledger.
 
@@ -139,6 +128,7 @@ class Tallies:
         self._declared: Collection[model.PodTerm] = ()
         self._selected_by = _Index()
         self._forbidden_by = _Index()
+        self._totals: weakref.WeakValueDictionary[frozenset[Tally], Tally] = weakref.WeakValueDictionary()
         self._woken: set[model.ClassId] = set()
         self.declared_by: object = None
 
@@ -174,9 +164,13 @@ class Tallies:
 
     def _change(self, tally: Tally, node: model.NodeName, step: int) -> None:
         tally.add(node, step)
-        if tally.waiting:
-            self._woken.update(tally.waiting)
-            tally.waiting.clear()
+        self._wake(tally)
+
+    def _wake(self, tally: Tally) -> None:
+        for each in (tally, *(tally.totals or ())):
+            if each.waiting:
+                self._woken.update(each.waiting)
+                each.waiting.clear()
 
     @property
     def has_woken(self) -> bool:
@@ -208,8 +202,7 @@ class Tallies:
             for tally in self.selecting(pod):
                 self._change(tally, node, +1)
         for tally in [*self._forbidding.values(), *self._selecting.values()]:
-            self._woken.update(tally.waiting)
-            tally.waiting.clear()
+            self._wake(tally)
 
     # Tallies
 
@@ -270,7 +263,21 @@ class Tallies:
         if tally is not None and not tally.by_node and term not in self._declared:
             del self._forbidding[term]
             self._forbidden_by.remove(tally)
-            self._woken.update(tally.waiting)
+            self._wake(tally)
+
+    def total(self, of: frozenset[Tally]) -> Tally:
+        """Return the sum of some tallies, kept up for as long as it is used: it costs as much as one of them."""
+        if len(of) == 1:
+            return next(iter(of))
+        found = self._totals.get(of)
+        if found is None:
+            found = self._totals[of] = Tally(())
+            for each in of:
+                found.by_node.update(each.by_node)
+                if each.totals is None:
+                    each.totals = weakref.WeakSet()
+                each.totals.add(found)
+        return found
 
     def selecting(self, pod: Resident) -> Sequence[Tally]:
         """Return the tallies of selections that a pod belongs to."""

@@ -253,9 +253,11 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
 
 
 def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
-    first, second = (tallies.Tally(()) for _ in range(2))
+    every = tallies.Tallies()
+    first, second = (every.of_term(term(key)) for key in ("zone", "host"))
     first.add(model.NodeName("n0"), 1)
-    total = tallies.total([first, second])
+    total = every.total(frozenset([first, second]))
+    assert every.total(frozenset([second, first])) is total
     second.add(model.NodeName("n0"), 2)
     first.add(model.NodeName("n1"), 1)
     first.add(model.NodeName("n0"), -1)
