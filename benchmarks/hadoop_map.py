@@ -1,9 +1,7 @@
-"""Run Hadoop's map task as a command, with jars from Maven, pinned by version and checksum, in the cache folder."""
+"""Run Hadoop's map task as a command."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -11,17 +9,10 @@ from pathlib import Path
 
 from map_cases import MIB, VARIABLES, Case, Measured, measure
 
-from boathouse_e2e import paths, shell
-from boathouse_e2e.errors import ClusterError
+from boathouse_e2e import hadoop_jars
 from boathouse_task.environment import Environment
 
-SOURCES = Path(__file__).parent / "hadoop"
-POM, SUMS, PROGRAM = SOURCES / "pom.xml", SOURCES / "jars.sha256", SOURCES / "MapAttempt.java"
-NEEDS = {
-    "java": "openjdk-17-jre-headless",
-    "javac": "openjdk-17-jdk-headless",
-    "mvn": "maven",
-}
+PROGRAM = Path(__file__).parent / "hadoop" / "MapAttempt.java"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,30 +52,4 @@ def prepare() -> Hadoop:
     Raises:
         ClusterError: Java, its compiler or Maven is missing, a file could not be had, or is not the pinned one.
     """
-    if missing := [package for command, package in NEEDS.items() if shutil.which(command) is None]:
-        raise ClusterError(f"Hadoop's side needs Java and Maven; as root: apt-get install {' '.join(missing)}")
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in (POM, SUMS, PROGRAM))).hexdigest()[:12]
-    folder = paths.cache_folder() / "hadoop" / digest
-    with paths.locked(folder.with_name(f".{digest}.lock")):
-        if not folder.exists():
-            _build(folder)
-    return Hadoop(f"{folder / 'classes'}{os.pathsep}{folder / 'lib' / '*'}")
-
-
-def _build(folder: Path) -> None:
-    print("fetching Hadoop's map task once ...", flush=True)
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    jars = unfinished / "lib"
-    goal = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}")
-    shell.run("mvn", "-B", "-q", "-f", POM, *goal, timeout_s=1200)
-    _check(jars)
-    shell.run("javac", "-cp", f"{jars}/*", "-d", unfinished / "classes", PROGRAM, timeout_s=300)
-    unfinished.rename(folder)
-
-
-def _check(jars: Path) -> None:
-    pinned = {name: digest for digest, name in (line.split() for line in SUMS.read_text().splitlines())}
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in jars.iterdir()}
-    if wrong := sorted(name for name in pinned.keys() | found.keys() if pinned.get(name) != found.get(name)):
-        raise ClusterError(f"Maven gave other files than {SUMS.name} pins: {', '.join(wrong[:5])}")
+    return Hadoop(hadoop_jars.prepare(PROGRAM))
