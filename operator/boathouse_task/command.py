@@ -27,6 +27,7 @@ class CommandRunner:
     Args:
         folder: working folder, searched for commands before PATH, as in Hadoop.
         variables: environment of the commands.
+        is_exit_checked: whether an exit status other than 0, or a signal, is a failure. Lack of memory always is.
 
     Attributes:
         cpu_s: CPU time of the commands that have ended.
@@ -34,7 +35,16 @@ class CommandRunner:
             the kernel counts that for its children.
     """
 
-    def __init__(self, processes: Processes, counters: CounterSet, folder: Path, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        processes: Processes,
+        counters: CounterSet,
+        folder: Path,
+        variables: Mapping[str, str],
+        *,
+        is_exit_checked: bool = True,
+    ) -> None:
+        self._is_exit_checked = is_exit_checked
         self._processes = processes
         self._counters = counters
         self._folder = folder
@@ -153,7 +163,9 @@ class CommandRunner:
             message = f"{' '.join(argv)[:200]!r} {self._given_up}"
             raise CommandFailed(Reason.TASK_TIMEOUT, message, user_error=True, stderr_tail=pump.tail, exit_code=status)
         if status:
-            raise explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
+            failure = explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
+            if self._is_exit_checked or failure.reason is Reason.OUT_OF_MEMORY:
+                raise failure
 
     def _note(self, usage: Usage, inherited_bytes: int) -> None:
         self.cpu_s += usage.cpu_s

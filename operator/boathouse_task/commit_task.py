@@ -32,7 +32,9 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `promoted.json` and of `_SUCCESS`.
 
     Attributes:
-        digest: sha256 over the parts' sha256 digests in hex, in order.
+        digest: sha256 over the sha256 digests in hex of the tasks' data, in order.
+        parts: number of the tasks that may have a part.
+        left_out: those without one (LazyOutputFormat, tasks given up).
     """
 
     job_uid: str
@@ -41,6 +43,7 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     records: int
     counters: Counters
+    left_out: list[int] = []
 
 
 def run(task: Task) -> TaskResult:
@@ -109,7 +112,8 @@ def _declare(task: Task, promoted: Promoted) -> None:
         for file in task.storage.children(task.layout.output)
         if file.location.path.rpartition("/")[2].startswith(PART)
     ]
-    expected = [task.layout.part(index) for index in range(promoted.parts)]
+    left_out = set(promoted.left_out)
+    expected = [task.layout.part(index) for index in range(promoted.parts) if index not in left_out]
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
@@ -176,6 +180,8 @@ def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
 
 
 def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
+    if not record.has_file:
+        return  # its empty data is deleted with the work folder
     source, part = task.layout.data(kind, index, record.attempt), task.layout.part(index)
     try:
         task.storage.move(source, part, record.size_bytes)
@@ -190,7 +196,8 @@ def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[Commit
         job_uid=task.spec.job_uid,
         digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
         parts=len(results),
-        size_bytes=sum(record.size_bytes for record in results),
+        left_out=[index for index, record in enumerate(results) if not record.has_file],
+        size_bytes=sum(record.size_bytes for record in results if record.has_file),
         records=sum(record.records for record in results),
         counters=counters.total([record.counters for record in every]),
     )

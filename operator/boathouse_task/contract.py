@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
+from boathouse_task.formats import InputFormat, OutputFormat, ReduceFields
+
 TASK_ENV = "BOATHOUSE_TASK"
 """Variable with the JSON of `TaskSpec`."""
 MEMORY_LIMIT_ENV = "BOATHOUSE_MEMORY_LIMIT_BYTES"
@@ -70,6 +72,7 @@ class Reason(enum.StrEnum):
     INVALID_SPEC = "InvalidSpec"
     COMMAND_NOT_FOUND = "CommandNotFound"
     FILE_NOT_FOUND = "FileNotFound"
+    INVALID_ARCHIVE = "InvalidArchive"
     CORRUPT_INPUT = "CorruptInput"
     RECORD_TOO_LONG = "RecordTooLong"
     USER_COMMAND_FAILED = "UserCommandFailed"
@@ -165,6 +168,18 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     url: str | None = None
 
 
+class ArchiveSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An archive (.zip, .jar, .tar, .tar.gz, .tgz) to unpack to the folder `name` in the command's working folder.
+
+    Attributes:
+        max_bytes: maximum size of its files.
+    """
+
+    name: str
+    url: str
+    max_bytes: int
+
+
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """S3 endpoint of the job.
 
@@ -223,6 +238,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         steps: number of steps; the last step writes the job's output.
         input_urls: files, folders and globs, only for the first setup task.
         previous_reduces: number of reduces of the previous step; 0 if it was map-only.
+        input_format: how the input is cut into records.
         combine_files: whether small files share a split (like CombineTextInputFormat); between steps they always do.
         split: the split of a map.
         splits: all splits of the step for an uber task, the sampled ones for a probe.
@@ -231,11 +247,20 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         maps: the number of map tasks; 0 in a setup task.
         reduces: the number of reduce tasks; 0 is a map-only job.
         mapper: None passes lines unchanged.
+        reduce_fields: keys and values of reducer and combiner.
+        output_format: how results are written.
         output_compression: "", "gzip", "bzip2" or "zstd".
+        keeps_returns: whether only LF ends the lines that commands write.
+        is_exit_checked: whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure).
+        is_given_up: whether the task has failed too often and commits an empty result, which the job permits
+            (mapreduce.map.failures.maxpercent).
+        conf: properties for the environment of the commands (Hadoop's -D).
         max_record_bytes: maximum length of a line of input, map output or combiner output.
         task_timeout_s: time after which a command that neither reads, writes nor reports is stopped; 0: never.
         secret_variables: environment variables whose values must be masked.
+        queue: the job's queue.
         files: files for the working folder of every task (setup checks commands in it).
+        archives: archives to unpack there.
         hdfs: addresses of the clusters that hdfs:// URLs name.
         cluster: identity of the cluster, for the ownership mark; empty outside of a cluster.
         progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the
@@ -254,6 +279,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int = 1
     input_urls: list[str] = []
     previous_reduces: int = 0
+    input_format: InputFormat = InputFormat()
     combine_files: bool = False
     split: Split | None = None
     splits: list[Split] = []
@@ -265,12 +291,20 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     combiner: list[str] | None = None
     reducer: list[str] | None = None
     partitioner: Partitioner = Partitioner()
+    reduce_fields: ReduceFields = ReduceFields()
+    output_format: OutputFormat = OutputFormat()
+    keeps_returns: bool = False
+    is_exit_checked: bool = True
+    is_given_up: bool = False
+    conf: dict[str, str] = {}
+    queue: str = ""
     split_max_bytes: int = 64 * 1024 * 1024
     output_compression: str = ""
     max_record_bytes: int = 16 * 1024 * 1024
     task_timeout_s: int = 0
     secret_variables: list[str] = []
     files: list[FileSource] = []
+    archives: list[ArchiveSource] = []
     s3: S3Config | None = None
     hdfs: dict[str, HdfsAddress] = {}
     cluster: str = ""
@@ -467,6 +501,7 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         pod_uid: lets an attempt that created the file, but lost the response, detect that it is the winner.
         digest: digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index).
+        has_file: whether its data is a file of the output; not with LazyOutputFormat and without a line.
     """
 
     task: str
@@ -476,6 +511,7 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     records: int
     counters: Counters = {}
+    has_file: bool = True
 
 
 def task_name(task_type: TaskType, index: int) -> str:

@@ -42,6 +42,7 @@ MAP_FUNCTION_MILLISECONDS = "Map function milliseconds"
 REDUCE_FUNCTION_MILLISECONDS = "Reduce function milliseconds"
 SAMPLED_BYTES = "Sampled bytes"
 SUSPENDED_MILLISECONDS = "Suspended milliseconds"
+GIVEN_UP = "Tasks given up"
 
 
 class CounterSet:

@@ -1,5 +1,6 @@
 """Environment of a task: its paths, its memory, its identity, and the variables of its commands."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ TEMPORARY_FOLDER = "tmp"
 """Folder in `work_path` for the commands' TMPDIR, as the root file system may be read-only."""
 _OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
 """Variables that commands do not get: Boathouse's settings, and PYTHONUNBUFFERED, which slows Python down."""
+_NOT_IN_NAMES = re.compile("[^A-Za-z0-9]")
 _LEAST_BUFFER_BYTES = 4 * _MIB
 
 
@@ -84,25 +86,39 @@ def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path
     inherited_variables.setdefault(
         "TMPDIR", str(folder.parent / TEMPORARY_FOLDER)
     )  # because the root file system is read-only
-    return {**inherited_variables, **_job_variables(spec, folder), **_task_variables(spec)}
+    conf = {variable_name(key): value for key, value in spec.conf.items() if value}  # Hadoop drops empty properties
+    return {**conf, **inherited_variables, **_job_variables(spec, folder), **_task_variables(spec)}
+
+
+def variable_name(key: str) -> str:
+    """Return the name of the environment variable of a property, as Hadoop Streaming derives it."""
+    return _NOT_IN_NAMES.sub("_", key)
 
 
 def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
     variables = {
         "mapreduce_job_id": _job_id(spec),
+        "mapred_job_id": _job_id(spec),
         "mapreduce_job_name": spec.job_name,
+        "mapreduce_job_queuename": spec.queue or "default",
         "mapreduce_job_maps": str(spec.maps),
         "mapreduce_job_reduces": str(spec.reduces),
         "mapreduce_job_partitioner_class": spec.partitioner.type,
         "mapreduce_output_fileoutputformat_outputdir": spec.output_url,
         "mapreduce_task_output_dir": spec.work_url,
+        "mapred_work_output_dir": spec.work_url,
         "mapreduce_job_local_dir": str(folder),
+        "mapred_local_dir": str(folder),
         "stream_num_map_output_key_fields": str(spec.partitioner.num_key_fields),
         "stream_map_output_field_separator": spec.partitioner.field_separator,
         "mapreduce_map_output_key_field_separator": spec.partitioner.key_field_separator,
         "mapreduce_partition_keypartitioner_options": spec.partitioner.options,
         "mapreduce_partition_keycomparator_options": spec.partitioner.comparator_options or "",
-        "stream_reduce_input_field_separator": "\t",
+        "stream_map_input_field_separator": spec.input_format.field_separator,
+        "stream_reduce_input_field_separator": spec.reduce_fields.input_separator,
+        "stream_reduce_output_field_separator": spec.reduce_fields.output_separator,
+        "stream_num_reduce_output_key_fields": str(spec.reduce_fields.num_output_key_fields),
+        "mapreduce_output_textoutputformat_separator": spec.output_format.separator,
     }
     commands = {"map": spec.mapper, "combine": spec.combiner, "reduce": spec.reducer}
     return variables | {f"stream_{kind}_streamprocessor": " ".join(argv) for kind, argv in commands.items() if argv}
@@ -111,16 +127,16 @@ def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
 def _task_variables(spec: TaskSpec) -> dict[str, str]:
     is_map = spec.task_type is TaskType.MAP
     task = f"{_job_id(spec).replace('job', 'task')}_{'m' if is_map else 'r'}_{spec.index:06d}"
-    variables = {
-        "mapreduce_task_id": task,
-        "mapreduce_task_attempt_id": f"{task.replace('task', 'attempt')}_{spec.attempt - 1}",
-        "mapreduce_task_partition": str(spec.index),
-        "mapreduce_task_ismap": "true" if is_map else "false",
-    }
+    attempt = f"{task.replace('task', 'attempt')}_{spec.attempt - 1}"
+    variables = {"mapreduce_task_id": task, "mapred_tip_id": task}
+    variables |= {"mapreduce_task_attempt_id": attempt, "mapred_task_id": attempt}
+    variables |= dict.fromkeys(("mapreduce_task_partition", "mapred_task_partition"), str(spec.index))
+    variables |= dict.fromkeys(("mapreduce_task_ismap", "mapred_task_is_map"), "true" if is_map else "false")
     if spec.split is not None:
-        variables["mapreduce_map_input_file"] = spec.split.url
-        variables["mapreduce_map_input_start"] = str(spec.split.offset_bytes)
-        variables["mapreduce_map_input_length"] = str(spec.split.length_bytes)
+        for prefix in ("mapreduce_map", "map"):
+            variables[f"{prefix}_input_file"] = spec.split.url
+            variables[f"{prefix}_input_start"] = str(spec.split.offset_bytes)
+            variables[f"{prefix}_input_length"] = str(spec.split.length_bytes)
     return variables
 
 

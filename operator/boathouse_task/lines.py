@@ -1,4 +1,8 @@
-"""Cut bytes into blocks of whole lines. Only a newline ends a line; a carriage return is part of the line."""
+"""Cut bytes into blocks of whole lines, which end with a newline (LF).
+
+What was read of a file or a command may end its lines otherwise: `ended_by_newlines` makes LF of CR and CRLF, as
+Hadoop's LineReader takes them, `delimited` of another delimiter.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,6 +30,36 @@ def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[
     rest = b"".join(pieces)
     if rest:
         yield rest if rest.endswith(b"\n") else rest + b"\n"
+
+
+def ended_by_newlines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines with LF as their end, where CR, LF and CRLF end a line."""
+    after_return = False
+    for chunk in chunks:
+        rest = chunk[1:] if after_return and chunk.startswith(b"\n") else chunk
+        if not chunk:
+            continue
+        after_return = chunk.endswith(b"\r")
+        if b"\r" in rest:
+            rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if rest:
+            yield rest
+
+
+def delimited(chunks: Iterable[bytes], delimiter: bytes) -> Iterator[bytes]:
+    """Yield the records with LF as their end, where only the delimiter ends a record. A record may contain newlines."""
+    kept = len(delimiter) - 1
+    rest, is_open = b"", False
+    for chunk in chunks:
+        *records, rest = (rest + chunk).split(delimiter)
+        if records:
+            yield b"\n".join([*records, b""])
+            is_open = False
+        if len(rest) > kept:
+            yield rest[: len(rest) - kept]
+            rest, is_open = rest[len(rest) - kept :], True
+    if rest or is_open:
+        yield rest + b"\n"
 
 
 def count(block: bytes) -> int:

@@ -3,9 +3,10 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import compression, contract, counters, lines, ordering, prefix, reader
+from boathouse_task import compression, contract, counters, key_values, lines, ordering, prefix, reader, records
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
+from boathouse_task.formats import InputFormatType
 from boathouse_task.mapoutput import SectionWriter
 from boathouse_task.prefix import Prefixer
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
@@ -21,6 +22,11 @@ def run(task: Task) -> TaskResult:
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
         raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split", user_error=False)
+    if task.spec.is_given_up:
+        task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
+        return commit_nothing(task)
+    if task.spec.input_format.type is InputFormatType.N_LINE and not split.size_bytes:
+        return commit_nothing(task)  # Hadoop has no map for an empty file
     task.place_files()
     if task.spec.reduces == 0:
         return _map_only(task, mapper, split)
@@ -37,15 +43,16 @@ def run(task: Task) -> TaskResult:
 def _mapped(task: Task, mapper: list[str] | None, split: Split) -> Iterator[bytes]:
     """Return the mapper's output, or its input if there is no mapper."""
     given = _counted_input(task, split)
-    return given if mapper is None else task.commands.run(mapper, given)
+    return given if mapper is None else task.run_command(mapper, given)
 
 
 def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     """Yield the split's lines and count them; runs in the thread that writes to the mapper."""
     task.counters.add(counters.MAP_INPUT_RECORDS, 0)
     most_bytes = task.spec.sample_bytes[0] if task.spec.sample_bytes else None
-    window_bytes, longest_bytes = task.environment.window_bytes, task.spec.max_record_bytes
-    for chunk in reader.read_split(task.storage, split, window_bytes, longest_bytes, most_bytes):
+    form, longest_bytes = task.spec.input_format, task.spec.max_record_bytes
+    found = reader.read_split(task.storage, split, form, task.environment.window_bytes, longest_bytes, most_bytes)
+    for chunk in records.mapped(found, form):
         yield chunk
         task.bytes_in += len(chunk)
         task.fraction = task.bytes_in / max(1, split.length_bytes) * 0.9
@@ -57,7 +64,7 @@ class _PlainSorter:
     """Partitions and sorts."""
 
     def __init__(self, task: Task) -> None:
-        self._prepare = Prefixer(task.spec.partitioner, task.spec.reduces)
+        self._prepare = task.prepared(Prefixer(task.spec.partitioner, task.spec.reduces))
         self._sorter = Sorter(task.sort, task.environment.sort_bytes)
 
     def write(self, block: bytes) -> None:
@@ -71,15 +78,18 @@ class _CombiningSorter:
     """Sorts, combines, partitions and sorts again. Before the combiner, lines need only their TABs and their order."""
 
     def __init__(self, task: Task, combiner: list[str]) -> None:
-        asked = task.spec.partitioner
-        self._prepare = Prefixer(asked, 1)
+        asked, fields = task.spec.partitioner, task.spec.reduce_fields
+        shuffled = prefix.shuffled(asked)
+        self._prepare = task.prepared(Prefixer(asked, 1))
 
         def combine(sorting: SortProcess) -> Iterator[bytes]:
-            ordered = asked.comparator_options is not None
-            combined = task.commands.run(combiner, ordering.strip(sorting.chunks()) if ordered else sorting.stdout)
+            combined = task.run_command(combiner, _combiner_input(task, sorting))
+            if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
+                separator, to = fields.output_separator.encode(), key_values.TAB
+                combined = key_values.separated(combined, separator, fields.num_output_key_fields, to)
             return lines.limited(combined, task.spec.max_record_bytes, "the combiner's output")
 
-        partitioned = Prefixer(prefix.shuffled(asked), task.spec.reduces)
+        partitioned = task.prepared(Prefixer(shuffled, task.spec.reduces, is_combined=True))
         self._sorter = CombiningSorter(task.sort, task.environment.sort_bytes, combine=combine, prepare=partitioned)
 
     def write(self, block: bytes) -> None:
@@ -87,6 +97,26 @@ class _CombiningSorter:
 
     def finish(self) -> Iterator[bytes]:
         return self._sorter.finish()
+
+
+def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
+    """Return what the combiner reads: the output of `sort`, by its descriptor if nothing is to be changed."""
+    asked = task.spec.partitioner
+    is_ordered, fields = asked.comparator_options is not None, prefix.shuffled(asked).num_key_fields
+    if not is_ordered and fields == 1 and task.spec.reduce_fields.input_separator == "\t":
+        return sorting.stdout
+    return with_input_separator(task, without_sort_keys(task, sorting.chunks()))
+
+
+def without_sort_keys(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield sorted lines as KEY<TAB>VALUE."""
+    return chunks if task.spec.partitioner.comparator_options is None else ordering.strip(chunks)
+
+
+def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield lines of KEY<TAB>VALUE as combiner and reducer read them."""
+    separator = task.spec.reduce_fields.input_separator.encode()
+    return key_values.reduce_input(chunks, prefix.shuffled(task.spec.partitioner).num_key_fields, separator)
 
 
 def _sorter(task: Task) -> _PlainSorter | _CombiningSorter:
@@ -101,13 +131,14 @@ def _upload(task: Task, sorter: _PlainSorter | _CombiningSorter) -> TaskResult:
     sections = SectionWriter(spec.reduces)
     with task.phase("upload"):
         data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
-        size = task.storage.upload(data, _counted_output(task, sections.strip(_chain(first, in_order))))
+        size = task.storage.upload(data, _counted_output(task, sections.strip(chain(first, in_order))))
         task.storage.write(task.layout.index(spec.index, spec.attempt), sections.index)
     task.counters.add(counters.MAP_OUTPUT_MATERIALIZED_BYTES, size)
     return finish(task, hashlib.sha256(sections.index).hexdigest(), size, sections.records)
 
 
-def _chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+def chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a chunk and the rest."""
     yield first
     yield from rest
 
@@ -119,21 +150,42 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
-    """Write the mapper's output unchanged, in input order, as the output file; return the result."""
+    """Write the mapper's output in its order as the output file; return the result."""
+    asked = task.spec.partitioner
     with task.phase("read"):
-        output = Output(task, counters.MAP_OUTPUT_RECORDS)
+        output = Output(task, counters.MAP_OUTPUT_RECORDS, asked.field_separator, asked.num_key_fields)
         data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
         size = task.storage.upload(data, output.passing(_mapped(task, mapper, split)))
     task.counters.add(counters.MAP_OUTPUT_BYTES, size)
-    return finish(task, output.digest, size, output.records)
+    return finish(task, output.digest, size, output.records, has_file=output.has_file)
+
+
+def commit_nothing(task: Task) -> TaskResult:
+    """Commit an empty result of a map or a reduce, without a file in the output; return the result."""
+    spec = task.spec
+    data = task.layout.data(spec.task_type, spec.index, spec.attempt)
+    task.storage.upload(data, ())
+    if spec.task_type is TaskType.REDUCE or not spec.reduces:
+        return finish(task, hashlib.sha256().hexdigest(), 0, 0, has_file=False)
+    index = SectionWriter(spec.reduces).index
+    task.storage.write(task.layout.index(spec.index, spec.attempt), index)
+    return finish(task, hashlib.sha256(index).hexdigest(), 0, 0)
 
 
 class Output:
-    """Counts a result's records and computes its sha256; compresses it if it is the job's output."""
+    """Writes a result's lines in the job's format, counts them and computes their sha256; compresses the job's output.
 
-    def __init__(self, task: Task, counter: str) -> None:
+    Args:
+        counter: counts the lines.
+        separator: separates the fields of the command's lines.
+        fields: number of fields of a key.
+    """
+
+    def __init__(self, task: Task, counter: str, separator: str, fields: int) -> None:
         self._task = task
         self._counter = counter
+        self._separator = separator.encode()
+        self._fields = fields
         self._hash = hashlib.sha256()
         self.records = 0
 
@@ -142,10 +194,15 @@ class Output:
         """sha256 of all bytes so far, in hex."""
         return self._hash.hexdigest()
 
+    @property
+    def has_file(self) -> bool:
+        """Whether the result is a file of the output."""
+        return self.records > 0 or not self._task.spec.output_format.lazy
+
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the file's bytes: the chunks, with a newline after the last line."""
+        """Yield the file's bytes, with a newline after the last line."""
         spec = self._task.spec
-        counted = self._counted(chunks)
+        counted = self._counted(self._formed(chunks))
         codec = spec.output_compression if spec.is_last else ""
         for chunk in compression.compressed(counted, codec) if codec else counted:
             self._hash.update(chunk)
@@ -153,19 +210,26 @@ class Output:
             self._task.bytes_out += len(chunk)
             yield chunk
 
+    def _formed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        form = self._task.spec.output_format
+        if form.key_only:
+            return lines.with_final_newline(chunks)
+        to = form.separator.encode() if self._task.spec.is_last else key_values.TAB
+        return key_values.separated(chunks, self._separator, self._fields, to)
+
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        for chunk in lines.with_final_newline(chunks):
+        for chunk in chunks:
             records = lines.count(chunk)
             self.records += records
             self._task.counters.add(self._counter, records)
             yield chunk
 
 
-def finish(task: Task, digest: str, size_bytes: int, records: int) -> TaskResult:
+def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:
     """Commit the attempt's data; return the result with the attempt that won."""
     task.count_usage()
     with task.phase("commit"):
-        winner = task.commit(digest=digest, size_bytes=size_bytes, records=records)
+        winner = task.commit(digest=digest, size_bytes=size_bytes, records=records, has_file=has_file)
     task.fraction = 1.0
     return TaskResult(
         outcome=contract.SUCCEEDED, winner_attempt=winner.attempt, digest=winner.digest, bytes_total=winner.size_bytes

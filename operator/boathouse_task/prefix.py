@@ -1,6 +1,10 @@
 """Make mapper output sortable.
 
-Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key.
+Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key. With several key
+fields a key without a value stays without the TAB, which `key_values.reduce_input` adds: else it would be compared as
+part of a key that lacks fields. Sorted as bytes,
+such lines are in the order of their keys, unless a key has bytes below TAB: `has_low_bytes` tells, and `sort_options`
+are then needed.
 """
 
 from collections.abc import Sequence
@@ -11,6 +15,7 @@ import msgspec
 
 from boathouse_task import partition
 from boathouse_task.contract import Partitioner
+from boathouse_task.key_values import combined_key, key
 from boathouse_task.ordering import Ordering
 
 _TAB = 0x09
@@ -31,29 +36,39 @@ class Prefixer:
     Args:
         partitioner: the partitioner, and the definition of a key.
         reduces: the number of partitions, at least 1.
+        is_combined: whether lines that lack fields of the key may have their TAB, because a combiner writes them.
 
     Raises:
         TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
-    def __init__(self, partitioner: Partitioner, reduces: int) -> None:
+    def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
         self._fields = partitioner.num_key_fields
+        self._is_combined = is_combined
         self._separator = partitioner.field_separator.encode()
         self._choose = partition.chooser(partitioner, reduces)
         self._reduces = reduces
         self._plain = self._separator == b"\t" and self._fields == 1
+        self._is_bare = self._separator == b"\t" and self._fields > 1
         self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
         self._prefixes = [partition.prefix(number, partition.prefix_width(reduces)) for number in range(reduces)]
         self._known: dict[bytes, bytes] = {}
         self._unrepeated = 0
 
     def __call__(self, block: bytes) -> bytes:
-        """Return the block with prefixes and TABs."""
+        """Return the block with prefixes and TABs, sortable."""
         if len(block) > _LARGE_LINE_BYTES and block.find(b"\n") == len(block) - 1:
             return self._large(block)
         lines = block[:-1].split(b"\n")
         keys: list[bytes] = []
-        if not self._plain:
+        if self._is_bare and self._is_combined:
+            keys = [combined_key(line, self._fields) for line in lines]
+            lines = [
+                line if line.count(b"\t") >= self._fields else each for each, line in zip(keys, lines, strict=True)
+            ]
+        elif self._is_bare:
+            keys = [key(line, b"\t", self._fields) for line in lines]
+        elif not self._plain:
             keys = [key(line, self._separator, self._fields) for line in lines]
             width = len(self._separator)
             lines = [b"%b\t%b" % (each, line[len(each) + width :]) for each, line in zip(keys, lines, strict=True)]
@@ -72,14 +87,18 @@ class Prefixer:
 
     def _large(self, line: bytes) -> bytes:
         end = _key_end(line, self._separator, self._fields)
+        lacks_value = end == len(line) - 1
+        if self._is_bare and self._is_combined and lacks_value:
+            end = len(line[:-1].removesuffix(b"\t"))
         found = line[:end]
         head = self._prefixes_of([found])[0] if self._reduces > 1 else b""
         if self._ordering is not None:
             head += self._ordering.sort_key(found)
-        lacks_tab = end == len(line) - 1
-        if self._plain and not lacks_tab:
+        if (self._plain or self._is_bare) and not lacks_value:
             return head + line if head else line
-        return b"".join([head, found, b"\t", b"\n" if lacks_tab else line[end + len(self._separator) :]])
+        if self._is_bare:
+            return b"".join([head, found, b"\n"])
+        return b"".join([head, found, b"\t", b"\n" if lacks_value else line[end + len(self._separator) :]])
 
     def _prefixes_of(self, keys: list[bytes]) -> Sequence[bytes]:
         if self._unrepeated:
@@ -101,14 +120,6 @@ class Prefixer:
         return list(map(self._prefixes.__getitem__, self._choose(keys)))
 
 
-def key(line: bytes, separator: bytes, fields: int) -> bytes:
-    """Return a line's first `fields` fields (stream.num.map.output.key.fields); the whole line if it has no more."""
-    if fields == 1:
-        return line.partition(separator)[0]
-    parts = line.split(separator, fields)
-    return separator.join(parts[:fields]) if len(parts) > fields else line
-
-
 def _key_end(line: bytes, separator: bytes, fields: int) -> int:
     """Return where the key of a line with its newline ends."""
     end = start = 0
@@ -125,3 +136,17 @@ def shuffled(partitioner: Partitioner) -> Partitioner:
     if partitioner.field_separator == "\t":
         return partitioner
     return msgspec.structs.replace(partitioner, field_separator="\t", num_key_fields=1)
+
+
+_LOW_BYTES = [bytes([byte]) for byte in range(_TAB)]
+
+
+def has_low_bytes(block: bytes) -> bool:
+    """Return whether the lines have bytes that sort before the TAB after their keys."""
+    return any(map(contains, repeat(block), _LOW_BYTES))  # nine times memchr: far faster than a class of bytes
+
+
+def sort_options(partitioner: Partitioner) -> list[str]:
+    """Return options for `sort` that compare the keys of prefixed lines first, as bytes, then the lines."""
+    fields = shuffled(partitioner).num_key_fields + (partitioner.comparator_options is not None)
+    return ["-t", "\t", f"-k1,{fields}"]

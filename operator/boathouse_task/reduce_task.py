@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from boathouse_task import contract, counters, lines, map_task, ordering, prefix
+from boathouse_task import contract, counters, key_values, lines, map_task, prefix
 from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.shuffle import Shuffle
@@ -24,6 +24,9 @@ def run(task: Task) -> TaskResult:
     spec, reducer = task.spec, task.spec.reducer
     if reducer is None:
         raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer", user_error=False)
+    if spec.is_given_up:
+        task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
+        return map_task.commit_nothing(task)
     task.place_files()
     shuffle = Shuffle(task)
     with task.phase("wait"):
@@ -34,14 +37,24 @@ def run(task: Task) -> TaskResult:
     with task.phase("shuffle"):
         shuffle.wait()
     with task.phase("reduce"):
-        output = map_task.Output(task, counters.REDUCE_OUTPUT_RECORDS)
-        merged = shuffle.merged()
-        if spec.partitioner.comparator_options is not None:
-            merged = ordering.strip(merged)
-        groups = _counted_groups(task, merged, task.bytes_in)
+        fields = spec.reduce_fields
+        output = map_task.Output(
+            task, counters.REDUCE_OUTPUT_RECORDS, fields.output_separator, fields.num_output_key_fields
+        )
         data = task.layout.data(TaskType.REDUCE, spec.index, spec.attempt)
-        size = task.storage.upload(data, output.passing(task.commands.run(reducer, groups)))
-    return map_task.finish(task, output.digest, size, output.records)
+        size = task.storage.upload(data, output.passing(_reduced(task, reducer, shuffle.merged())))
+    return map_task.finish(task, output.digest, size, output.records, has_file=output.has_file)
+
+
+def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what the reducer writes. Without input it runs too, but what it writes is dropped, as in Hadoop."""
+    groups = _counted_groups(task, map_task.without_sort_keys(task, merged), task.bytes_in)
+    first = next(groups, None)
+    if first is not None:
+        yield from task.run_command(reducer, map_task.with_input_separator(task, map_task.chain(first, groups)))
+        return
+    for _ in task.run_command(reducer, ()):
+        pass
 
 
 def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
@@ -93,7 +106,7 @@ def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 
 def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) -> Iterator[bytes]:
-    """Yield the reducer's input in blocks of lines, and count groups: equal keys are adjacent."""
+    """Yield the shuffled lines in blocks, and count groups: equal keys are adjacent."""
     fields = prefix.shuffled(task.spec.partitioner).num_key_fields
     last_key: bytes | None = None
     passed = 0
@@ -102,11 +115,11 @@ def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) ->
         keys = (
             {row.partition(b"\t")[0] for row in rows}
             if fields == 1
-            else {prefix.key(row, b"\t", fields) for row in rows}
+            else {key_values.key(row, b"\t", fields) for row in rows}
         )
         task.counters.add(counters.REDUCE_INPUT_GROUPS, len(keys) - (last_key in keys))
         task.counters.add(counters.REDUCE_INPUT_RECORDS, len(rows))
-        last_key = prefix.key(rows[-1], b"\t", fields)
+        last_key = key_values.key(rows[-1], b"\t", fields)
         yield block
         passed += len(block)
         task.fraction = 1 / 3 + passed / max(1, expected_bytes) * 2 / 3

@@ -11,9 +11,10 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, contract, locations, ownership, placing, splits
+from boathouse_task import commits, compression, contract, locations, ownership, placing, records, splits
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
+from boathouse_task.formats import InputFormatType
 from boathouse_task.locations import Location
 from boathouse_task.object_store import not_exclusive
 from boathouse_task.prefix import Prefixer
@@ -22,6 +23,8 @@ from boathouse_task.task import Task
 
 _RACERS = 8
 _RACES = 5
+MOST_SPLITS = 50_000
+"""Splits of NLineInputFormat, after which setup gives up to read the input. The operator accepts 40,000."""
 
 
 def run(task: Task) -> TaskResult:
@@ -82,19 +85,48 @@ def make_plan(task: Task) -> Plan:
     """List the input and split it. Small files share a split if the job is configured so, and between steps.
 
     Raises:
-        TaskError: InputNotFound, CommitMissing, or the storage's reasons.
+        TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
     """
     spec = task.spec
     found = _previous(task) if spec.step else _inputs(task)
+    if spec.input_format.type is InputFormatType.N_LINE:
+        return splits.planned(_by_records(task, found))
     if not (spec.combine_files or spec.step):
         return splits.plan(found, split_max_bytes=spec.split_max_bytes)
-    planned: list[Split] = []
+    made: list[Split] = []
     for group in splits.combine(found, split_max_bytes=spec.split_max_bytes):
         if len(group) > 1:
-            planned.append(_combined(task, group))
+            made.append(_combined(task, group))
         else:
-            planned += splits.plan(group, split_max_bytes=spec.split_max_bytes).splits
-    return Plan(splits=planned, bytes_total=sum(split.length_bytes for split in planned))
+            made += splits.plan(group, split_max_bytes=spec.split_max_bytes).splits
+    return splits.planned(made)
+
+
+def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
+    """Yield splits of some lines each, for which the files are read. A compressed file is one split.
+
+    If all files are empty, the first is a split, so that there is one.
+
+    Raises:
+        TaskError: PlanTooLarge.
+    """
+    form, number = task.spec.input_format, 0
+    for file in found:
+        if compression.codec_of(file.url):
+            made = iter(splits.plan([file], split_max_bytes=max(1, file.size_bytes)).splits)
+        else:
+            windows = task.storage.read_windows(
+                locations.parse(file.url), 0, file.size_bytes, task.environment.window_bytes
+            )
+            made = splits.by_records(file, records.record_ends(windows, form), form.lines_per_map)
+        for split in made:
+            number += 1
+            if number > MOST_SPLITS:
+                message = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
+                raise TaskError(Reason.PLAN_TOO_LARGE, message, user_error=True)
+            yield split
+    if not number:
+        yield from splits.plan(found[:1], split_max_bytes=1).splits
 
 
 def _inputs(task: Task) -> list[InputFile]:

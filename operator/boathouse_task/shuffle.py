@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from concurrent import futures
 
-from boathouse_task import counters, mapoutput
+from boathouse_task import counters, mapoutput, prefix
 from boathouse_task.contract import Reason, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.mapoutput import Section
@@ -103,6 +103,8 @@ class Shuffle:
         )
         for window in self._task.pause.gated(windows):
             crc = zlib.crc32(window, crc)
+            if not self._task.sort.by_key:
+                self._task.sort.by_key = prefix.has_low_bytes(window)
             yield window
         if crc != section.crc32:
             message = f"the bytes of {data.url} at {start} do not match the checksum in its index"

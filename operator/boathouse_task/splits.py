@@ -12,13 +12,37 @@ MAX_COMBINED = 5000
 
 
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
-    """Return splits of at most `split_max_bytes` (the last of a file: 1.1 times that), in the order of the files.
+    """Return splits of at most `split_max_bytes` (the last of a file: 1.1 times that), the largest first.
 
     A split is never larger than a block, if the file has blocks (FileInputFormat.computeSplitSize).
     An empty file is one empty split: its map runs, as in Hadoop. A compressed file is one split, whatever its size.
     """
-    splits = [split for file in files for split in _file_splits(file, split_max_bytes)]
+    return planned(split for file in files for split in _file_splits(file, split_max_bytes))
+
+
+def planned(found: Iterable[Split]) -> Plan:
+    """Return the plan of these splits: the largest first, as Hadoop numbers maps; of the same size, in their order."""
+    splits = sorted(found, key=lambda split: -split.length_bytes)
     return Plan(splits=splits, bytes_total=sum(split.length_bytes for split in splits))
+
+
+def by_records(file: InputFile, ends: Iterable[int], records_per_split: int) -> Iterator[Split]:
+    """Yield splits of so many records each, like NLineInputFormat, from the positions after the file's records.
+
+    Each but the first begins one byte earlier: its reader skips the rest of the record there. The first ends one byte
+    earlier, because a record that begins at a border belongs to the split before it. An empty file has no split.
+    """
+    begin = end = 0
+    for number, end in enumerate(ends, 1):
+        if number % records_per_split == 0:
+            yield _records_split(file, begin, end)
+            begin = end
+    if end > begin:
+        yield _records_split(file, begin, end)
+
+
+def _records_split(file: InputFile, begin: int, end: int) -> Split:
+    return _split(file, begin - 1, end - begin) if begin else _split(file, 0, end - 1)
 
 
 def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[list[InputFile]]:

@@ -4,11 +4,11 @@ import contextlib
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import counters, files
+from boathouse_task import archives, counters, files, lines, prefix
 from boathouse_task.command import CommandRunner
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
@@ -57,9 +57,13 @@ class Task:
         spills = environment.work_path / "spill"
         spills.mkdir(exist_ok=True)
         (environment.work_path / TEMPORARY_FOLDER).mkdir(exist_ok=True)
-        self.sort = SortTool(processes, self.counters, spills)
+        self.sort = SortTool(processes, self.counters, spills, prefix.sort_options(spec.partitioner))
         self.commands = CommandRunner(
-            processes, self.counters, self.folder, command_variables(spec, environment.variables, self.folder)
+            processes,
+            self.counters,
+            self.folder,
+            command_variables(spec, environment.variables, self.folder),
+            is_exit_checked=spec.is_exit_checked,
         )
         self.client = Client(spec, environment) if spec.progress_url else None
         self.pause = Pause()
@@ -95,10 +99,26 @@ class Task:
             self.timings.append(Timing(name, int(start * 1000), int(self._clock() * 1000)))
 
     def place_files(self) -> None:
-        """Copy the job's files to the command's folder."""
+        """Copy the job's files to the command's folder, and unpack its archives there."""
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
+        archives.place(self.spec.archives, self.folder, self.storage, self.environment)
 
-    def commit(self, *, digest: str, size_bytes: int, records: int) -> CommitRecord:
+    def run_command(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
+        """Start a command of the job and return the lines that it writes (see `CommandRunner.run`)."""
+        written = self.commands.run(argv, source)
+        return written if self.spec.keeps_returns else lines.ended_by_newlines(written)
+
+    def prepared(self, prefixer: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+        """Return a function that prefixes blocks of lines for sorting, and sees how they must be compared."""
+
+        def prepare(block: bytes) -> bytes:
+            if not self.sort.by_key:
+                self.sort.by_key = prefix.has_low_bytes(block)
+            return prefixer(block)
+
+        return prepare
+
+    def commit(self, *, digest: str, size_bytes: int, records: int, has_file: bool = True) -> CommitRecord:
         """Create `_commit/TASK` exclusively; return the commit of this attempt, or of the one that was first."""
         mine = CommitRecord(
             task=self.name,
@@ -108,6 +128,7 @@ class Task:
             size_bytes=size_bytes,
             records=records,
             counters=self.counters.values(),
+            has_file=has_file,
         )
         location = self.layout.commit(self.spec.task_type, self.spec.index)
         if self.storage.create(location, msgspec.json.encode(mine)):

@@ -159,7 +159,7 @@ def test_setup_plans_without_locations_if_web_hdfs_is_down(workshop, monkeypatch
         hdfs={"lake": HdfsAddress(name_node="nn:8020", web_hdfs="127.0.0.1:1")},
     )
     local.run_job(spec, workshop.environment())
-    assert workshop.parts() == [b"1\n"]
+    assert workshop.parts() == [b"1\t\n"]
     assert "the splits of hdfs://lake/in/a have no locations: no answer from WebHDFS" in capsys.readouterr().err
 
 
@@ -172,5 +172,5 @@ def test_the_command_line_runs_a_job_over_hdfs(monkeypatch, tmp_path: Path):
     monkeypatch.setattr(os, "environ", {**os.environ})
     node.files["/in/a"] = b"1\n"
     main.main(["local", "--input", "hdfs://nn:8020/in", "--output", f"{tmp_path}/out", "--mapper", "cat"])
-    assert (tmp_path / "out" / "part-00000").read_bytes() == b"1\n"
+    assert (tmp_path / "out" / "part-00000").read_bytes() == b"1\t\n"
     assert set(addresses) == {"nn:8020"}

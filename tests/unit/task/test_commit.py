@@ -146,7 +146,7 @@ def test_a_later_attempt_leaves_the_winners_output_alone(workshop):
     second = workshop.run(msgspec.structs.replace(first, mapper=["echo", "second"], attempt=2))
     assert (second.succeeded, second.winner_attempt) == (True, 1)
     workshop.run(msgspec.structs.replace(first, task_type="commit", reduces=0))
-    assert workshop.parts() == [b"first\n"]
+    assert workshop.parts() == [b"first\t\n"]
 
 
 def test_an_attempt_whose_answer_was_lost_finds_itself_the_winner(workshop):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from boathouse_task import lines, locations, reader, splits
 from boathouse_task.contract import InputFile, Split
 from boathouse_task.errors import TaskError
+from boathouse_task.formats import LF_ONLY, InputFormat
 from boathouse_task.storage import Storage
 
 
@@ -72,7 +73,12 @@ def test_wildcards_match_as_hadoops(pattern, path, expected):
 
 def test_a_files_last_split_may_be_a_tenth_larger():
     plan = splits.plan([InputFile(url="u", size_bytes=210)], split_max_bytes=100)
-    assert [(split.offset_bytes, split.length_bytes) for split in plan.splits] == [(0, 100), (100, 110)]
+    assert [(split.offset_bytes, split.length_bytes) for split in plan.splits] == [(100, 110), (0, 100)]
+
+
+def test_maps_are_numbered_by_the_size_of_their_splits_as_in_hadoop():
+    files = [InputFile(url=name, size_bytes=size) for name, size in (("a", 10), ("b", 30), ("c", 10), ("d", 0))]
+    assert [split.url for split in splits.plan(files, split_max_bytes=100).splits] == ["b", "a", "c", "d"]
 
 
 def test_an_empty_file_is_an_empty_split():
@@ -86,13 +92,16 @@ def test_splits_cover_every_file_once_in_order(sizes, limit):
     plan = splits.plan(files, split_max_bytes=limit)
     assert plan.bytes_total == sum(sizes)
     for file in files:
-        mine = [split for split in plan.splits if split.url == file.url]
+        mine = sorted((each for each in plan.splits if each.url == file.url), key=lambda each: each.offset_bytes)
         assert [split.offset_bytes for split in mine] == [0, *itertools.accumulate(s.length_bytes for s in mine)][:-1]
         assert sum(split.length_bytes for split in mine) == file.size_bytes
         assert all(split.length_bytes <= limit * splits.SPLIT_SLOP for split in mine)
 
 
-def read_all(folder, content: bytes, borders: list[int], window_bytes: int) -> list[bytes]:
+LF = InputFormat(record_delimiter=LF_ONLY)
+
+
+def read_all(folder, content: bytes, borders: list[int], window_bytes: int, form=LF) -> list[bytes]:
     path = folder / "file"
     path.write_bytes(content)
     storage = Storage(None, {}, part_bytes=1 << 20)
@@ -101,7 +110,7 @@ def read_all(folder, content: bytes, borders: list[int], window_bytes: int) -> l
         Split(url=f"file://{path}", offset_bytes=start, length_bytes=end - start, size_bytes=len(content))
         for start, end in pairs
     ]
-    return [b"".join(reader.read_split(storage, split, window_bytes, 1 << 20)) for split in given_splits]
+    return [b"".join(reader.read_split(storage, split, form, window_bytes, 1 << 20)) for split in given_splits]
 
 
 def hadoop_splits(content: bytes, borders: list[int]) -> list[bytes]:
@@ -130,10 +139,6 @@ def test_no_byte_is_lost_or_read_twice_at_any_borders(tmp_path_factory, content,
     borders = sorted(data.draw(st.sets(st.integers(1, max(1, len(content))), max_size=4))) if content else []
     shares = read_all(tmp_path_factory.mktemp("r"), content, borders, data.draw(st.integers(1, 50)))
     assert b"".join(shares) == content + (b"\n" if content and not content.endswith(b"\n") else b"")
-
-
-def test_a_carriage_return_stays_with_its_line(tmp_path):
-    assert read_all(tmp_path, b"a\r\nb\r\n", [3], 10) == [b"a\r\nb\r\n", b""]
 
 
 @given(st.lists(st.binary(max_size=20)), st.integers(1, 30))

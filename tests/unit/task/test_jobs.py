@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from boathouse_task import counters, local, partition
 from boathouse_task.contract import FileSource, Partitioner, Reason
+from boathouse_task.formats import LF_ONLY, InputFormat, OutputFormat
 from tests.unit.task.workshop import Workshop
 
 TEXT = b"the boat and the house\nand the lake\n" * 40
@@ -73,10 +74,11 @@ def test_hadoops_counters_are_exact(workshop, words, total):
     assert result.counters[counters.INPUT][counters.BYTES_READ] == len(TEXT)
 
 
-def test_a_map_only_job_keeps_bytes_and_order(workshop):
-    content = bytes(range(256)) * 20
+def test_lines_that_end_at_lf_only_and_are_keys_only_keep_bytes_and_order(workshop):
+    content = b"\xef\xbb\xbf" + bytes(range(256)) * 20
     workshop.given("a", content)
-    workshop.run_job(split_max_bytes=700)
+    lf = {"input_format": InputFormat(record_delimiter=LF_ONLY), "keeps_returns": True}
+    workshop.run_job(split_max_bytes=700, output_format=OutputFormat(key_only=True), **lf)
     assert b"".join(workshop.parts()) == content + b"\n"
     assert len(workshop.parts()) == 8
 
@@ -91,20 +93,33 @@ def test_the_output_holds_parts_and_the_mark_of_success_only(workshop, total):
 def test_a_key_without_value_reaches_the_reducer_with_its_tab(workshop):
     workshop.given("a", b"a\na\x01\na\tv\nb")
     workshop.run_job(reducer=["cat"])
-    assert workshop.parts() == [b"a\x01\t\na\t\na\tv\nb\t\n"]
+    assert workshop.parts() == [b"a\t\na\tv\na\x01\t\nb\t\n"]
 
 
-def test_empty_input_still_runs_mapper_and_reducers(workshop):
+def test_a_mapper_runs_without_input_and_its_output_counts(workshop):
     workshop.given("a", b"")
-    workshop.run_job(["sh", "-c", "cat; echo from-mapper"], reducer=["sh", "-c", "cat; echo from-reducer"], reduces=2)
-    assert b"".join(workshop.parts()).count(b"from-reducer\n") == 2
-    assert b"from-mapper\t\n" in b"".join(workshop.parts())
+    workshop.run_job(["sh", "-c", "cat; echo from-mapper"], reducer=["cat"])
+    assert workshop.parts() == [b"from-mapper\t\n"]
+
+
+def test_a_reducer_without_input_runs_but_its_output_is_dropped(workshop):
+    workshop.given("a", b"k\t1\n")
+    speaks = "echo reporter:counter:Reducers,Run,1 >&2; echo from-reducer; cat"
+    result = workshop.run_job(reducer=["sh", "-c", speaks], reduces=2)
+    assert workshop.parts() == [b"from-reducer\t\nk\t1\n", b""]
+    assert result.counters["Reducers"] == {"Run": 2}
+
+
+def test_a_reducer_without_input_may_fail(workshop):
+    workshop.given("a", b"")
+    result = workshop.failure(reducer=["sh", "-c", "cat; exit 3"])
+    assert (result.reason, result.exit_code) == (Reason.USER_COMMAND_FAILED, 3)
 
 
 def test_a_mapper_may_stop_reading_early(workshop):
     workshop.given("a", b"line\n" * 500_000)
     workshop.run_job(["head", "-n", "1"])
-    assert workshop.parts() == [b"line\n"]
+    assert workshop.parts() == [b"line\t\n"]
 
 
 def test_a_reducer_may_stop_reading_early(workshop):
@@ -186,7 +201,7 @@ PAIRS = st.lists(
         lambda pair: pair[0] + (b"\t" + pair[1] if pair[1] else b"")
     ),
     max_size=30,
-).map(lambda lines: [line.replace(b"\n", b"") for line in lines])
+).map(lambda lines: [line.replace(b"\n", b"").replace(b"\r", b"") for line in lines])
 
 
 @settings(max_examples=25, deadline=None)
@@ -220,7 +235,7 @@ def reference(lines: list[bytes], final_newline: bool, reduces: int, partitioner
     for line in lines:
         whole = line if b"\t" in line else line + b"\t"
         parts[partition.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
-    return [b"".join(line + b"\n" for line in sorted(part)) for part in parts]
+    return [b"".join(line + b"\n" for line in sorted(part, key=lambda line: line.split(b"\t"))) for part in parts]
 
 
 def test_a_combiner_may_stop_reading_early(workshop):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_task import ordering, partition, prefix
+from boathouse_task import key_values, ordering, partition, prefix
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 
@@ -113,7 +113,6 @@ def test_options_that_hadoop_does_not_know_are_refused(options):
         (b"a", ".", 1, b"a\t"),
         (b"a\tb.c", ".", 1, b"a\tb\tc"),
         (b"a\tb\tc", "\t", 2, b"a\tb\tc"),
-        (b"a\tb", "\t", 2, b"a\tb\t"),
         (b"a::b::c", "::", 1, b"a\tb::c"),
         (b"", ".", 2, b"\t"),
     ],
@@ -123,6 +122,27 @@ def test_the_separator_behind_the_key_becomes_a_tab(line, separator, fields, exp
     assert prefix.Prefixer(asked, 1)(line + b"\n") == expected + b"\n"
     large = line.replace(b"d", b"d" * (2 << 20))
     assert prefix.Prefixer(asked, 1)(large + b"\n") == expected.replace(b"d", b"d" * (2 << 20)) + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_combined", "sortable", "read"),
+    [
+        (b"a\tb", False, b"a\tb", b"a\tb\t"),
+        (b"a", False, b"a", b"a\t"),
+        (b"a\t", False, b"a\t", b"a\t\t"),
+        (b"", False, b"", b"\t"),
+        (b"a\tb\tc", False, b"a\tb\tc", b"a\tb\tc"),
+        (b"a\tb\t", True, b"a\tb\t", b"a\tb\t"),
+        (b"a\t", True, b"a", b"a\t"),
+        (b"a\t\t", True, b"a\t\t", b"a\t\t"),
+    ],
+)
+def test_a_key_that_lacks_fields_gets_its_tab_when_it_is_read(line, is_combined, sortable, read):
+    asked = Partitioner(num_key_fields=2)
+    prefixer = prefix.Prefixer(asked, 1, is_combined=is_combined)
+    assert prefixer(line + b"\n") == sortable + b"\n"
+    assert prefixer._large(line + b"\n") == sortable + b"\n"
+    assert b"".join(key_values.reduce_input([sortable + b"\n"], 2, b"\t")) == read + b"\n"
 
 
 @given(keys=st.lists(KEYS, min_size=1), reduces=st.integers(1, 7), field=st.integers(1, 4))

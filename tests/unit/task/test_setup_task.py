@@ -37,7 +37,7 @@ def test_a_glob_matches_files_and_what_is_below_folders(workshop):
 def test_odd_names_are_read(workshop, name):
     workshop.given(name, b"hello\n")
     workshop.run_job()
-    assert workshop.parts() == [b"hello\n"]
+    assert workshop.parts() == [b"hello\t\n"]
 
 
 @pytest.mark.parametrize("path", ["nothing", "nothing/*", "*.txt", "empty"])
@@ -60,7 +60,7 @@ def test_what_a_failed_job_left_behind_is_no_output(workshop):
     workshop.given("a", b"x\n")
     workshop.failure(["false"])
     workshop.run_job()
-    assert workshop.parts() == [b"x\n"]
+    assert workshop.parts() == [b"x\t\n"]
 
 
 @pytest.mark.parametrize("kind", ["mapper", "combiner", "reducer"])

@@ -130,7 +130,8 @@ url_rules = (
         "(has(self.storage) && has(self.storage.s3)) || "
         f"!((has(self.output) && self.output.startsWith('s3://')) || {_INPUT}.exists(url, url.startsWith('s3://')) || "
         "(has(self.jar) && self.jar.url.startsWith('s3://')) || "
-        "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))))",
+        "(has(self.files) && self.files.exists(file, has(file.url) && file.url.startsWith('s3://'))) || "
+        "(has(self.archives) && self.archives.exists(archive, archive.url.startsWith('s3://'))))",
         "s3:// URLs need spec.storage.s3: set endpointURL and secretRef there",
     ),
     rule(

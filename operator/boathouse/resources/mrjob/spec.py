@@ -18,6 +18,7 @@ from boathouse.resources.base import (
     rules,
 )
 from boathouse.resources.immutability import with_immutability
+from boathouse.resources.mrjob.formats import Formats, format_rules
 from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules
 from boathouse.resources.mrjob.lifetime import ALWAYS_MUTABLE, MUTABLE_WHILE_SUSPENDED, Life
 from boathouse.resources.mrjob.steps import ATOMIC, MAX_STEPS, Step, StepFields, Uber, spec_step_rules
@@ -47,7 +48,7 @@ class File(Model):
     url: Url | None = None
 
 
-class MRJobSpec(Life, TemplateFields, StepFields, HadoopFields):
+class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
     model_config = ConfigDict(
@@ -56,6 +57,7 @@ class MRJobSpec(Life, TemplateFields, StepFields, HadoopFields):
             *url_rules,
             *cluster_rules,
             *volume_rules,
+            *format_rules,
             always_mutable=ALWAYS_MUTABLE,
             mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
         )
@@ -88,13 +90,6 @@ class MRJobSpec(Life, TemplateFields, StepFields, HadoopFields):
         description="Several map and reduce steps; each reads the output of the previous step. mapper, combiner and "
         "reducer in spec define a single step.",
         json_schema_extra=ATOMIC,
-    )
-    input_format: Literal["TextInputFormat", "CombineTextInputFormat"] = Field(
-        default="TextInputFormat",
-        description="CombineTextInputFormat: a map reads several small files, up to splitMaxSize.",
-    )
-    output_compression: Literal["gzip", "bzip2", "zstd"] | None = Field(
-        default=None, description="Compression of output files, named part-00000.gz, .bz2 or .zst. Absent: none."
     )
     max_record_bytes: RecordSize = Field(
         default="16Mi",

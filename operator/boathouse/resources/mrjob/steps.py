@@ -83,6 +83,13 @@ class TaskTemplate(Model):
         le=20,
         description="The job fails when a task failed this often with a user error (like mapreduce.map.maxattempts).",
     )
+    failures_max_percent: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="Share of the stage's tasks that may fail maxAttempts times without failing the job, which then "
+        "lacks their output, like mapreduce.map.failures.maxpercent and mapreduce.reduce.failures.maxpercent.",
+    )
     elastic_memory: ElasticMemory | None = Field(
         default=None,
         description="Lets a task start with less memory if memory is scarce and this does not delay its job "
@@ -178,11 +185,31 @@ class StepFields(Model):
         description="Separates the key fields that partitioner and comparator name, like "
         "mapreduce.map.output.key.field.separator. Absent: TAB.",
     )
+    reduce_input_field_separator: Separator | None = Field(
+        default=None,
+        description="Separates key and value of the lines that combiner and reducer read, like "
+        "stream.reduce.input.field.separator. Absent: TAB.",
+    )
+    reduce_output_field_separator: Separator | None = Field(
+        default=None,
+        description="Separates the fields of the lines that combiner and reducer write, and key and value, like "
+        "stream.reduce.output.field.separator. Absent: TAB.",
+    )
+    num_reduce_output_key_fields: int | None = Field(
+        default=None,
+        ge=1,
+        le=64,
+        description="Number of fields that form the key of these lines, like stream.num.reduce.output.key.fields. "
+        "Absent: 1.",
+    )
 
 
 _NEEDS_REDUCES = (
     ("combiner", "a combiner needs reduces to combine for"),
     ("comparator", "a comparator needs reduces to sort for"),
+    ("reduceInputFieldSeparator", "it separates what reduces read"),
+    ("reduceOutputFieldSeparator", "it separates what reduces write"),
+    ("numReduceOutputKeyFields", "they are fields of what reduces write"),
 )
 
 

@@ -36,6 +36,8 @@ class Limits:
     """Start timeouts of attempts, and maximum failures of a task.
 
     Attributes:
+        failures_max_percent: share of the stage's tasks that may fail `max_attempts` times. The next attempt of such
+            a task commits an empty result.
         max_infrastructure: infrastructure failures of one task after which the job fails.
         missing_object_timeout_s: timeout for a missing Secret or ConfigMap of a pod.
     """
@@ -43,6 +45,7 @@ class Limits:
     start_timeout_s: float
     image_pull_timeout_s: float
     max_attempts: int = 4
+    failures_max_percent: int = 0
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
 
@@ -78,13 +81,18 @@ RUN = StageControl(indices=frozenset(), restart=True)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A pending attempt; `pod_uid` is set if its pod exists."""
+    """A pending attempt; `pod_uid` is set if its pod exists.
+
+    Attributes:
+        is_given_up: whether its task has failed too often, so that it commits an empty result instead.
+    """
 
     task_type: TaskType
     index: int
     number: int
     pod_uid: str | None = None
     step: int = 0
+    is_given_up: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +221,7 @@ class _Settler:
             self._settle_vanished(index, self._stage.last[index])
             self._next(index, pods)
         elif live.state is PodLife.UNPLACED and self._stop.restart:
-            self._outcome.waiting.append(
-                Attempt(task_type=self._type, index=index, number=live.attempt, pod_uid=live.uid)
-            )
+            self._outcome.waiting.append(self._attempt(index, live.attempt, live.uid))
         elif self._stop.restart:
             self._second(index, pods[-1], live)
 
@@ -340,6 +346,8 @@ class _Settler:
         named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         message, is_user_error = ending.message, ending.user_error
+        if is_user_error and self._may_give_up(index):
+            return None
         if not (is_user_error and (self._type is TaskType.SETUP or ending.reason in _FATAL_REASONS)):
             failures = (self._stage.user_failures if is_user_error else self._stage.infrastructure_failures)[index]
             if failures < (self._limits.max_attempts if is_user_error else self._limits.max_infrastructure):
@@ -348,6 +356,17 @@ class _Settler:
             kind = "" if is_user_error else " with infrastructure errors"
             message = f"failed {often}{kind}; last error: {message}"
         return Verdict(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
+
+    def _may_give_up(self, index: int) -> bool:
+        """Return whether the job goes on after a user error of this task, because few tasks of the stage may fail."""
+        failures, limits = self._stage.user_failures, self._limits
+        given_up = sum(each >= limits.max_attempts for each in failures)
+        allowed = limits.failures_max_percent * self._stage.total
+        return allowed > 0 and given_up * 100 <= allowed and failures[index] <= limits.max_attempts
+
+    def _attempt(self, index: int, number: int, pod_uid: str | None = None) -> Attempt:
+        is_given_up = self._stage.user_failures[index] >= self._limits.max_attempts
+        return Attempt(task_type=self._type, index=index, number=number, pod_uid=pod_uid, is_given_up=is_given_up)
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Add the task's next attempt to the pending ones once its backoff has passed."""
@@ -360,7 +379,7 @@ class _Settler:
             self._recheck(ready_s)
             return
         number = max(self._stage.last[index], self._stage.settled(index)) + 1
-        self._outcome.waiting.append(Attempt(task_type=self._type, index=index, number=number))
+        self._outcome.waiting.append(self._attempt(index, number))
 
     def _recheck(self, at_s: float) -> None:
         known = self._outcome.recheck_at_s
@@ -372,6 +391,7 @@ _FATAL_REASONS = frozenset(
     {
         contract.Reason.COMMAND_NOT_FOUND,
         contract.Reason.FILE_NOT_FOUND,
+        contract.Reason.INVALID_ARCHIVE,
         contract.Reason.INVALID_URL,
         contract.Reason.CORRUPT_INPUT,
         contract.Reason.RECORD_TOO_LONG,

@@ -23,7 +23,7 @@ from boathouse.services.frame import queues
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.mrjob.job import on_cluster
 from boathouse.services.mrjob.job.on_cluster import OnCluster
-from boathouse_task import contract
+from boathouse_task import contract, formats
 
 MRJOBS: Final = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural=mrjob_names.PLURAL, kind=mrjob_names.KIND, view=wire.Manifest
@@ -63,6 +63,7 @@ class Stage:
     """The mapper or the reducer of a step; setup and commit are stages without a command.
 
     Attributes:
+        failures_max_percent: share of its tasks that may fail `max_attempts` times.
         min_memory_bytes: the smallest memory limit that a task may start with if memory is scarce; 0: never less.
         slowdown: ratio of extra run time with less memory, until it has been measured.
     """
@@ -70,6 +71,7 @@ class Stage:
     resources: Resources
     command: tuple[str, ...] = ()
     max_attempts: int = 4
+    failures_max_percent: int = 0
     min_memory_bytes: int = 0
     slowdown: float = 1.5
 
@@ -87,6 +89,7 @@ class Step:
     reduces: int
     combiner: tuple[str, ...] | None = None
     partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
+    reduce_fields: formats.ReduceFields = formats.ReduceFields()  # noqa: RUF009 - frozen
 
 
 _PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
@@ -150,13 +153,41 @@ class Job:
                 return self.housekeeping
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
-        """Return whether the step, with this number of splits and this total of bytes, runs in one pod."""
-        limits = self.spec.uber
+        """Return whether the step, with this number of splits and this total of bytes, runs in one pod.
+
+        Not if tasks may fail: the failure of one is that of the pod.
+        """
+        limits, one = self.spec.uber, self.steps[step]
         return (
             limits is not None
+            and not one.mapper.failures_max_percent
+            and not (one.reducer and one.reducer.failures_max_percent)
             and splits <= limits.max_maps
-            and self.steps[step].reduces <= limits.max_reduces
+            and one.reduces <= limits.max_reduces
             and size_bytes <= self.uber_max_bytes
+        )
+
+    @property
+    def input_format(self) -> formats.InputFormat:
+        """How the input of the first step is cut into records."""
+        spec = self.spec
+        kind = "TextInputFormat" if spec.input_format == "CombineTextInputFormat" else spec.input_format
+        return formats.InputFormat(
+            type=formats.InputFormatType(kind),
+            record_delimiter=spec.record_delimiter or "",
+            lines_per_map=spec.lines_per_map or 1,
+            key_value_separator=spec.key_value_separator or "\t",
+            ignore_key=spec.map_input_ignore_key,
+            field_separator=spec.map_input_field_separator or "\t",
+        )
+
+    @property
+    def output_format(self) -> formats.OutputFormat:
+        """How the output is written."""
+        return formats.OutputFormat(
+            separator=self.spec.output_separator or "\t",
+            key_only=self.spec.key_only_output,
+            lazy=self.spec.lazy_output,
         )
 
     @property
@@ -253,6 +284,11 @@ def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step
         reduces=reduces,
         combiner=tuple(spec.combiner.command) if spec.combiner else None,
         partitioner=_partitioner(spec),
+        reduce_fields=formats.ReduceFields(
+            input_separator=spec.reduce_input_field_separator or "\t",
+            output_separator=spec.reduce_output_field_separator or "\t",
+            num_output_key_fields=spec.num_reduce_output_key_fields or 1,
+        ),
     )
 
 
@@ -273,6 +309,7 @@ def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) 
     return Stage(
         command=tuple(template.command),
         max_attempts=template.max_attempts,
+        failures_max_percent=template.failures_max_percent,
         resources=_resources(template.resources, storage),
         min_memory_bytes=-(-quantity.units(elastic.min) // MIB) * MIB if elastic else 0,
         slowdown=1 + elastic.slowdown_percent / 100 if elastic else 1.0,

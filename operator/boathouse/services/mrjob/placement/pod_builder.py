@@ -8,13 +8,14 @@ import msgspec
 import pydantic
 
 from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import formats as mrjob_formats
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
-from boathouse_task import contract
+from boathouse_task import contract, formats
 from boathouse_task.contract import TaskType
 
 _USER: Final = 10001
@@ -206,6 +207,7 @@ class PodBuilder:
             output_url=job.spec.output,
             input_urls=list(job.spec.input) if is_setup and not attempt.step else [],
             previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
+            input_format=job.input_format if not attempt.step else formats.BETWEEN_STEPS,
             combine_files=is_setup and job.spec.input_format == "CombineTextInputFormat",
             split=self._split(attempt),
             splits=self._splits(attempt),
@@ -217,10 +219,18 @@ class PodBuilder:
             combiner=list(step.combiner) if step.combiner else None,
             reducer=list(step.reducer.command) if step.reducer else None,
             partitioner=step.partitioner,
+            reduce_fields=step.reduce_fields,
+            output_format=job.output_format,
+            keeps_returns=job.spec.record_delimiter == formats.LF_ONLY,
+            is_exit_checked=job.spec.non_zero_exit_is_failure,
+            is_given_up=attempt.is_given_up,
+            conf=job.spec.conf or {},
+            queue=job.queue,
             split_max_bytes=job.split_max_bytes,
             output_compression=job.spec.output_compression or "",
             max_record_bytes=job.max_record_bytes,
             files=[file_source(each) for each in self._files(attempt)],
+            archives=[_archive(each) for each in job.spec.archives or ()],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
@@ -372,6 +382,10 @@ def file_source(file: mrjob_spec.File) -> contract.FileSource:
     if file.url:
         return contract.FileSource(name=file.name, url=file.url)
     return contract.FileSource(name=file.name, path=f"{contract.FILES_PATH}/{file.name}")
+
+
+def _archive(archive: mrjob_formats.Archive) -> contract.ArchiveSource:
+    return contract.ArchiveSource(name=archive.name, url=archive.url, max_bytes=quantity.units(archive.max_size))
 
 
 def _config_map(file: mrjob_spec.File) -> dict[str, Any]:

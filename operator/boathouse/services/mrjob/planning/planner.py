@@ -138,8 +138,9 @@ def _accept_plan(observation: Observation) -> JobState:
 def _settle(
     observation: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl
 ) -> Settlement:
+    stage = observation.job.stage(stage_type, state.step)
     limits = dataclasses.replace(
-        observation.limits, max_attempts=observation.job.stage(stage_type, state.step).max_attempts
+        observation.limits, max_attempts=stage.max_attempts, failures_max_percent=stage.failures_max_percent
     )
     return steps.settled(observation, state, stage_type, limits, control)
 
