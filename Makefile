@@ -107,6 +107,10 @@ pyspark: ## Install pyspark into build/pyspark, for recordings and benchmarks (d
 record-spark: setup pyspark ## Record what Spark creates of submissions that have changed (Java 17)
 	$(BIN)/python -m tests.spark.record --pyspark build/pyspark
 
+.PHONY: record-streaming
+record-streaming: setup ## Record anew what real Hadoop Streaming 3.4.2 writes for 500 jobs (Java 17, Maven; some ten minutes)
+	$(BIN)/python -m tests.streaming.record all
+
 .PHONY: pages
 pages: setup ## Write the figures of docs/policies/figures into the policies' pages (STUDIES="fspy koala": run these in full first)
 	$(BIN)/python -m boathouse_sim.reproduce.pages $(if $(STUDIES),--run $(STUDIES))

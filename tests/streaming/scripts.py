@@ -1,0 +1,30 @@
+"""The files of a job in a folder: input, scripts and archives, and its output."""
+
+import bz2
+import gzip
+from pathlib import Path
+
+from tests.streaming.jobs import Job
+
+_READ = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+
+
+def place(job: Job, folder: Path) -> None:
+    """Write the input, the scripts and the archives of a job."""
+    for name, files in (("in", job.files), ("archives", job.archives)):
+        (folder / name).mkdir(parents=True)
+        for file, content in files.items():
+            (folder / name / file).write_bytes(content)
+    (folder / "scripts").mkdir()
+    for file, script in job.scripts.items():
+        path = folder / "scripts" / file
+        path.write_text(f"#!/bin/bash\nexport LC_ALL=C\n{script}\n")
+        path.chmod(0o755)
+
+
+def parts(output: Path) -> dict[str, bytes]:
+    """Return the output files without compression, by name."""
+    return {
+        path.name.partition(".")[0]: _READ.get(path.suffix, bytes)(path.read_bytes())
+        for path in sorted(output.glob("part-*"))
+    }

@@ -1,0 +1,38 @@
+"""Jobs made up by chance write what real Hadoop Streaming wrote for them, as recorded (`tests.streaming.record`)."""
+
+import collections
+
+import pytest
+
+from tests.streaming import jobs, ours, record
+
+TOGETHER = 10
+"""Jobs of one test."""
+
+
+@pytest.fixture(scope="module")
+def made():
+    return jobs.every()
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return record.recorded()
+
+
+def test_the_recording_is_of_these_jobs_and_tries_each_option_often(made, recorded):
+    assert [record.digest(job) for job in made] == [each["job"] for each in recorded]
+    counts = collections.Counter(option for job in made for option in job.options)
+    assert len(made) == 500
+    assert min(counts.values()) >= 20
+
+
+@pytest.mark.parametrize("first", range(0, jobs.COUNT, TOGETHER))
+def test_jobs_write_the_bytes_of_hadoop(made, recorded, tmp_path, first):
+    different = {}
+    for number in range(first, first + TOGETHER):
+        job = made[number]
+        expected, found = record.bytes_of(recorded[number]["parts"]), ours.run(job, tmp_path / str(number))
+        if jobs.comparable(job, found) != jobs.comparable(job, expected):
+            different[number] = job, expected, found
+    assert not different
