@@ -5,7 +5,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_task import lines, records
@@ -27,6 +27,7 @@ def expected_shares(content: bytes, borders: list[int], end: bytes) -> list[byte
     return [share if share.endswith(b"\n") or not share else share + b"\n" for share in shares]
 
 
+@settings(deadline=None)
 @given(CR_TEXT, st.data())
 def test_lines_with_any_end_are_read_once_at_any_borders_and_windows(tmp_path_factory, content, data):
     borders = sorted(data.draw(st.sets(st.integers(1, max(1, len(content))), max_size=3))) if content else []
@@ -35,6 +36,7 @@ def test_lines_with_any_end_are_read_once_at_any_borders_and_windows(tmp_path_fa
     assert shares == expected_shares(content, borders, rb"\r\n?|\n")
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="|:a\n", max_size=24).map(str.encode), st.data())
 def test_records_with_a_delimiter_are_read_once_at_any_borders_and_windows(tmp_path_factory, content, data):
     form = InputFormat(record_delimiter="|:")

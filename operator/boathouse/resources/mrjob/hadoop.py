@@ -155,6 +155,10 @@ cluster_rules = (
         "a job with clusterRef has no pods of its own: remove uber, podTemplate and storage.volume",
     ),
     rule(
+        "!has(self.clusterRef) || !has(self.archives)",
+        "a job with clusterRef unpacks spec.hadoop.archives: name them there",
+    ),
+    rule(
         "!has(self.clusterRef) || !has(self.steps) || self.steps.size() == 1",
         "a job with clusterRef has one step: create a job for each",
     ),

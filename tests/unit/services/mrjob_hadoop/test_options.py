@@ -40,6 +40,10 @@ ELSEWHERE = {
     "maxRecordBytes": "Hadoop cuts long lines and does not fail",
     "uber": "refused",
     "podTemplate": "refused",
+    "inputFormat": "-inputformat",
+    "lazyOutput": "-lazyOutput",
+    "conf": "settings of the client",
+    "archives": "refused: hadoop.archives",
     "probing": "jobs on clusters are not probed",
     "clusterRef": "the cluster",
     "jar": "RunJar",
@@ -96,6 +100,37 @@ def test_a_setting_appears_once() -> None:
             "mapreduce.map.memory.mb",
             "1024",
         ),
+        ({"recordDelimiter": "||"}, "textinputformat.record.delimiter", "||"),
+        (
+            {"inputFormat": "NLineInputFormat", "linesPerMap": 5},
+            "mapreduce.input.lineinputformat.linespermap",
+            "5",
+        ),
+        (
+            {"inputFormat": "KeyValueTextInputFormat", "keyValueSeparator": ","},
+            "mapreduce.input.keyvaluelinerecordreader.key.value.separator",
+            ",",
+        ),
+        ({"mapInputIgnoreKey": False}, "stream.map.input.ignoreKey", "false"),
+        ({"inputFormat": "CombineTextInputFormat"}, "stream.map.input.ignoreKey", "true"),
+        ({"mapInputFieldSeparator": "|"}, "stream.map.input.field.separator", "|"),
+        ({"reduceInputFieldSeparator": "#"}, "stream.reduce.input.field.separator", "#"),
+        ({"reduceOutputFieldSeparator": ","}, "stream.reduce.output.field.separator", ","),
+        ({"numReduceOutputKeyFields": 2}, "stream.num.reduce.output.key.fields", "2"),
+        ({"outputSeparator": ","}, "mapreduce.output.textoutputformat.separator", ","),
+        ({"keyOnlyOutput": True}, "stream.reduce.output", "keyonlytext"),
+        ({"keyOnlyOutput": True, "reducer": None}, "stream.map.output", "keyonlytext"),
+        ({"nonZeroExitIsFailure": False}, "stream.non.zero.exit.is.failure", "false"),
+        (
+            {"mapper": {"command": ["cat"], "failuresMaxPercent": 5}},
+            "mapreduce.map.failures.maxpercent",
+            "5",
+        ),
+        (
+            {"reducer": {"command": ["cat"], "failuresMaxPercent": 7}},
+            "mapreduce.reduce.failures.maxpercent",
+            "7",
+        ),
         ({"comparator": {"options": "-k1,1nr"}}, "mapreduce.partition.keycomparator.options", "-k1,1nr"),
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
@@ -106,7 +141,20 @@ def test_a_field_becomes_a_setting(spec: dict[str, Any], key: str, value: str) -
 
 def test_what_is_the_clusters_default_is_not_set() -> None:
     found = settings()
-    assert not [key for key in found if "memory" in key or "separator" in key or "vcores" in key]
+    parts = ("memory", "separator", "vcores", "output.", "failures", "exit", "ignoreKey")
+    assert not [key for key in found if any(part in key.removeprefix("mapreduce.output.file") for part in parts)]
+
+
+def test_lazy_output_is_an_option() -> None:
+    assert "-lazyOutput" in words(lazyOutput=True)
+    assert "-lazyOutput" not in words()
+
+
+def test_properties_of_the_commands_are_settings_of_the_job() -> None:
+    found = job(conf={"my.name": "value", "mapreduce.job.tags": "mine"})
+    assert found.on_cluster is not None
+    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    assert (given["my.name"], given["mapreduce.job.tags"]) == ("value", "uid-1")
 
 
 def test_commands_are_scripts_so_that_streaming_does_not_split_them() -> None:
@@ -157,11 +205,13 @@ def test_the_settings_of_boathouse_win() -> None:
     ("spec", "message"),
     [
         ({"mapOutputFieldSeparator": "\x01"}, "control character"),
+        ({"recordDelimiter": "LF"}, "recordDelimiter LF"),
+        ({"outputSeparator": "\x02"}, "control character"),
         ({"input": ["/a,b"]}, "comma"),
         ({"env": [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}, "Secret"),
         ({"envFrom": [{"configMapRef": {"name": "c"}}]}, "envFrom"),
     ],
-    ids=["separator", "comma", "secret", "envFrom"],
+    ids=["separator", "LF", "outputSeparator", "comma", "secret", "envFrom"],
 )
 def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) -> None:
     body = Build.body(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))

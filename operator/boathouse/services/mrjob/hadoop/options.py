@@ -31,13 +31,15 @@ PARTITIONERS: Final[Mapping[str, str]] = {
 }
 COMPARATOR: Final = "org.apache.hadoop.mapred.lib.KeyFieldBasedComparator"
 INPUT_FORMATS: Final[Mapping[str, str]] = {
-    "CombineTextInputFormat": "org.apache.hadoop.mapred.lib.CombineTextInputFormat"
+    "CombineTextInputFormat": "org.apache.hadoop.mapred.lib.CombineTextInputFormat",
+    "NLineInputFormat": "org.apache.hadoop.mapred.lib.NLineInputFormat",
+    "KeyValueTextInputFormat": "org.apache.hadoop.mapred.KeyValueTextInputFormat",
 }
 TAGS: Final = "mapreduce.job.tags"
 NAME: Final = "mapreduce.job.name"
 _DEFAULT_MEMORY_BYTES: Final = 512 * MIB
 _LINES: Final = "keyonlytext"
-"""The lines of the last stage are the output as they are. By default streaming adds a TAB to one that has none."""
+"""The lines are the output as they are. By default streaming adds a TAB to one that has none."""
 _LOCAL: Final = "local://"
 _HDFS_URL: Final = re.compile("hdfs://([a-z](?:[-a-z0-9]*[a-z0-9])?)/")
 _IDENTITY: Final = ("cat",)
@@ -73,8 +75,23 @@ def _codec(job: Job) -> str | None:
     return CODECS[job.spec.output_compression] if job.spec.output_compression else None
 
 
-def _combines(job: Job) -> bool:
-    return job.spec.input_format in INPUT_FORMATS
+def _ignores_key(job: Job) -> str | None:
+    asked = job.spec.map_input_ignore_key
+    if asked is None:
+        return "true" if job.spec.input_format == "CombineTextInputFormat" else None
+    return _boolean(asked)
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _lines(job: Job, *, is_last: bool) -> str | None:
+    return _LINES if job.spec.key_only_output and is_last else None
+
+
+def _failures(stage: Stage | None) -> str | None:
+    return str(stage.failures_max_percent) if stage and stage.failures_max_percent else None
 
 
 SETTINGS: Final = (
@@ -84,6 +101,10 @@ SETTINGS: Final = (
         "mapreduce.reduce.maxattempts",
         "reducer.maxAttempts",
         lambda _, step: str(step.reducer.max_attempts) if step.reducer else None,
+    ),
+    Setting("mapreduce.map.failures.maxpercent", "mapper.failuresMaxPercent", lambda _, step: _failures(step.mapper)),
+    Setting(
+        "mapreduce.reduce.failures.maxpercent", "reducer.failuresMaxPercent", lambda _, step: _failures(step.reducer)
     ),
     Setting("mapreduce.map.memory.mb", "mapper.resources", lambda _, step: _memory(step.mapper)),
     Setting("mapreduce.reduce.memory.mb", "reducer.resources", lambda _, step: _memory(step.reducer)),
@@ -103,7 +124,23 @@ SETTINGS: Final = (
         lambda job, _: "true" if _codec(job) else None,
     ),
     Setting("mapreduce.output.fileoutputformat.compress.codec", "outputCompression", lambda job, _: _codec(job)),
-    Setting("stream.map.input.ignoreKey", "inputFormat", lambda job, _: "true" if _combines(job) else None),
+    Setting("textinputformat.record.delimiter", "recordDelimiter", lambda job, _: job.spec.record_delimiter),
+    Setting(
+        "mapreduce.input.lineinputformat.linespermap",
+        "linesPerMap",
+        lambda job, _: _unless(str(job.input_format.lines_per_map), "1"),
+    ),
+    Setting(
+        "mapreduce.input.keyvaluelinerecordreader.key.value.separator",
+        "keyValueSeparator",
+        lambda job, _: _unless(job.input_format.key_value_separator, "\t"),
+    ),
+    Setting("stream.map.input.ignoreKey", "mapInputIgnoreKey", lambda job, _: _ignores_key(job)),
+    Setting(
+        "stream.map.input.field.separator",
+        "mapInputFieldSeparator",
+        lambda job, _: _unless(job.input_format.field_separator, "\t"),
+    ),
     Setting(
         "stream.map.output.field.separator",
         "mapOutputFieldSeparator",
@@ -114,8 +151,33 @@ SETTINGS: Final = (
         "numMapOutputKeyFields",
         lambda _, step: _unless(str(step.partitioner.num_key_fields), "1"),
     ),
-    Setting("stream.map.output", "output", lambda _, step: None if step.reduces else _LINES),
-    Setting("stream.reduce.output", "output", lambda _, step: _LINES if step.reduces else None),
+    Setting("stream.map.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=not step.reduces)),
+    Setting("stream.reduce.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=step.reduces > 0)),
+    Setting(
+        "stream.reduce.input.field.separator",
+        "reduceInputFieldSeparator",
+        lambda _, step: _unless(step.reduce_fields.input_separator, "\t"),
+    ),
+    Setting(
+        "stream.reduce.output.field.separator",
+        "reduceOutputFieldSeparator",
+        lambda _, step: _unless(step.reduce_fields.output_separator, "\t"),
+    ),
+    Setting(
+        "stream.num.reduce.output.key.fields",
+        "numReduceOutputKeyFields",
+        lambda _, step: _unless(str(step.reduce_fields.num_output_key_fields), "1"),
+    ),
+    Setting(
+        "mapreduce.output.textoutputformat.separator",
+        "outputSeparator",
+        lambda job, _: _unless(job.output_format.separator, "\t"),
+    ),
+    Setting(
+        "stream.non.zero.exit.is.failure",
+        "nonZeroExitIsFailure",
+        lambda job, _: _unless(_boolean(job.spec.non_zero_exit_is_failure), "true"),
+    ),
     Setting(
         "mapreduce.map.output.key.field.separator",
         "mapOutputKeyFieldSeparator",
@@ -147,7 +209,13 @@ def _unless(value: str, default: str) -> str | None:
 def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
     """Return the settings of any job for the client's files: the user's, and ours, which win."""
     given = on_cluster.settings.get(clients.NAMESERVICES, "")
-    return {**on_cluster.settings, **clients.name_services(clusters, given), NAME: job.name, TAGS: tag}
+    return {
+        **on_cluster.settings,
+        **(job.spec.conf or {}),
+        **clients.name_services(clusters, given),
+        NAME: job.name,
+        TAGS: tag,
+    }
 
 
 def names_in_arguments(on_cluster: OnCluster) -> list[str]:
@@ -194,7 +262,9 @@ def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
     words += ["-archives", ",".join(on_cluster.archives)] if on_cluster.archives else []
     partitioner = PARTITIONERS.get(step.partitioner.type)
     words += ["-partitioner", partitioner] if partitioner else []
-    words += ["-inputformat", INPUT_FORMATS[job.spec.input_format]] if _combines(job) else []
+    input_format = INPUT_FORMATS.get(job.spec.input_format)
+    words += ["-inputformat", input_format] if input_format else []
+    words += ["-lazyOutput"] if job.spec.lazy_output else []
     words += [word for part, name in SCRIPTS.items() if name in names for word in (f"-{part}", name)]
     words += [word for url in job.spec.input for word in ("-input", url)]
     return [*words, "-output", job.spec.output]

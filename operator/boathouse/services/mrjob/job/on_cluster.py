@@ -52,7 +52,18 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
     step = spec.steps[0] if spec.steps else spec
-    separators = (step.map_output_field_separator, step.map_output_key_field_separator)
+    if spec.record_delimiter == "LF":
+        return "spec.recordDelimiter LF is for tasks of Boathouse: Hadoop ends lines of commands at CR too; remove it"
+    separators = (
+        step.map_output_field_separator,
+        step.map_output_key_field_separator,
+        step.reduce_input_field_separator,
+        step.reduce_output_field_separator,
+        spec.map_input_field_separator,
+        spec.key_value_separator,
+        spec.output_separator,
+        spec.record_delimiter,
+    )
     if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
         return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"
     listed = next((url for url in spec.input if "," in url), None)
