@@ -45,7 +45,7 @@ def test_a_map_only_job_writes_its_maps_output_in_order(place):
 
 
 LOWER = b"abcdefghijklmnopqrstuvwxyz"
-NO_REDUCE = {"reducer": None, "numReduceTasks": None}
+NO_REDUCE = {"reducer": None, "numReduceTasks": None, "keyOnlyOutput": True}
 
 
 def test_a_key_field_partitioner_keeps_keys_with_equal_beginnings_together(place):
