@@ -235,7 +235,10 @@ def reference(lines: list[bytes], final_newline: bool, reduces: int, partitioner
     for line in lines:
         whole = line if b"\t" in line else line + b"\t"
         parts[partition.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
-    return [b"".join(line + b"\n" for line in sorted(part, key=lambda line: line.split(b"\t"))) for part in parts]
+    return [
+        b"".join(line + b"\n" for line in sorted(part, key=lambda line: (line.partition(b"\t")[0], line)))
+        for part in parts
+    ]
 
 
 def test_a_combiner_may_stop_reading_early(workshop):
