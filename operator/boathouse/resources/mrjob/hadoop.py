@@ -7,6 +7,7 @@ from pydantic.alias_generators import to_camel
 
 from boathouse.resources.base import DnsLabel, Model, rule, rules
 from boathouse.resources.hadoop import Settings
+from boathouse.resources.mrjob.formats import Formats
 from boathouse.resources.mrjob.steps import ATOMIC, Argument, StepFields
 
 MAX_ARGUMENTS_BYTES: Final = 64 * 1024
@@ -104,7 +105,15 @@ class HadoopFields(Model):
     hadoop: HadoopOptions | None = Field(default=None, description="With clusterRef.")
 
 
-_JAR_LEAVES_OUT: Final = ("input", "output", "outputCompression", "steps", *map(to_camel, StepFields.model_fields))
+_OF_COMMANDS: Final = (
+    *("input", "output", "steps"),
+    *map(to_camel, StepFields.model_fields),
+    *(to_camel(name) for name, field in Formats.model_fields.items() if field.default is None and name != "conf"),
+)
+_JAR_LEAVES_OUT: Final = " || ".join(f"has(self.{field})" for field in _OF_COMMANDS)
+_JAR_HAS_DEFAULTS: Final = (
+    "self.inputFormat == 'TextInputFormat' && !self.keyOnlyOutput && !self.lazyOutput && self.nonZeroExitIsFailure"
+)
 _INPUT: Final = "(has(self.input) ? self.input : [])"
 _NATIVE_URL: Final = "matches('^(s3|file|hdfs)://')"
 _HADOOP_URL: Final = f"matches('^(s3a://|/|{_CLUSTER})')"
@@ -155,6 +164,14 @@ cluster_rules = (
         "a job with clusterRef has no pods of its own: remove uber, podTemplate and storage.volume",
     ),
     rule(
+        "!has(self.jar) || !has(self.conf)",
+        "spec.conf is for commands: write the settings of a job with jar to spec.hadoop.settings",
+    ),
+    rule(
+        "!has(self.clusterRef) || !has(self.recordDelimiter) || self.recordDelimiter != 'LF'",
+        "recordDelimiter LF is for tasks of Boathouse, Hadoop ends the lines of commands at CR too: remove it",
+    ),
+    rule(
         "!has(self.clusterRef) || !has(self.archives)",
         "a job with clusterRef unpacks spec.hadoop.archives: name them there",
     ),
@@ -163,7 +180,7 @@ cluster_rules = (
         "a job with clusterRef has one step: create a job for each",
     ),
     rule(
-        f"!has(self.jar) || !({' || '.join(f'has(self.{field})' for field in _JAR_LEAVES_OUT)})",
+        f"!has(self.jar) || (!({_JAR_LEAVES_OUT}) && {_JAR_HAS_DEFAULTS})",
         "a job with jar gets its input, output and commands by jar.arguments: remove input, output, mapper, reducer, "
         "steps and their settings",
     ),

@@ -42,7 +42,7 @@ ELSEWHERE = {
     "podTemplate": "refused",
     "inputFormat": "-inputformat",
     "lazyOutput": "-lazyOutput",
-    "conf": "settings of the client",
+    "conf": "settings of the client, or refused with jar",
     "archives": "refused: hadoop.archives",
     "probing": "jobs on clusters are not probed",
     "clusterRef": "the cluster",
@@ -151,7 +151,7 @@ def test_lazy_output_is_an_option() -> None:
 
 
 def test_properties_of_the_commands_are_settings_of_the_job() -> None:
-    found = job(conf={"my.name": "value", "mapreduce.job.tags": "mine"})
+    found = job(conf={"my.name": "value", "mapreduce.job.tags": "mine"}, hadoop={"settings": {"my.name": "other"}})
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["my.name"], given["mapreduce.job.tags"]) == ("value", "uid-1")
@@ -205,13 +205,15 @@ def test_the_settings_of_boathouse_win() -> None:
     ("spec", "message"),
     [
         ({"mapOutputFieldSeparator": "\x01"}, "control character"),
-        ({"recordDelimiter": "LF"}, "recordDelimiter LF"),
         ({"outputSeparator": "\x02"}, "control character"),
+        ({"recordDelimiter": "\x1e"}, "control character"),
+        ({"conf": {"my.name": "two\nlines"}}, 'spec.conf: "my.name"'),
+        ({"conf": {"my name": "value"}}, 'spec.conf: "my name"'),
         ({"input": ["/a,b"]}, "comma"),
         ({"env": [{"name": "K", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}, "Secret"),
         ({"envFrom": [{"configMapRef": {"name": "c"}}]}, "envFrom"),
     ],
-    ids=["separator", "LF", "outputSeparator", "comma", "secret", "envFrom"],
+    ids=["separator", "outputSeparator", "recordDelimiter", "conf", "name", "comma", "secret", "envFrom"],
 )
 def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) -> None:
     body = Build.body(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))

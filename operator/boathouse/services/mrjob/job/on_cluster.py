@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from boathouse.resources.hadoop import is_setting
 from boathouse.resources.mrjob import hadoop
 from boathouse.resources.mrjob.spec import MRJobSpec
 
@@ -52,8 +53,6 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
     step = spec.steps[0] if spec.steps else spec
-    if spec.record_delimiter == "LF":
-        return "spec.recordDelimiter LF is for tasks of Boathouse: Hadoop ends lines of commands at CR too; remove it"
     separators = (
         step.map_output_field_separator,
         step.map_output_key_field_separator,
@@ -66,6 +65,12 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     )
     if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
         return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"
+    wrong = next((key for key, value in (spec.conf or {}).items() if not is_setting(key, value)), None)
+    if wrong is not None:
+        return (
+            f'spec.conf: "{wrong}" is no setting of Hadoop: with clusterRef its name has letters, digits, dots, dashes '
+            "and underscores, and its value no control characters"
+        )
     listed = next((url for url in spec.input if "," in url), None)
     if listed is not None:
         return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
