@@ -3,7 +3,7 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.streaming import options, scripts
@@ -32,13 +32,22 @@ class Hadoop:
         self._folder = folder
         self._number = 0
 
-    def run(self, job: Job) -> dict[str, bytes] | None:
-        """Return the job's output files by name; None if it failed."""
+    def run(
+        self, job: Job, properties: Mapping[str, str] | None = None, words: Sequence[str] = ()
+    ) -> dict[str, bytes] | None:
+        """Return the job's output files by name; None if it failed.
+
+        Args:
+            job: the job.
+            properties: further properties; {folder} is its folder.
+            words: further options of Hadoop Streaming; a command among them replaces that of the job.
+        """
         self._number += 1
         folder = self._folder / str(self._number)
         scripts.place(job, folder)
         arguments = folder / "arguments"
-        arguments.write_bytes(b"".join(f"{each}\0".encode() for each in _arguments(job, folder)))
+        given = _arguments(job, folder, properties or {}, words)
+        arguments.write_bytes(b"".join(f"{each}\0".encode() for each in given))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{arguments}\n")
@@ -73,7 +82,7 @@ def running(classpath: str, folder: Path) -> Iterator[Hadoop]:
             process.wait()
 
 
-def _arguments(job: Job, folder: Path) -> Iterator[str]:
+def _arguments(job: Job, folder: Path, properties: Mapping[str, str], words: Sequence[str]) -> Iterator[str]:
     yield from options.generic(job.spec, str(folder / "archives"))
     surroundings = {
         "mapreduce.framework.name": "local",
@@ -86,12 +95,14 @@ def _arguments(job: Job, folder: Path) -> Iterator[str]:
         "fs.local.block.size": str(job.split_bytes),
         "fs.file.impl.disable.cache": "true",
     }
-    for key, value in (surroundings | options.properties(job.spec)).items():
+    more = {key: value.format(folder=folder) for key, value in properties.items()}
+    for key, value in (surroundings | options.properties(job.spec) | more).items():
         yield from ("-D", f"{key}={value}")
     for name in sorted(job.files):  # one by one: the local file system lists a folder in no order
         yield from ("-input", str(folder / "in" / name))
     yield from ("-output", str(folder / "out"))
     for kind in ("mapper", "combiner", "reducer"):
-        if kind in job.spec:
+        if kind in job.spec and f"-{kind}" not in words:
             yield from (f"-{kind}", str(folder / "scripts" / f"{kind}.sh"))
     yield from options.streaming(job.spec)
+    yield from words

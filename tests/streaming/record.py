@@ -1,7 +1,7 @@
 """`python -m tests.streaming.record [all]`: record what real Hadoop Streaming writes for the jobs that have changed.
 
-Needs Java 17 with its compiler, and Maven, which fetches 70 MB once. Nothing else leaves the machine. Takes about five
-minutes on two cores.
+The jobs of `differences` are always recorded. Needs Java 17 with its compiler, and Maven, which fetches 70 MB once.
+Nothing else leaves the machine. Takes about five minutes on two cores.
 """
 
 import collections
@@ -14,10 +14,14 @@ import tempfile
 from typing import Any
 
 from boathouse_e2e import hadoop_jars
-from tests.streaming import hadoop_jobs, jobs
+from tests.streaming import differences, hadoop_jobs, jobs, scripts
+from tests.streaming.differences import Difference
+from tests.streaming.hadoop_jobs import Hadoop
 from tests.streaming.jobs import Job
 
-RECORDED = pathlib.Path(__file__).parent / "recorded" / "jobs.json.gz"
+_FOLDER = pathlib.Path(__file__).parent / "recorded"
+RECORDED = _FOLDER / "jobs.json.gz"
+DIFFERENT = _FOLDER / "differences.json"
 PROGRAM = pathlib.Path(__file__).with_name("StreamingJobs.java")
 
 
@@ -32,11 +36,32 @@ def main() -> None:
             found.append(known.get(which) or {"job": which, "parts": _text(hadoop.run(job))})
             if number % 50 == 0:
                 print(f"{number} of {len(made)} jobs", flush=True)
+        _record_differences(hadoop)
     content = json.dumps({"seed": jobs.SEED, "jobs": found}, indent=0).encode()
     RECORDED.write_bytes(gzip.compress(content, mtime=0))
     counts = collections.Counter(option for job in made for option in job.options)
     print("\n".join(f"{count:4} {option}" for option, count in sorted(counts.items())))
     print(f"seed {jobs.SEED}: {len(made)} jobs, {sum(each['parts'] is None for each in found)} of them failed")
+
+
+def _record_differences(hadoop: Hadoop) -> None:
+    found = {
+        name: {"job": difference_digest(each), "parts": _text(hadoop.run(each.job, each.properties, each.words))}
+        for name, each in differences.ALL.items()
+    }
+    DIFFERENT.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def recorded_differences() -> dict[str, dict[str, Any]]:
+    """Return what Hadoop wrote for the jobs that differ, by their names."""
+    found: dict[str, dict[str, Any]] = json.loads(DIFFERENT.read_text())
+    return found
+
+
+def difference_digest(each: Difference) -> str:
+    """Return a digest of a job that differs, as Hadoop runs it."""
+    content = repr((digest(each.job), sorted(each.properties.items()), each.words))
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -46,8 +71,11 @@ def recorded() -> list[dict[str, Any]]:
 
 
 def digest(job: Job) -> str:
-    """Return a digest of a job, which tells whether a recording is of it."""
-    content = repr((job.spec, job.files, job.scripts, job.archives, job.split_bytes))
+    """Return a digest of a job, which tells whether a recording is of it; compressors may differ."""
+    files, archives = (
+        {name: scripts.unpacked(name, content) for name, content in each.items()} for each in (job.files, job.archives)
+    )
+    content = repr((job.spec, files, job.scripts, archives, job.split_bytes))
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 

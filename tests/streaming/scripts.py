@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.streaming.jobs import Job
 
-_READ = {".gz": gzip.decompress, ".bz2": bz2.decompress}
+_READ = {".gz": gzip.decompress, ".tgz": gzip.decompress, ".bz2": bz2.decompress}
 
 
 def place(job: Job, folder: Path) -> None:
@@ -22,9 +22,14 @@ def place(job: Job, folder: Path) -> None:
         path.chmod(0o755)
 
 
+def unpacked(name: str, content: bytes) -> bytes:
+    """Return the content of a file without compression."""
+    return _READ.get(Path(name).suffix, bytes)(content)
+
+
 def parts(output: Path) -> dict[str, bytes]:
     """Return the output files without compression, by name."""
     return {
-        path.name.partition(".")[0]: _READ.get(path.suffix, bytes)(path.read_bytes())
+        path.name.partition(".")[0]: unpacked(path.name, path.read_bytes())
         for path in sorted(output.glob("part-*"))
     }
