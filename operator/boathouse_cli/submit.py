@@ -1,4 +1,4 @@
-"""`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of `hadoop jar` as an MRJob."""
+"""`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of Hadoop as an MRJob."""
 
 import sys
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         list[str],
         typer.Argument(
             metavar="-- spark-submit ARGS...",
-            help="A command line of spark-submit; with --cluster, hadoop jar URL ARGS.",
+            help="A command line of spark-submit, or of Hadoop Streaming; with --cluster, hadoop jar URL ARGS.",
         ),
     ],
     namespace: options.Namespace = None,
@@ -28,7 +28,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         typer.Option(help="Name of the object, which must be free; default: the line's, with a suffix of its own."),
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="MRCluster of the namespace on which a line of `hadoop jar` runs, as an MRJob.")
+        str | None, typer.Option(help="MRCluster of the namespace on which a line of Hadoop runs, as an MRJob.")
     ] = None,
     dry_run: options.DryRun = False,
     wait: Annotated[
@@ -39,13 +39,14 @@ def submit(  # noqa: PLR0917  each is an option of the command
 ) -> None:
     """Create a SparkApp that means what a spark-submit command line says, and print what to do next.
 
-    With --cluster: an MRJob on this MRCluster from a line of `hadoop jar`.
+    An MRJob of a line of Hadoop Streaming (hadoop jar hadoop-streaming.jar ARGS); with --cluster, it runs there, as
+    do other lines of `hadoop jar`.
 
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
     kind = _kind(words, cluster, follow=follow)
-    manifest = _converted(words, strict=strict) if cluster is None else _on_cluster(words, cluster)
+    manifest = _converted(words, kind, cluster, strict=strict)
     _set_name(manifest["metadata"], name)
     namespace = namespace or manifest["metadata"].pop("namespace", None)
     if dry_run:
@@ -64,26 +65,20 @@ def submit(  # noqa: PLR0917  each is an option of the command
 def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
     from boathouse_cli.conversion import hadoop_lines
 
-    if cluster is None and hadoop_lines.is_line(words):
-        raise CommandError("a line of Hadoop needs a Hadoop cluster: pass --cluster NAME", ExitCode.USAGE)
-    if cluster is not None and follow:
+    if cluster is None and not hadoop_lines.is_line(words):
+        return kinds.SPARKAPP
+    if follow:
         raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
-    return kinds.SPARKAPP if cluster is None else kinds.MRJOB
+    return kinds.MRJOB
 
 
-def _on_cluster(words: list[str], cluster: str) -> dict[str, Any]:
-    from boathouse_cli.conversion import hadoop_lines
+def _converted(words: list[str], kind: kinds.Kind, cluster: str | None, *, strict: bool) -> dict[str, Any]:
+    from boathouse_cli.conversion import command_lines, hadoop_lines
 
-    try:
-        return hadoop_lines.convert(words, cluster)
-    except ValueError as error:
-        raise CommandError(f"nothing was submitted: {error}", ExitCode.NOT_CONVERTED) from error
-
-
-def _converted(words: list[str], *, strict: bool) -> dict[str, Any]:
-    from boathouse_cli.conversion import command_lines
-
-    found = command_lines.convert(words, source=command_lines.PROGRAM, read=convert.read_text)
+    if kind is kinds.MRJOB:
+        found = hadoop_lines.convert(words, cluster)
+    else:
+        found = command_lines.convert(words, source=command_lines.PROGRAM, read=convert.read_text)
     for note in found.notes:
         print(note.text, file=sys.stderr)
     if found.manifest is None or (strict and found.notes):

@@ -220,13 +220,25 @@ async def test_a_line_of_hadoop_becomes_a_job_on_the_cluster(api, run):
     assert job["spec"] == {"clusterRef": {"name": "etl"}, "jar": jar}
 
 
+STREAMING = ("hadoop-streaming-3.4.2.jar", "-input", "hdfs://etl/in", "-output", "hdfs://etl/out", "-mapper", "cat")
+
+
+async def test_a_line_of_hadoop_streaming_becomes_a_job_with_pods_of_its_own(api, run):
+    result = await run("submit", "--", "hadoop", "jar", *STREAMING, "-numReduceTasks", "0", "-lazyOutput")
+    assert "kubectl boathouse logs mrjob/streaming-" in result.stdout, said(result)
+    (job,) = api.objects("mrjobs").values()
+    urls = {"input": ["hdfs://etl/in"], "output": "hdfs://etl/out"}
+    assert job["spec"] == {**urls, "mapper": {"command": ["cat"]}, "lazyOutput": True}
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("hadoop", "jar", EXAMPLES), "pass --cluster NAME"),
-        (("--cluster", "etl", "hadoop", "jar", "app.jar"), "app.jar is a file of this machine"),
+        (("--strict", "hadoop", "jar", *STREAMING, "-file", "m.py"), "kubectl create configmap streaming-files"),
+        (("--cluster", "etl", "hadoop", "jar", "app.jar"), "app.jar: it is a file of this machine"),
         (("--cluster", "etl", "hadoop", "fs", "-ls"), "only `hadoop jar URL ARGS...` can be submitted"),
-        (("--cluster", "etl", "hadoop", "jar", "/opt/hadoop-streaming.jar"), "write an MRJob with clusterRef"),
+        (("--cluster", "etl", "hadoop", "jar", "/opt/hadoop-streaming.jar"), "-input: is missing"),
         (("--cluster", "etl", "--follow", "hadoop", "jar", EXAMPLES), "--follow is for SparkApps"),
     ],
 )

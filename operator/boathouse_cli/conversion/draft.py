@@ -1,4 +1,4 @@
-"""A SparkApp while it is made of something else, and what of that has no counterpart."""
+"""A job while it is made of something else, and what of that has no counterpart; by default a SparkApp."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FIELDS: Final = dict.fromkeys([*_FIRST, *(field.alias or name for name, field i
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What a SparkApp does not have, or has otherwise.
+    """What the object does not have, or has otherwise.
 
     Attributes:
         source: The document or line that was converted.
@@ -49,7 +49,7 @@ class Converted:
 
     Attributes:
         manifest: None: it is no application, or has failed.
-        has_failed: No SparkApp can be made of it; the last note says why.
+        has_failed: No object can be made of it; the last note says why.
     """
 
     manifest: dict[str, Any] | None
@@ -58,7 +58,7 @@ class Converted:
 
 
 class Unconvertible(Exception):  # noqa: N818 - it is an answer
-    """No SparkApp can be made of this; the arguments are those of a note."""
+    """No object can be made of this; the arguments are those of a note."""
 
     def __init__(self, path: str, advice: str) -> None:
         super().__init__(f"{path}: {advice}")

@@ -1,4 +1,4 @@
-"""Command lines of `hadoop jar` as MRJobs that run on an MRCluster. Pure."""
+"""Command lines of Hadoop as MRJobs: of Hadoop Streaming, or of another jar, which runs on an MRCluster. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
+from boathouse_cli.conversion import streaming_lines
+from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse_cli.conversion.streaming_lines import object_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAMS: Final = ("hadoop", "yarn")
+PROGRAMS: Final = ("hadoop", "yarn", "mapred")
 _URL: Final = re.compile(r"(s3|local|hdfs)://")
-_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
-_MAX_NAME: Final = 40
 _STREAMING: Final = "hadoop-streaming"
 
 
@@ -24,26 +25,43 @@ def is_line(words: Sequence[str]) -> bool:
     return bool(words) and posixpath.basename(words[0]) in PROGRAMS
 
 
-def convert(words: Sequence[str], cluster: str) -> dict[str, Any]:
-    """Return the MRJob of a command line.
+def streaming_options(words: Sequence[str]) -> Sequence[str] | None:
+    """Return the words after the program, if it is Hadoop Streaming."""
+    match words:
+        case [_, "jar", jar, *options] if _STREAMING in posixpath.basename(jar):
+            return options
+        case [_, "streaming", *options]:
+            return options
+        case _:
+            return None
 
-    All words after the jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
 
-    Raises:
-        ValueError: What cannot be converted, and what to do.
+def convert(words: Sequence[str], cluster: str | None) -> Converted:
+    """Return the MRJob of a command line; jobs of Hadoop Streaming need no cluster.
+
+    All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
     """
+    source = " ".join(words[:2])
+    options = streaming_options(words)
+    if options is not None:
+        return streaming_lines.convert(options, cluster=cluster, source=source)
+    draft = Draft(source)
+    try:
+        return Converted(manifest=_of_jar(words, cluster), notes=())
+    except Unconvertible as why:
+        return draft.refuse(why)
+
+
+def _of_jar(words: Sequence[str], cluster: str | None) -> dict[str, Any]:
     if len(words) < 3 or words[1] != "jar":  # noqa: PLR2004 - hadoop jar URL
-        raise ValueError(f"{' '.join(words[:2])}: only `hadoop jar URL ARGS...` can be submitted")
+        raise Unconvertible("jar", "only `hadoop jar URL ARGS...` can be submitted")
     jar, *arguments = words[2:]
-    if _STREAMING in posixpath.basename(jar):
-        raise ValueError(
-            f"{jar}: a job of Hadoop Streaming needs its scripts in the cluster: write an MRJob with clusterRef, "
-            "mapper, reducer and files (docs/mrcluster.md)"
-        )
+    if cluster is None:
+        raise Unconvertible(jar, "a jar needs a Hadoop cluster: pass --cluster NAME")
     return {
         "apiVersion": names.API_VERSION,
         "kind": mrjob_names.KIND,
-        "metadata": {"name": _name(jar)},
+        "metadata": {"name": object_name(posixpath.basename(jar).removesuffix(".jar"))},
         "spec": {
             "clusterRef": {"name": cluster},
             "jar": {"url": _url(jar), **({"arguments": arguments} if arguments else {})},
@@ -56,12 +74,8 @@ def _url(jar: str) -> str:
         return jar
     if jar.startswith("/"):
         return f"local://{jar}"
-    raise ValueError(
-        f"{jar} is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
-        "cluster's image"
+    raise Unconvertible(
+        jar,
+        "it is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
+        "cluster's image",
     )
-
-
-def _name(jar: str) -> str:
-    name = _NO_NAME.sub("-", posixpath.basename(jar).removesuffix(".jar").lower()).strip("-")[:_MAX_NAME].strip("-")
-    return name if name[:1].isalpha() else f"job-{name}".strip("-")
