@@ -9,6 +9,20 @@ from e2e.tests.hadoop_harness import TEXT, Clusters
 
 pytestmark = pytest.mark.cluster
 
+OPTIONS = {
+    "input": ["/lines"],
+    "mapper": {"command": ["sh", "-c", 'echo "$my_name"; cat']},
+    "reducer": None,
+    "numReduceTasks": None,
+    "files": None,
+    "conf": {"my.name": "map"},
+    "inputFormat": "NLineInputFormat",
+    "linesPerMap": 2,
+    "mapInputIgnoreKey": True,
+    "outputSeparator": ",",
+    "lazyOutput": True,
+}
+"""Fields that Hadoop carries out, as tasks of Boathouse do."""
 NOWHERE = {"tests.boathouse.dev/none": "true"}
 
 
@@ -28,6 +42,12 @@ def test_a_hadoop_cluster_runs_a_streaming_job_and_a_jar_on_a_text_in_its_hdfs(h
     hadoop.example("lake", "jar", "wordcount", "/in", "/out-jar")
     hadoop.succeed("jar")
     assert hadoop.words("lake", "/out-commands") == hadoop.words("lake", "/out-jar") == harness.counted(TEXT)
+    hadoop.hdfs("lake").write("/lines/a", b"a\r\nb\rc\n")
+    hadoop.streaming("lake", "options", **OPTIONS)
+    hadoop.succeed("options")
+    found = hadoop.hdfs("lake").files("/out-options")
+    del found["_SUCCESS"]
+    assert found == {"part-00000": b"map,\na,\nb,\n", "part-00001": b"map,\nc,\n"}
 
 
 def test_who_reaches_a_hadoop_cluster_follows_its_spec(hadoop: Clusters) -> None:

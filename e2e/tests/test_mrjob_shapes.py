@@ -135,6 +135,28 @@ def test_small_files_share_maps(place):
     assert sorted(place.parts("many")["part-00000"].splitlines()) == sorted(b"line %d" % each for each in range(60))
 
 
+def test_options_of_hadoop_streaming_reach_the_commands(place):
+    place.put("in/a.txt", b"a\r\nb\rc\n")
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("words", "hello\n")
+    script = 'cat dictionary/words; echo "$my_name of $mapreduce_job_maps"; cat'
+    place.start(
+        "options",
+        mapper=CAT | {"command": ["sh", "-c", script]},
+        reducer=None,
+        numReduceTasks=None,
+        archives=[{"name": "dictionary", "url": place.put("lib/words.zip", held.getvalue())}],
+        conf={"my.name": "map"},
+        inputFormat="NLineInputFormat",
+        linesPerMap=2,
+        mapInputIgnoreKey=True,
+    )
+    place.succeed("options")
+    expected = {"part-00000": b"a\t\nb\t\n", "part-00001": b"c\t\n"}
+    assert place.parts("options") == {name: b"hello\t\nmap of 2\t\n" + lines for name, lines in expected.items()}
+
+
 def test_a_record_that_is_too_long_fails_the_job_with_the_limit_to_raise(place):
     place.put("in/a", b"x" * 200_000)
     job = place.finish(place.start("long", maxRecordBytes="64Ki"))

@@ -12,6 +12,7 @@ CAT = {
     "mapper": {"command": ["sh", "-c", "sleep 1; cat"], "resources": harness.SMALL},
     "reducer": None,
     "numReduceTasks": None,
+    "keyOnlyOutput": True,
 }
 
 
