@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 import shlex
 
 import pytest
@@ -79,6 +80,13 @@ def test_each_setting_that_a_job_gives_hadoop_is_read_back_as_its_field():
     assert {
         key: taken.get(key, "").removesuffix(".requests.memory").removesuffix(".requests.cpu") for key in given
     } == {key: "" if key == hadoop_properties.COMPRESS else field for key, field in given.items()}
+
+
+def test_the_page_names_each_property_and_its_field():
+    page = (pathlib.Path(__file__).parents[4] / "docs" / "coming-from-hadoop.md").read_text()
+    fields = [field for field, _ in hadoop_properties.FIELDS.values()]
+    assert [key for key in hadoop_properties.FIELDS if f"`{key}" not in page] == []
+    assert [field for field in fields if f"`{field.removesuffix('.options')}" not in page] == []
 
 
 @pytest.mark.parametrize(
