@@ -15,7 +15,7 @@ from boathouse.resources.sparkapp.definition import SPARKAPP
 ALL = (definition.MRJOB, SPARKAPP, MRCLUSTER)
 """The custom resources of all kinds."""
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
-MAX_SIZE_BYTES = 150_000
+MAX_SIZE_BYTES = 170_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""
 
 
