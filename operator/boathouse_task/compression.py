@@ -5,6 +5,7 @@ of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their en
 """
 
 import bz2
+import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -18,14 +19,25 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst"}
+SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate"}
 """Extension of each codec's files."""
+_UNREADABLE = (".snappy", ".lz4")
+"""Extensions of codecs of Hadoop that are not here."""
 _OUTPUT_BYTES = 1024 * 1024
 """Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
 
 
 def codec_of(path: str) -> str | None:
-    """Return the codec of a file of this name; None if it is not compressed."""
+    """Return the codec of a file of this name; None if it is not compressed.
+
+    Raises:
+        TaskError: CorruptInput: Hadoop would decompress the file, and tasks cannot.
+    """
+    if path.endswith(_UNREADABLE):
+        message = (
+            f"{path} cannot be decompressed: write it as {', '.join(SUFFIXES.values())}, or rename it if it is text"
+        )
+        raise TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
     return next((codec for codec, suffix in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
@@ -37,11 +49,14 @@ class _Decompressor(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class _Gunzip:
+_GZIP_BITS, _ZLIB_BITS = 31, 15
+
+
+class _Inflate:
     """zlib's decompressor with the interface of the others: it keeps unused input."""
 
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(wbits=31)
+    def __init__(self, bits: int) -> None:
+        self._inner = zlib.decompressobj(wbits=bits)
 
     @property
     def eof(self) -> bool:
@@ -56,7 +71,8 @@ class _Gunzip:
 
 
 _READERS: dict[str, Callable[[], _Decompressor]] = {
-    "gzip": _Gunzip,
+    "gzip": functools.partial(_Inflate, _GZIP_BITS),
+    "deflate": functools.partial(_Inflate, _ZLIB_BITS),
     "bzip2": bz2.BZ2Decompressor,
     "zstd": zstd.ZstdDecompressor,
 }
@@ -116,11 +132,13 @@ def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 def _writer(codec: str) -> _Compressor:
     match codec:
         case "gzip":
-            return zlib.compressobj(wbits=31)
+            return zlib.compressobj(wbits=_GZIP_BITS)
+        case "deflate":
+            return zlib.compressobj(wbits=_ZLIB_BITS)
         case "bzip2":
             return bz2.BZ2Compressor()
         case "zstd":
             return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
         case unknown:
-            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2 or zstd"
+            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd or deflate"
             raise TaskError(Reason.INVALID_SPEC, message, user_error=True)

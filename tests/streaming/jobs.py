@@ -11,6 +11,7 @@ import itertools
 import random
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -242,7 +243,7 @@ class _Maker:
         if self._tries("lazyOutput", 0.12):
             spec["lazyOutput"] = True
         if self._tries("outputCompression", 0.08):
-            spec["outputCompression"] = chance.choice(["gzip", "bzip2"])
+            spec["outputCompression"] = chance.choice(["gzip", "bzip2", "deflate"])
 
     def _surroundings(self) -> None:
         spec, chance = self._spec, self._chance
@@ -276,8 +277,10 @@ class _Maker:
         for number in range(1 if single else chance.choice([1, 1, 2, 3])):
             content = self._content()
             name = f"file{number}.txt"
-            if not single and self._tries("gzip", 0.06):
-                name, content = f"{name}.gz", gzip.compress(content, mtime=0)
+            if not single and self._tries("compressed input", 0.06):
+                name, content = chance.choice(
+                    [(f"{name}.gz", gzip.compress(content, mtime=0)), (f"{name}.deflate", zlib.compress(content))]
+                )
             files[name] = content
         return files
 

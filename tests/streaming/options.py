@@ -28,6 +28,7 @@ _INPUT_FORMATS = {
 _CODECS = {
     "gzip": "org.apache.hadoop.io.compress.GzipCodec",
     "bzip2": "org.apache.hadoop.io.compress.BZip2Codec",
+    "deflate": "org.apache.hadoop.io.compress.DefaultCodec",
 }
 
 

@@ -2,11 +2,12 @@
 
 import bz2
 import gzip
+import zlib
 from pathlib import Path
 
 from tests.streaming.jobs import Job
 
-_READ = {".gz": gzip.decompress, ".tgz": gzip.decompress, ".bz2": bz2.decompress}
+_READ = {".gz": gzip.decompress, ".tgz": gzip.decompress, ".bz2": bz2.decompress, ".deflate": zlib.decompress}
 
 
 def place(job: Job, folder: Path) -> None:
@@ -30,6 +31,5 @@ def unpacked(name: str, content: bytes) -> bytes:
 def parts(output: Path) -> dict[str, bytes]:
     """Return the output files without compression, by name."""
     return {
-        path.name.partition(".")[0]: unpacked(path.name, path.read_bytes())
-        for path in sorted(output.glob("part-*"))
+        path.name.partition(".")[0]: unpacked(path.name, path.read_bytes()) for path in sorted(output.glob("part-*"))
     }

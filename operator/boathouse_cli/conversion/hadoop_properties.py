@@ -60,7 +60,13 @@ FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "mapreduce.partition.keycomparator.options": ("comparator.options", str),
 }
 """The field of a property and how its text is read."""
-CODECS: Final[Mapping[str, str]] = {"GzipCodec": "gzip", "BZip2Codec": "bzip2", "ZStandardCodec": "zstd"}
+CODECS: Final[Mapping[str, str]] = {
+    "GzipCodec": "gzip",
+    "BZip2Codec": "bzip2",
+    "ZStandardCodec": "zstd",
+    "DefaultCodec": "deflate",
+    "DeflateCodec": "deflate",
+}
 INPUT_FORMATS: Final = (
     "TextInputFormat",
     "CombineTextInputFormat",

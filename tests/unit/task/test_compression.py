@@ -4,6 +4,7 @@ import bz2
 import gzip
 import shutil
 import subprocess
+import zlib
 
 import pytest
 from backports import zstd
@@ -16,8 +17,8 @@ from boathouse_task.errors import TaskError
 from boathouse_task.formats import OutputFormat
 from boathouse_task.splits import plan
 
-COMPRESS = {"gzip": gzip.compress, "bzip2": bz2.compress, "zstd": zstd.compress}
-DECOMPRESS = {"gzip": gzip.decompress, "bzip2": bz2.decompress, "zstd": zstd.decompress}
+COMPRESS = {"gzip": gzip.compress, "bzip2": bz2.compress, "zstd": zstd.compress, "deflate": zlib.compress}
+DECOMPRESS = {"gzip": gzip.decompress, "bzip2": bz2.decompress, "zstd": zstd.decompress, "deflate": zlib.decompress}
 TEXT = b"".join(b"%d the boat and the house\n" % number for number in range(3000))
 codecs = pytest.mark.parametrize("codec", list(COMPRESS))
 
@@ -103,6 +104,14 @@ def test_a_map_only_job_compresses_too(workshop, codec):
     workshop.given("a", TEXT)
     workshop.run_job(["cat"], output_compression=codec, output_format=OutputFormat(key_only=True))
     assert b"".join(map(DECOMPRESS[codec], workshop.parts())) == TEXT
+
+
+@pytest.mark.parametrize("name", ["a.snappy", "a.lz4"])
+def test_a_file_that_only_hadoop_can_decompress_fails_the_setup(workshop, name):
+    workshop.given(name, TEXT)
+    failed = workshop.failure(["cat"])
+    assert (failed.reason, failed.user_error) == (Reason.CORRUPT_INPUT, True)
+    assert f"{name} cannot be decompressed: write it as .gz" in failed.message
 
 
 def test_a_corrupt_input_file_fails_the_map_though_the_mapper_does_not_mind(workshop):

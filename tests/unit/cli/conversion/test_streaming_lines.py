@@ -108,6 +108,7 @@ def test_the_page_names_each_property_and_its_field():
         ("-D my.name=x", "conf", {"my.name": "x"}),
         ("-jobconf my.name=x=y", "conf", {"my.name": "x=y"}),
         ("-lazyOutput", "lazyOutput", True),
+        ("-D mapred.output.compress=true", "outputCompression", "deflate"),
         ("-archives s3a://b/w.zip#words", "archives", [{"name": "words", "url": "s3://b/w.zip"}]),
         ("-cacheFile s3://b/a.txt#list", "files", [{"name": "list", "url": "s3://b/a.txt"}]),
         (
@@ -174,7 +175,7 @@ def test_a_job_on_a_cluster_has_paths_and_settings_of_hadoop():
         ("-D mapreduce.job.maps=3", "-D mapreduce.job.maps: changes nothing but a variable of the commands"),
         ("-D fs.s3a.secret.key=hidden", "-D fs.s3a.secret.key: is left out: put it into the Secret"),
         ("-libjars a.jar", "-libjars: has no effect"),
-        ("-D mapred.output.compress=true", "compress.codec: DefaultCodec has no counterpart"),
+        ("-Dmapred.output.compress=true -Dmapred.output.compression.codec=Lz4Codec", "Lz4Codec has no counterpart"),
     ],
 )
 def test_what_has_no_counterpart_is_noted(words, note):

@@ -25,6 +25,7 @@ CODECS: Final[Mapping[str, str]] = {
     "gzip": "org.apache.hadoop.io.compress.GzipCodec",
     "bzip2": "org.apache.hadoop.io.compress.BZip2Codec",
     "zstd": "org.apache.hadoop.io.compress.ZStandardCodec",
+    "deflate": "org.apache.hadoop.io.compress.DefaultCodec",
 }
 PARTITIONERS: Final[Mapping[str, str]] = {
     "KeyFieldBasedPartitioner": "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
