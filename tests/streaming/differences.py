@@ -110,6 +110,10 @@ ALL: Final = {
     "early end": Difference(
         row="a command stops reading", job=_job({"file.txt": b"line\n" * 200_000}, mapper="head -1")
     ),
+    "TAB in a key": Difference(
+        row="a tab in a key",
+        job=_job({"file.txt": b"\x01.1\n\t.2\na.3\n"}, mapper=_CAT, reducer=_CAT, mapOutputFieldSeparator="."),
+    ),
     "combiner of other keys": Difference(
         row="a combiner",
         job=_job(
