@@ -114,6 +114,10 @@ ALL: Final = {
         row="a tab in a key",
         job=_job({"file.txt": b"\x01.1\n\t.2\na.3\n"}, mapper=_CAT, reducer=_CAT, mapOutputFieldSeparator="."),
     ),
+    "overlapping delimiters": Difference(
+        row="a `recorddelimiter` that overlaps itself",
+        job=_job({"file.txt": b"aaaaaa||||bbbbbb"}, mapper=_CAT, recordDelimiter="||", split_bytes=7),
+    ),
     "combiner of other keys": Difference(
         row="a combiner",
         job=_job(

@@ -8,7 +8,7 @@ import pytest
 from tests.streaming import differences, ours, record
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "coming-from-hadoop.md"
-SAME = ("early end", "TAB in a key", "combiner of other keys")
+SAME = ("early end", "TAB in a key", "overlapping delimiters", "combiner of other keys")
 """Differences that the page names below its table, because they change no script that Hadoop runs."""
 
 TYPED_LINES = b"04000000000000000007000000026162040000000000000003070000000163"
@@ -34,6 +34,12 @@ RAW_LINES = b"000000080000000000000000000000030261620000000800000000000000030000
         pytest.param("several inputs", [b"u1\tAnn\nu1\tshoes\n"], [b"Ann\tu1\nu1\tshoes\n"], id="several inputs"),
         pytest.param("early end", None, [b"line\t\n"], id="early end"),
         pytest.param("TAB in a key", [b"\x01\t1\n\t\t2\na\t3\n"], [b"\t\t2\n\x01\t1\na\t3\n"], id="TAB in a key"),
+        pytest.param(
+            "overlapping delimiters",
+            [b"aaaaaa\t\n\t\n", b"|bbbbbb\t\n", b""],
+            [b"aaaaaa\t\n|\t\n", b"|bbbbbb\t\n", b""],
+            id="overlapping delimiters",
+        ),
         pytest.param("combiner of other keys", [b"same\t7\n", b"same\t7\n"], [b"", b"same\t14\n"], id="combiner"),
     ],
 )
