@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,10 @@ class Sender:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         context = ssl.create_default_context(cadata=self.authorities)
         timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S)
+        url, sent = f"https://localhost:{self.siege.operator.port}{path}", io.BytesIO(body)
         async with aiohttp.ClientSession() as session:
             try:
-                url = f"https://localhost:{self.siege.operator.port}{path}"
-                async with session.post(url, data=body, headers=headers, ssl=context, timeout=timeout) as answer:
+                async with session.post(url, data=sent, headers=headers, ssl=context, timeout=timeout) as answer:
                     await answer.read()
                     return answer.status
             except aiohttp.ClientConnectionError:
