@@ -1,6 +1,6 @@
 """First live comparison: 30 jobs of the FB-2009 mix and 10 Spark applications on 40 modelled nodes, memory load 0.9.
 
-    python benchmarks/live_mix.py [--seeds 3] [--minutes 5] [--rounds boathouse,fair,kube-scheduler]
+    python benchmarks/live_mix.py [--seeds 1,2,3] [--minutes 5] [--rounds boathouse,fair,kube-scheduler]
                                   [--without suspend,ikayak,ila,fspy,yarn-me]
 
 Each round submits the same workload (`mix_workload.py`) at the same times. Boathouse is the operator itself; pods are
@@ -8,7 +8,8 @@ real, nodes are KWOK's, which actuate resizes, and run times follow size, CPU an
 the rounds of kube-scheduler it binds the same pods as Boathouse: drivers, setup, maps, reduces after the last map, and
 the commit. In a round `without` a policy, the profile boathouse runs without it (`partial_operator.py`; `suspend` is
 the chart's switch). Prints mean times from submission to end and their ratios. A job that does not end within the
-limit counts with the time until then, and is named. All rounds with slow start at 20 %.
+limit counts with the time until then, and is named. The logs' folder has the time of each. All rounds with slow start
+at 20 %.
 
 A round takes about 1.5 times `--minutes` and some seconds; by default there are 24. `--nodes 4 --jobs 4
 --applications 1 --minutes 0.5 --seeds 1` is a short trial.
@@ -206,6 +207,7 @@ class Comparison:
             found = await self._boathouse(seed, mix, name)
         await self._clear()
         support.say(f"    {found.text()}")
+        (self._folder / f"{self._rounds}-times.json").write_text(json.dumps(found.times_s, indent=1))
         return found
 
     @contextlib.asynccontextmanager
@@ -453,7 +455,7 @@ async def main(arguments: argparse.Namespace) -> None:
             comparison = Comparison(api, cluster, folder, arguments)
             await comparison.prepare()
             try:
-                for seed in range(1, arguments.seeds + 1):
+                for seed in map(int, arguments.seeds.split(",")):
                     async for found in comparison.carry_out(seed, names):
                         rounds.append(found)  # noqa: PERF401 - to print those that were carried out
             finally:
@@ -467,7 +469,7 @@ if __name__ == "__main__":
         main(
             support.options(
                 __doc__ or "",
-                seeds=3,
+                seeds="1,2,3",
                 minutes=5.0,
                 nodes=40,
                 jobs=30,
