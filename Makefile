@@ -82,7 +82,9 @@ forget-rights:
 	@rm -rf build/reports/rights
 
 .PHONY: test
-test: forget-rights lint test-unit test-contract test-hostile-short test-e2e test-rights ## Everything: lint, unit, property, wire, contract, attacks, end-to-end
+test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract, attacks, end-to-end (the last three at once)
+	@$(MAKE) --no-print-directory --jobs=2 test-e2e test-contract test-hostile-short
+	@$(MAKE) --no-print-directory test-rights
 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the long fault campaigns (an hour and more), with their counts
