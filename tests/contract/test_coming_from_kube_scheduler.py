@@ -66,11 +66,6 @@ async def test_a_node_that_is_not_ready_is_refused_without_a_taint(bare_control_
     assert await answers(bare_control_plane, node(name, ready=False), pod("probe")) == (True, False)
 
 
-async def test_fractions_of_what_a_node_has_are_rounded_down(bare_control_plane):
-    name = next(NAMES)
-    assert await answers(bare_control_plane, node(name, cpu="1500u"), pod("probe", cpu="2m")) == (True, False)
-
-
 async def test_room_nominated_for_pods_of_all_schedulers_is_left_to_them(bare_control_plane):
     name = next(NAMES)
     waiting = pod(f"{name}-waiting", cpu="900m", schedulerName="other")

@@ -114,8 +114,9 @@ async def test_every_field_that_is_right_is_taken(mrjobs, namespace):
 WRONG = {
     "no input": ({"input": []}, "spec.input"),
     "an input without a scheme": ({"input": ["/data/in"]}, "s3://BUCKET/PATH"),
-    "an output of another scheme": ({"output": "hdfs://nn/out"}, '"hdfs://nn/out" has no scheme that tasks can read'),
+    "an output of an unknown scheme": ({"output": "gs://b/out"}, '"gs://b/out" has no scheme that tasks can read'),
     "mixed schemes": ({"output": "file:///out"}, "input and output must have the same scheme"),
+    "an output in a cluster's HDFS": ({"output": "hdfs://etl/out"}, "input and output must have the same scheme"),
     "the output as an input": ({"output": "s3://bucket/in"}, "choose an output URL that does not exist yet"),
     "s3 without storage": ({"storage": None}, "s3:// URLs need spec.storage.s3"),
     "an endpoint without a scheme": ({"storage": {"s3": {"endpointURL": "s3:7070"}}}, "must begin with http"),
