@@ -38,6 +38,9 @@ LEAST_MEMORY = 0.25
 SPARK_SHARE = 0.3
 """Share of the load that is Spark's."""
 HEAP_MIB = 3072
+EXECUTORS = (8, 24)
+"""Least and most executors of an application. With fewer, it would run for more than half of the time in which all are
+submitted, and much of the load would fall after it."""
 PROGRAMS = 6
 SLOW_START_PERCENT = 20
 MB = 1_000_000
@@ -273,7 +276,7 @@ def _memory_s(job: Job) -> float:
 
 def _applications(draw: random.Random, count: int, memory_s: float, s: float) -> list[Arrival]:
     memory_mib = HEAP_MIB + max(384, HEAP_MIB // 10)
-    executors = [draw.randint(4, 12) for _ in range(count)]
+    executors = [draw.randint(*EXECUTORS) for _ in range(count)]
     seconds = [each * draw.uniform(0.5, 1.5) for each in executors]
     scale = memory_s / memory_mib / sum(seconds) if count else 0.0
     return [
