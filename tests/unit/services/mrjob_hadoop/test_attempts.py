@@ -50,3 +50,38 @@ async def test_a_deleted_job_leaves_no_application(seed: int) -> None:
     await world.settle()
     assert world.is_gone
     assert not world.running
+
+
+async def settled_attempt(world: World, number: int) -> None:
+    """Let the job go on until the client of an attempt has submitted."""
+    for _ in range(60):
+        await world.live()
+        world.scheduler.create()
+        for client in world.processes:
+            if client.attempt == number:
+                world.ask_leave(client)
+                world.submit(client)
+        world.report()
+        world.now_s += 3
+        if len(world.running) == 1:
+            return
+    raise AssertionError(world.status)
+
+
+async def test_an_application_of_a_client_whose_pod_was_deleted_by_force_is_killed() -> None:
+    world = World()
+    await world.reconcile()
+    await world.reconcile()
+    world.scheduler.create()
+    (late,) = world.processes
+    world.ask_leave(late)
+    assert late.has_leave
+    world.over.add(late.attempt)
+    world.pods.clear()  # its process lives on, on a node that does not respond
+    await settled_attempt(world, 2)
+    world.submit(late)
+    for _ in range(3):
+        world.report()
+        await world.reconcile()
+    assert world.kills == ["application_1_2"]
+    assert world.running == ["application_1_1"]

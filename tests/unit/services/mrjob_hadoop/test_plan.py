@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from boathouse.resources.names import ConditionType
+from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.hadoop.applications import TagView
 from boathouse.services.mrjob.attempts.attempt_pod import Ending
@@ -121,7 +121,8 @@ def test_a_job_waits_for_another_cluster_that_its_urls_name() -> None:
 )
 def test_a_leader_that_did_not_begin_the_attempt_asks_first(answers: Any, clientless_s: float | None) -> None:
     desired = look(attempt(), views=answers, clientless_s=clientless_s)
-    assert (desired.submits, desired.asks) == (False, True)
+    assert not desired.submits
+    assert desired.state.reason == Reason.APPLICATIONS_UNKNOWN
 
 
 def test_it_submits_once_the_resource_manager_knows_no_application() -> None:
@@ -131,7 +132,8 @@ def test_it_submits_once_the_resource_manager_knows_no_application() -> None:
 def test_a_second_attempt_is_not_submitted_without_an_answer_about_the_first() -> None:
     second = {hadoop_state.tag(UID, 2): views(number=2)[hadoop_state.tag(UID, 2)], hadoop_state.tag(UID, 1): None}
     desired = look(attempt(2), views=second, clientless_s=LONG_AGO_S, submission=Submission.NONE)
-    assert (desired.submits, desired.asks) == (False, True)
+    assert not desired.submits
+    assert desired.state.reason == Reason.APPLICATIONS_UNKNOWN
 
 
 def test_an_application_of_an_earlier_attempt_is_adopted() -> None:

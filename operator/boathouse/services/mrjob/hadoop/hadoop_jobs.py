@@ -181,11 +181,15 @@ class HadoopJobs:
         return self._submit(observation, observation.cluster, memory, writes)
 
     def _follow(self, observation: HadoopObservation, desired: Desired) -> None:
-        """Follow the tag of an attempt that may run, and those of earlier ones while the plan asks for them."""
+        """Follow the tags of an open attempt and of earlier ones.
+
+        A client of an earlier attempt that had leave can still submit if its pod was deleted by force while its node
+        did not respond. The operator kills that application as soon as it is reported.
+        """
         job, attempt = observation.job, desired.state.hadoop
         wanted: set[str] = set()
         if attempt is not None and attempt.is_open and observation.cluster is not None:
-            wanted = set(tags.of(job.uid, attempt.attempt)) if desired.asks else {attempt.tag}
+            wanted = set(tags.of(job.uid, attempt.attempt))
         followed = self._followed.pop(job.uid, set())
         for tag in followed - wanted:
             self._applications.drop(tag)

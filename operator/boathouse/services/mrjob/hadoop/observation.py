@@ -64,7 +64,6 @@ class Desired:
         delete: Clients that are not needed.
         kill: IDs of applications that must end.
         submits: Whether the current attempt's client is to be scheduled.
-        asks: Whether the ResourceManager must say more of the tags before the job goes on.
         recheck_at_s: Time of the next reconcile without an event.
         is_ending: Whether an attempt of a job that is over may still run, so that the job must not be deleted.
         failures: What failed since the last observation.
@@ -74,7 +73,6 @@ class Desired:
     delete: Sequence[ClientPod] = ()
     kill: Sequence[str] = ()
     submits: bool = False
-    asks: bool = False
     recheck_at_s: float | None = None
     is_ending: bool = False
     failures: Sequence[mrjob_status.TaskFailure] = ()

@@ -162,7 +162,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
     if not kill and not _can_submit(o) and _cannot_have_submitted(o):
         return Desired(state=_closed(state, o.now_s), delete=live)
-    return Desired(state=state, delete=live, kill=kill, asks=True, recheck_at_s=o.now_s + SOON_S)
+    return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
 
 def _cannot_have_submitted(o: HadoopObservation) -> bool:
@@ -201,7 +201,7 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
         return desired
     since_s = o.job.deleting_since_s if o.job.deleting_since_s is not None else state.completion_s
     if o.now_s >= (o.now_s if since_s is None else since_s) + GIVE_UP_S:
-        return dataclasses.replace(desired, state=_given_up(o, desired), asks=False, recheck_at_s=None)
+        return dataclasses.replace(desired, state=_given_up(o, desired), recheck_at_s=None)
     return dataclasses.replace(desired, is_ending=True)
 
 
@@ -262,7 +262,7 @@ def _without_client(o: HadoopObservation, state: JobState) -> Desired:
         return _submitted(o, state)
     if not tags.are_sure(o.views, o.clientless_s):
         state = _in_progress(o, state, problem=_problem_of_cluster(o) or _UNKNOWN)
-        return Desired(state=state, asks=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
+        return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
     if pod is not None and pod.state is PodLife.SUCCEEDED:
         return _finish(o, _closed(state, o.now_s), None)
     if pod is not None or o.submission is Submission.MADE:
