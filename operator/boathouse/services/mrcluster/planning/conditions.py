@@ -124,12 +124,19 @@ def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionT
             ConditionType.RESIZING, True, Reason.RESERVED_FOR_OTHERS if is_reserved else Reason.NO_ROOM, message
         )
     elif state.leaving:
-        conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, f"{len(state.leaving)} nodes leave")
+        message = f"nodes leaving: {len(state.leaving)}{_failed_orders(observation)}"
+        conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, message)
     elif pending:
         message = degradation.with_problem(observation, f"{pending} nodes are not ready yet", Role.CORE, Role.TRANSIENT)
         conditions.set(ConditionType.RESIZING, True, Reason.GROWING, message)
     else:
         conditions.set(ConditionType.RESIZING, False, Reason.AS_WANTED, "")
+
+
+def _failed_orders(observation: Observation) -> str:
+    """Return what the agent says if HDFS and YARN have not read which nodes leave; empty for nothing."""
+    report = observation.report_within(LATE_S)
+    return f"; the agent: {report.error}" if report is not None and report.error and not report.refreshed else ""
 
 
 def _set_settings(observation: Observation, conditions: ConditionTable) -> None:

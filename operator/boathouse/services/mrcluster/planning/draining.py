@@ -30,6 +30,8 @@ from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, 
 
 STALL_S: Final = 600.0
 """A decommission whose blocks do not get fewer for so long cannot end."""
+_ALL_BLOCKS: Final = 2**63
+"""Blocks left of a decommission that HDFS has not begun: more than any report says."""
 OVERTIME_S: Final = 30.0
 """How long after its deadline a node is removed that YARN did not decommission itself."""
 SETTLED_S: Final = 15.0
@@ -230,14 +232,20 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
 
 def _watched(observation: Observation, draft: Draft, found: NodeFigures) -> Draft:
     before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
-    if found.dfs is not DfsState.DECOMMISSIONING:
+    left = found.blocks_left if found.dfs is DfsState.DECOMMISSIONING else _ALL_BLOCKS
+    if found.dfs not in {DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING}:
         stalls.pop(found.host, None)
-    elif before is None or found.blocks_left < before.blocks:
-        stalls[found.host] = Stall(blocks=found.blocks_left, since_s=observation.now_s)
+    elif before is None or left < before.blocks:
+        stalls[found.host] = Stall(blocks=left, since_s=observation.now_s)
     return draft.with_marks(stalls=stalls)
 
 
 def _stalled(stall: Stall) -> str:
+    if stall.blocks == _ALL_BLOCKS:
+        return (
+            f"HDFS has not begun its decommission for {STALL_S / 60:.0f} minutes: see the log of the container refresh "
+            "of the master"
+        )
     return (
         f"{stall.blocks} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
         "files more than the core nodes that would be left?"

@@ -6,17 +6,18 @@ from boathouse.services.mrcluster.planning.observation import Draft, Observation
 
 
 def record(observation: Observation, draft: Draft) -> Draft:
-    """Record what holds for the whole life: the first core nodes, the replication, the ID of the HDFS.
+    """Record what holds for the whole life, the first core nodes and the ID of the HDFS, and the replication now.
 
     The ID is recorded when the NameNode first reports it; from then on no NameNode of the cluster may format a volume.
     """
     cluster = observation.cluster
-    draft = draft.with_state(observed_generation=cluster.generation, queue=cluster.queue)
+    draft = draft.with_state(
+        observed_generation=cluster.generation, queue=cluster.queue, replication=cluster.replication
+    )
     if not draft.state.first_core_nodes:
         first = cluster.spec.core.count
         draft = draft.with_state(
             first_core_nodes=first,
-            replication=draft.state.replication or cluster.replication,
             start_s=observation.now_s if draft.state.start_s is None else draft.state.start_s,
         )
         draft = membership.with_wanted(membership.added(draft, Role.CORE, range(first)), Role.CORE, first)

@@ -58,7 +58,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Blocks that a decommission has left, and since when there are no fewer."""
+    """Blocks that a decommission has left, and since when there are no fewer. One that has not begun has all left."""
 
     blocks: int
     since_s: float

@@ -66,7 +66,7 @@ class ClusterState:
         completion_s: When it expired.
         cluster_id: The ID of its HDFS; empty until the NameNode reported it.
         first_core_nodes: Core nodes at first; 0 until the first pod is submitted.
-        replication: Copies of each block of new files; 0 until the first pod is submitted.
+        replication: Copies of each block of new files, by the spec that the state follows; 0 before the first plan.
         next_transient: The number of the next transient node, more than all that were ever used.
         wanted_core: Numbers of the core nodes that exist or shall exist, sorted.
         wanted_transient: Numbers of the transient nodes that exist or shall exist, sorted.

@@ -224,6 +224,24 @@ def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again()
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
 
 
+def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.agent.refresh = lambda: None  # the commands of the image fail
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.report = structs.replace(world.report, error="refresh of hdfs ended with status 1", refreshed=False)
+    world.reconcile()
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message == "nodes leaving: 1; the agent: refresh of hdfs ended with status 1"
+    world.settle(70)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
+    assert EventReason.DECOMMISSION_UNDONE in reasons(world)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
 # Replacing
 
 
@@ -402,6 +420,20 @@ def test_a_node_that_does_not_serve_is_restarted_at_once():
     world.now_s += 100  # no report either
     world.digest = "second"
     assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
+def test_the_status_has_the_replication_of_the_spec():
+    world = ready(hdfs={"replication": 1})
+    world.spec["hdfs"] = {"replication": 3}
+    world.reconcile()
+    assert world.state.replication == 3
+
+
+def test_the_default_replication_does_not_follow_a_cluster_that_grows():
+    world = ready(core={"count": 2})
+    world.spec["core"] = {"count": 4}
+    world.settle(5)
+    assert world.state.replication == 2
 
 
 # Idle
