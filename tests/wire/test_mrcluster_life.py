@@ -204,6 +204,18 @@ async def test_another_network_policy_is_applied_without_a_restart(api, world, r
     assert set(world.nodes.created.values()) == {1}
 
 
+async def test_objects_that_a_user_deleted_are_created_again(api, world, ready):
+    await ready()
+    for plural in ("services", "configmaps", "networkpolicies"):
+        for key in list(api.objects(plural)):
+            api.remove(plural, key)
+    await world.until(lambda: len(api.objects("services")) == 1 and len(api.objects("networkpolicies")) == 2, step_s=20)
+    name = world.names().pod("c1")
+    api.remove("pods", f"demo/{name}")
+    await world.until(lambda: world.nodes.created[name] == 2 and len(world.nodes.up("c")) == 2)
+    assert len(api.objects("configmaps")) == 1
+
+
 async def test_a_deleted_cluster_takes_its_pending_nodes_from_the_scheduler(api, world, eventually):
     world.nodes.is_slow = True
     api.add(mrcluster(core={"count": 12}))

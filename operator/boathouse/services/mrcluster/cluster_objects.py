@@ -20,12 +20,10 @@ _CONFIG_MAP: Final = "config-map"
 _NETWORK_POLICY: Final = "network-policy"
 
 
-async def ensure(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
-    """Create what the pods of all hosts need; returns why there must be none yet, or None."""
-    service, config_map = objects.service(cluster), objects.config_map(cluster, rendered)
-    return await _checked(writes.ensure(catalogue.SERVICES, service, "service")) or await _checked(
-        writes.ensure(catalogue.CONFIG_MAPS, config_map, _CONFIG_MAP)
-    )
+async def ensure_settings(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
+    """Create the ConfigMap of settings; returns why pods with them must not be created yet, or None."""
+    config_map = objects.config_map(cluster, rendered)
+    return await _checked(writes.ensure(catalogue.CONFIG_MAPS, config_map, _CONFIG_MAP))
 
 
 async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem | None:
@@ -35,14 +33,14 @@ async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem |
 
 
 async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
-    """Make the NetworkPolicies those of the spec; returns why they are not, or None."""
+    """Make the NetworkPolicies those of the spec, and create the Service; returns why they are not, or None."""
     for policy in objects.network_policies(cluster):
         problem = await _checked(writes.apply(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY))
         if problem is not None:
             return problem
     for policy in objects.removed_policies(cluster):
         await writes.remove(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY)
-    return None
+    return await _checked(writes.ensure(catalogue.SERVICES, objects.service(cluster), "service"))
 
 
 async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Writes) -> None:

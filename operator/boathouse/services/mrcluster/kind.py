@@ -50,6 +50,8 @@ from boathouse_task.cluster_contract import AgentReport
 
 OBSTACLE_REQUEUE_S: Final = 15.0
 """The interval at which objects are created again whose names are taken, or that were refused."""
+APPLY_AGAIN_S: Final = 600.0
+"""The interval at which the Service, the NetworkPolicies and the settings are created again if a user deleted them."""
 RESUBMIT_S: Final = 60.0
 """The interval at which nodes are submitted to the scheduler again without news."""
 
@@ -87,8 +89,9 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
         marks: What the last plan returned.
         rendered: The settings of the cluster, as it was last.
         digests: Of the settings that pods had.
-        ensured: The digest whose ConfigMap exists, and with it the Service; empty before that is known.
-        network: The `networkPolicy` that was applied.
+        ensured: The digest whose ConfigMap exists; empty before that is known.
+        network: The `networkPolicy` that was applied, with the Service.
+        applied_s: When it was.
         claimed: Hosts whose claims this process has created or found.
         obstacle: Why something that pods need cannot be created.
         held: Hosts that shall have a pod and have not been submitted yet.
@@ -101,6 +104,7 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
     digests: set[str] = dataclasses.field(default_factory=set)
     ensured: str = ""
     network: str = ""
+    applied_s: float = 0.0
     claimed: set[str] = dataclasses.field(default_factory=set)
     obstacle: Problem | None = None
     held: frozenset[str] = frozenset()
@@ -350,14 +354,15 @@ class MRClusterKind:
     ) -> Sequence[Wanted]:
         """Create what hosts need; returns those that have it."""
         cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
-        memory.obstacle = None
-        if memory.network != cluster.spec.network_policy:
+        memory.obstacle, now_s = None, observation.now_s
+        if memory.network != cluster.spec.network_policy or now_s >= memory.applied_s + APPLY_AGAIN_S:
             memory.obstacle = await cluster_objects.apply_network(cluster, writes)
             memory.network = "" if memory.obstacle else cluster.spec.network_policy
+            memory.ensured, memory.applied_s = "", now_s
         if wanted or observation.nodes:  # agents that run must trust a new leader's certificate, too
             await self._bundles.ensure(cluster.namespace)
         if wanted and memory.obstacle is None and memory.ensured != rendered.digest:
-            memory.obstacle = await cluster_objects.ensure(cluster, rendered, writes)
+            memory.obstacle = await cluster_objects.ensure_settings(cluster, rendered, writes)
             memory.ensured = "" if memory.obstacle else rendered.digest
         if memory.obstacle is not None:
             return []
