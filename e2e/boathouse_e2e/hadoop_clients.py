@@ -16,8 +16,8 @@ import msgspec
 
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
-from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.client import TASK_TYPE
+from boathouse.services.mrjob.job.on_cluster import TAGS
 from boathouse_task.agent.rest import RestError
 from boathouse_task.client_contract import CLIENT_ENV, ClientSpec
 from boathouse_task.contract import TaskResult
@@ -140,7 +140,7 @@ class HadoopClients:
                     hadoop.name_node()
                     break
             await asyncio.sleep(_STEP_S)
-        name = hadoop.yarn.submit(order.settings[options.TAGS], self.program.tasks_s, self._clock())
+        name = hadoop.yarn.submit(order.settings[TAGS], self.program.tasks_s, self._clock())
         application = self.submitted[pod["metadata"]["uid"]] = hadoop.yarn.applications[name]
         return application
 

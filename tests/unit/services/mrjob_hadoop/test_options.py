@@ -220,3 +220,11 @@ def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) ->
     refusal = model.from_resource(body, CONFIG)
     assert isinstance(refusal, Refusal)
     assert message in refusal.message
+
+
+@pytest.mark.parametrize("arguments", [["-D", "mapreduce.job.tags=mine"], ["-Dmapreduce.job.tags=mine", "/in"]])
+def test_a_program_must_keep_the_tag_by_which_its_applications_are_found(arguments: list[str]) -> None:
+    jar = {"url": "local:///j.jar", "arguments": arguments}
+    refusal = model.from_resource(Build.body(clusterRef={"name": "lake"}, jar=jar), CONFIG)
+    assert isinstance(refusal, Refusal)
+    assert refusal.message.startswith("spec.jar.arguments set mapreduce.job.tags")

@@ -12,7 +12,7 @@ from typing import Final
 from boathouse.services.hadoop import clients
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.job.on_cluster import OnCluster
+from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster
 from boathouse_task import client_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
@@ -36,7 +36,6 @@ INPUT_FORMATS: Final[Mapping[str, str]] = {
     "NLineInputFormat": "org.apache.hadoop.mapred.lib.NLineInputFormat",
     "KeyValueTextInputFormat": "org.apache.hadoop.mapred.KeyValueTextInputFormat",
 }
-TAGS: Final = "mapreduce.job.tags"
 NAME: Final = "mapreduce.job.name"
 _DEFAULT_MEMORY_BYTES: Final = 512 * MIB
 _LINES: Final = "keyonlytext"

@@ -2,11 +2,14 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from boathouse.resources.hadoop import is_setting
 from boathouse.resources.mrjob import hadoop
 from boathouse.resources.mrjob.spec import MRJobSpec
+
+TAGS: Final = "mapreduce.job.tags"
+"""The setting with the tag of the attempt, by which the applications of a job are found."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ def read(spec: Mapping[str, Any]) -> OnCluster | None:
 def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     """Return why a job cannot run on a cluster, or an empty text."""
     if on_cluster.jar is not None:
-        return ""
+        return _problem_of_arguments(on_cluster.jar.arguments or ())
     secrets = [each.name for each in spec.env or () if each.value_from and each.value_from.secret_key_ref]
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
@@ -74,4 +77,11 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     listed = next((url for url in spec.input if "," in url), None)
     if listed is not None:
         return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
+    return ""
+
+
+def _problem_of_arguments(arguments: Sequence[str]) -> str:
+    """Return why a program must not have its arguments: without our tag its applications would not be found."""
+    if any(each.removeprefix("-D").startswith(f"{TAGS}=") for each in arguments):
+        return f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
     return ""
