@@ -23,6 +23,7 @@ class ClusterFacts:
     """A cluster's facts that concern other objects of its namespace.
 
     Attributes:
+        is_ready: Whether its HDFS and YARN are available.
         has_compute: Whether it runs YARN.
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
         master: Host of the NameNode and the ResourceManager, such as `master`.

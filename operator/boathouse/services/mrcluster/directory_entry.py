@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from boathouse.resources.mrcluster.names import ConditionType
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.naming import Names
@@ -10,7 +11,8 @@ from boathouse.services.mrcluster.settings import files
 from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_policies.model import NodeName
 
-_READY: Final = "Ready"
+_SERVING: Final = frozenset({"Ready", "Degraded"})
+"""Phases in which jobs may begin if HDFS and YARN are available: a lost core node does not hold them up."""
 
 
 def of(observation: Observation, state: ClusterState) -> ClusterFacts:
@@ -27,7 +29,7 @@ def of(observation: Observation, state: ClusterState) -> ClusterFacts:
         name=cluster.name,
         queue=cluster.queue,
         phase=state.phase,
-        is_ready=state.phase == _READY,
+        is_ready=state.phase in _SERVING and state.holds(ConditionType.READY),
         has_compute=spec.compute,
         domain=names.fqdn(naming.MASTER).partition(".")[2],
         image=cluster.image,

@@ -4,6 +4,7 @@ from msgspec import structs
 
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
+from boathouse.services.mrcluster import directory_entry
 from boathouse.services.mrcluster.planning import planner
 from tests.unit.services.mrcluster.planning.world import World
 
@@ -240,6 +241,20 @@ def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
     assert not world.state.leaving
     assert EventReason.DECOMMISSION_UNDONE in reasons(world)
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
+def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.agent.refresh = lambda: None
+    world.spec["core"] = {"count": 3}
+    world.settle(70)
+    assert world.state.phase == "Degraded"
+    assert directory_entry.of(world.observation(), world.state).is_ready
+    world.hdfs.cluster_id = "CID-2"
+    world.turn()
+    assert not directory_entry.of(world.observation(), world.state).is_ready
 
 
 # Replacing
