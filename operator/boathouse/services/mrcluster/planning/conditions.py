@@ -29,6 +29,7 @@ RESOURCE_MANAGER_PORT: Final = 8088
 HISTORY_PORT: Final = 19888
 _RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
 """Reasons of the scheduler's diagnosis that name others who have the room."""
+_TESTED: Final = frozenset({Reason.ENFORCED, Reason.NOT_ENFORCED})
 
 
 def table(state: ClusterState, now_s: float) -> ConditionTable:
@@ -150,10 +151,14 @@ def _set_settings(observation: Observation, conditions: ConditionTable) -> None:
 
 
 def _set_network(observation: Observation, conditions: ConditionTable) -> None:
+    """Set what the last test of the network has shown; it holds until the next one, also for a new leader."""
     unverified = ConditionType.NETWORK_UNVERIFIED
+    known = observation.state.condition(unverified)
     if observation.cluster.spec.network_policy == "None":
         message = "spec.networkPolicy is None: who reaches the cluster's ports runs code as any user of Hadoop"
         conditions.set(unverified, True, Reason.DISABLED, message)
+    elif observation.probe is None and known is not None and known.reason in _TESTED:
+        conditions.set(unverified, known.status == "True", known.reason, known.message)
     elif observation.probe is None:
         conditions.set(unverified, None, Reason.CANNOT_TELL, "no connection was tried yet, or none can be")
     elif observation.probe:

@@ -1,11 +1,15 @@
 """Lives of clusters, step by step, beside a model of HDFS and YARN."""
 
+import dataclasses
+
+import pytest
 from msgspec import structs
 
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import directory_entry
 from boathouse.services.mrcluster.planning import planner
+from boathouse.services.mrcluster.state import cluster_state
 from tests.unit.services.mrcluster.planning.world import World
 
 CORE, TRANSIENT = Role.CORE, Role.TRANSIENT
@@ -449,6 +453,39 @@ def test_the_default_replication_does_not_follow_a_cluster_that_grows():
     world.spec["core"] = {"count": 4}
     world.settle(5)
     assert world.state.replication == 2
+
+
+# The network
+
+
+def network(world: World, probe: bool | None) -> tuple[str, str]:
+    """Plan with the result of a test of the network; return the condition."""
+    plan = planner.plan(dataclasses.replace(world.observation(), probe=probe))
+    world.status = cluster_state.to_status(plan.state)
+    world.events += plan.events
+    return why(world, ConditionType.NETWORK_UNVERIFIED)
+
+
+def test_the_network_is_unverified_until_a_connection_was_refused():
+    world = ready()
+    assert network(world, None) == ("Unknown", Reason.CANNOT_TELL)
+    assert network(world, True) == ("True", Reason.NOT_ENFORCED)
+    assert EventReason.NETWORK_UNVERIFIED in reasons(world)
+    assert network(world, False) == ("False", Reason.ENFORCED)
+
+
+@pytest.mark.parametrize("probe", [True, False])
+def test_a_new_leader_keeps_what_the_last_test_of_the_network_has_shown(probe):
+    world = ready()
+    before = network(world, probe)
+    world.forget()
+    assert network(world, None) == before
+    assert not world.events
+
+
+def test_a_cluster_without_network_policies_is_unverified():
+    world = ready(networkPolicy="None")
+    assert network(world, False) == ("True", Reason.DISABLED)
 
 
 # Idle
