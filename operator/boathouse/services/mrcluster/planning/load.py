@@ -66,9 +66,15 @@ def cluster(observation: Observation, draft: Draft) -> koala.Cluster | None:
         leaving_nodes=len(state.leaving),
         workload_ended=int(ended_s is not None and observation.now_s - ended_s >= spec.resizing.period_s),
         least_transient_nodes=spec.transient.minimum,
-        most_nodes=staying if draft.marks.unplaced_s else most,  # no more before there was room for these
+        most_nodes=staying if _waits_for_room(observation, draft) else most,
         weight=spec.weight,
     )
+
+
+def _waits_for_room(observation: Observation, draft: Draft) -> bool:
+    """Return whether nodes have no room yet, so that the cluster takes no more. A lost core node never gets one."""
+    lost = {host for host, claim in observation.claims.items() if claim.is_lost}
+    return not draft.marks.unplaced_s.keys() <= lost
 
 
 def _registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:

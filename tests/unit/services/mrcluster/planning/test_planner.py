@@ -8,7 +8,8 @@ from msgspec import structs
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import directory_entry
-from boathouse.services.mrcluster.planning import planner
+from boathouse.services.mrcluster.planning import load, planner
+from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse.services.mrcluster.state import cluster_state
 from tests.unit.services.mrcluster.planning.world import World
 
@@ -282,6 +283,36 @@ def test_a_lost_core_node_comes_again_under_its_name_once_the_old_pod_is_gone():
     world.settle(5)
     assert world.hosts(CORE) == ["c0", "c1", "c2"]
     assert world.state.phase == "Ready"
+
+
+ON_A_LOST_NODE = ClaimFacts(is_bound=True, is_tied=True, node_exists=False)
+
+
+@pytest.mark.parametrize("host", ["c1", "master"])
+def test_a_node_whose_volume_is_on_a_lost_kubernetes_node_degrades_the_cluster(host):
+    world = ready()
+    world.claims[host] = ON_A_LOST_NODE
+    world.lose_node(host)
+    world.settle(3)
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+    world.settle(10)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.CORE_NODE_LOST)
+    assert host not in world.pods
+    world.claims.clear()  # the claim was deleted, or the node is back
+    world.settle(10)
+    assert host in world.pods
+    assert world.state.phase == "Ready"
+
+
+def test_a_cluster_with_a_lost_core_node_still_grows():
+    world = ready()
+    world.claims["c1"] = ON_A_LOST_NODE
+    world.lose_node("c1")
+    world.settle(10)
+    assert load.cluster(world.observation(), Draft(state=world.state, marks=world.marks)).growth == 8
+    world.decide(5)
+    world.settle(3)
+    assert world.hosts(TRANSIENT) == ["t0", "t1"]
 
 
 def test_a_master_that_is_lost_comes_again_and_its_volume_is_not_formatted_again():

@@ -6,7 +6,7 @@ from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import load, planner
-from boathouse.services.mrcluster.planning.observation import Marks, Observation, Plan, Target
+from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks, Observation, Plan, Target
 from boathouse.services.mrcluster.pods.node_pod import NodePod
 from boathouse.services.mrcluster.state import cluster_state
 from boathouse_task.cluster_contract import AgentReport, Version
@@ -28,6 +28,7 @@ class World:
         revision: Of the status.
         pods: By host; objects that exist.
         submitted: Hosts that the scheduler may create pods of.
+        claims: Facts of claims, of hosts that have no node.
         used: All names that pods of transient nodes ever had, by UID.
         formats: The IDs in the status when the NameNode's volume was formatted.
     """
@@ -40,6 +41,7 @@ class World:
         self.pods: dict[str, NodePod] = {}
         self.formats_allowed: dict[str, bool] = {}
         self.formats: list[str] = []
+        self.claims: dict[str, ClaimFacts] = {}
         self.used: dict[str, str] = {}
         self.hdfs, self.yarn = Hdfs(), Yarn()
         self.agent = Agent(self.hdfs, self.yarn)
@@ -75,6 +77,7 @@ class World:
             report_age_s=None if self.report is None else self.now_s - self.reported_s,
             taken=frozenset(self.submitted - self.pods.keys()),
             target=self.target,
+            claims=self.claims,
             digest=self.digest,
             marks=self.marks,
         )
@@ -119,7 +122,7 @@ class World:
 
     def create(self, host: str) -> None:
         """The scheduler creates a pod that was submitted."""
-        if host not in self.submitted or host in self.pods:
+        if host not in self.submitted or host in self.pods or self.claims.get(host, ClaimFacts()).is_lost:
             return
         self.submitted.discard(host)
         self.serial += 1
