@@ -11,6 +11,7 @@ from boathouse.services.mrcluster import directory_entry
 from boathouse.services.mrcluster.planning import load, planner
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse.services.mrcluster.state import cluster_state
+from boathouse_task.cluster_contract import YarnState
 from tests.unit.services.mrcluster.planning.world import World
 
 CORE, TRANSIENT = Role.CORE, Role.TRANSIENT
@@ -75,6 +76,51 @@ def test_planning_again_without_news_changes_nothing():
     plan = world.reconcile()
     assert world.status == before
     assert (plan.delete, list(plan.submit), plan.events) == ((), [], ())
+
+
+def test_a_cluster_is_not_ready_without_a_node_manager_on_a_core_node():
+    world = ready()
+    world.yarn.state = lambda _host, _up: YarnState.NONE
+    world.turn()
+    assert why(world, ConditionType.YARN_AVAILABLE) == ("False", Reason.NODE_MANAGERS_MISSING)
+    assert why(world, ConditionType.READY) == ("False", Reason.NODE_MANAGERS_MISSING)
+
+
+def test_a_cluster_is_not_ready_while_the_name_node_is_in_safe_mode():
+    world = ready()
+    world.report = structs.replace(world.report, hdfs=structs.replace(world.report.hdfs, safe_mode=True))
+    world.reconcile()
+    assert why(world, ConditionType.HDFS_AVAILABLE) == ("False", Reason.SAFE_MODE)
+
+
+def test_blocks_without_a_replica_degrade_a_cluster():
+    world = ready()
+    world.hdfs.write({"c0"})
+    world.hdfs.disks["c0"].clear()
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MISSING_BLOCKS)
+    assert why(world, ConditionType.READY) == ("False", Reason.MISSING_BLOCKS)
+
+
+STORAGE = {"compute": False, "transient": {}, "resizing": {"policy": "Static"}}
+
+
+def test_a_cluster_for_storage_alone_is_ready_with_hdfs_and_follows_its_spec():
+    world = ready(**STORAGE, core={"count": 4})
+    assert why(world, ConditionType.YARN_AVAILABLE) == ("False", Reason.NO_COMPUTE)
+    assert (world.state.load_percent, world.state.slots, world.state.addresses.resource_manager) == (None, None, None)
+    world.spec["core"] = {"count": 5}
+    world.settle(20)
+    world.hdfs.disks["c4"] |= {0}
+    world.hdfs.blocks = 1
+    world.settle(3)
+    world.spec["core"] = {"count": 4}
+    world.settle(40)
+    assert world.hosts(CORE) == ["c0", "c1", "c2", "c3"]
+    assert not world.hdfs.missing({"c0", "c1", "c2", "c3"})
+    world.digest = "second"
+    world.settle(80)
+    assert world.state.settings == "second"
 
 
 # Growing and shrinking
@@ -260,6 +306,19 @@ def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
     world.hdfs.cluster_id = "CID-2"
     world.turn()
     assert not directory_entry.of(world.observation(), world.state).is_ready
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "expected"), [("Gang", Reason.RESERVED_FOR_OTHERS), ("Insufficient", Reason.NO_ROOM)]
+)
+def test_resizing_says_whether_others_have_the_room(diagnosis, expected):
+    world = ready()
+    world.decide(5)
+    world.reconcile()
+    problem = Problem(reason=diagnosis, message="sparkapp/etl has 4 CPU on n1")
+    plan = planner.plan(dataclasses.replace(world.observation(), diagnosis=problem))
+    condition = plan.state.condition(ConditionType.RESIZING)
+    assert (condition.status, condition.reason, condition.message) == ("True", expected, problem.message)
 
 
 # Replacing

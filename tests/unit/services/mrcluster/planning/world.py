@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from msgspec import structs
+
 from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrcluster import naming
@@ -194,6 +196,8 @@ class World:
         if master is None or master.is_over or not master.is_ready:
             return None
         report = self.agent.report(self.up, self.now_s)
+        if not self.spec.get("compute", True):
+            report = structs.replace(report, yarn=None)
         if arrives:
             self.report, self.reported_s = report, self.now_s
         if arrives and answered and self.published:
