@@ -59,9 +59,9 @@ def test_a_ready_cluster_says_how_large_and_how_loaded_it_is():
         ),
         ([READY, condition("Scheduled", "False", "InsufficientCPU", "0/2")], "Ready", "is Ready: InsufficientCPU: 0/2"),
         (
-            [condition("Ready", "False", "TTLExpired", "nobody used the cluster for 60 s")],
+            [condition("Ready", "False", "TTLExpired", "the cluster was not used for 60 s")],
             "Expired",
-            "has expired: nobody used the cluster for 60 s",
+            "has expired: the cluster was not used for 60 s",
         ),
     ],
 )

@@ -200,15 +200,15 @@ class MRClusterSpec(TemplateFields):
         default=None,
         ge=60,
         le=365 * 86400,
-        description="The cluster is deleted when for so long it had no application, no job with clusterRef and no pod "
-        "of a job that reads its HDFS. Absent: never.",
+        description="The cluster is deleted when it has had no application, no job with clusterRef and no unfinished "
+        "job that names its HDFS for this time. Absent: never.",
     )
     data_policy: Literal["Retain", "Delete"] = Field(
         default="Retain", description="What happens to the claims of master and core nodes when the cluster is deleted."
     )
     network_policy: Literal["Namespace", "Cluster", "None"] = Field(
         default="Namespace",
-        description="Who reaches the cluster's ports. Namespace: pods of its namespace. Cluster: its own pods, and "
-        "those that Boathouse creates for jobs of its namespace. None: everybody. Who reaches them can run code as any "
+        description="The pods that reach the cluster's ports. Namespace: those of its namespace. Cluster: its own, and "
+        "those that Boathouse creates for jobs of its namespace. None: all. A client that reaches them can act as any "
         "user of Hadoop.",
     )

@@ -63,7 +63,7 @@ MRCLUSTER: Final = KindDefinition(
     urgent_fields=cluster_state.URGENT_FIELDS,
     phase_events={"Starting": "Started"},
 )
-_TOLD: Final = {
+_CONDITION_OF_PHASE: Final = {
     "Pending": ConditionType.SCHEDULED,
     "Degraded": ConditionType.DEGRADED,
     "Expired": ConditionType.IDLE,
@@ -183,8 +183,8 @@ class MRClusterKind:
 
     def note(self, cluster: Cluster, state: ClusterState) -> str:
         """Return the text of the event about the phase."""
-        told = _TOLD.get(state.phase)
-        condition = state.condition(told) if told else None
+        condition_type = _CONDITION_OF_PHASE.get(state.phase)
+        condition = state.condition(condition_type) if condition_type else None
         counts = f"{_ready(state.core)} core and {_ready(state.transient)} transient nodes are ready"
         return (condition.message if condition else counts) or f"in queue {cluster.queue}"
 
@@ -241,7 +241,7 @@ class MRClusterKind:
         return protocols.Desired(
             before_status=[partial(self._remove_settings, memory, memory.state.settings, found, observation)],
             state=found.state,
-            after_status=[partial(self._tell, memory, memory.state, found, observation)],
+            after_status=[partial(self._publish, memory, memory.state, found, observation)],
             delete=[(pod.name, pod.uid) for pod in found.delete],
             after=[partial(self._order, observation), partial(then, memory, found, observation)],
             recheck_at_s=found.requeue_s,
@@ -292,7 +292,7 @@ class MRClusterKind:
         await cluster_objects.remove_settings(observation.cluster, old, writes)
         memory.digests = {digest}
 
-    async def _tell(
+    async def _publish(
         self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
     ) -> None:
         """Tell people, policies and other kinds what has become of the cluster."""

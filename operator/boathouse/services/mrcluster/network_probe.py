@@ -29,7 +29,7 @@ _BLOCKED: Final = frozenset({errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUN
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
-    """The result of a connection to an address: whether it succeeded, None if that cannot be told."""
+    """The result of a connection to an address: whether it succeeded, None if that is unknown."""
 
     address: str
     at_s: float
@@ -60,7 +60,7 @@ class NetworkProbe:
         self.loop = loops.Loop("network probe", self.run_once, every_s=ROUND_S)
 
     def connected(self, uid: ObjectUid) -> bool | None:
-        """Return whether the last connection to a cluster's canary succeeded; None if that cannot be told."""
+        """Return whether the last connection to a cluster's canary succeeded; None if that is unknown."""
         result = self._results.get(uid)
         return result.connected if result else None
 
@@ -93,7 +93,7 @@ class NetworkProbe:
 
 
 async def _connects(address: str, port: int) -> bool | None:
-    """Return whether a connection succeeds; None if that cannot be told."""
+    """Return whether a connection succeeds; None if that is unknown."""
     try:
         is_v6 = isinstance(ipaddress.ip_address(address), ipaddress.IPv6Address)
         with socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET) as connection:

@@ -78,7 +78,7 @@ def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
 
 
 def network_policies(cluster: Cluster) -> Sequence[Manifest]:
-    """Return who reaches the cluster: its own pods on all ports, clients on theirs; nobody on the canary's."""
+    """Return the policies: the own pods reach all ports, clients those for clients. None opens the canary port."""
     if cluster.spec.network_policy == "None":
         return []
     first, last = ports.APPLICATION_MASTERS

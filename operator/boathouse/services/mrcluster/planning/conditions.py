@@ -46,9 +46,9 @@ def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float
 
 
 def expired(observation: Observation, draft: Draft) -> ClusterState:
-    """Return the last state of a cluster that nobody used."""
+    """Return the last state of a cluster that expired without use."""
     conditions = table(draft.state, observation.now_s)
-    message = f"nobody used the cluster for {observation.cluster.spec.ttl_seconds_after_idle} s"
+    message = f"the cluster was not used for {observation.cluster.spec.ttl_seconds_after_idle} s"
     conditions.set(ConditionType.READY, False, Reason.TTL_EXPIRED, message)
     conditions.set(ConditionType.IDLE, True, Reason.TTL_EXPIRED, message)
     return dataclasses.replace(draft.state, reason=str(Reason.TTL_EXPIRED), conditions=conditions.conditions)
@@ -75,7 +75,7 @@ def in_progress(observation: Observation, draft: Draft) -> Draft:
     if draft.state.ready_s is not None and observation.report is not None:
         is_idle = draft.marks.idle_s is not None
         conditions.set(ConditionType.IDLE, is_idle, Reason.NO_APPLICATIONS if is_idle else Reason.IN_USE, "")
-    draft = _told(observation, draft)
+    draft = _with_events(observation, draft)
     return draft.with_state(conditions=conditions.conditions)
 
 
@@ -155,7 +155,9 @@ def _set_network(observation: Observation, conditions: ConditionTable) -> None:
     unverified = ConditionType.NETWORK_UNVERIFIED
     known = observation.state.condition(unverified)
     if observation.cluster.spec.network_policy == "None":
-        message = "spec.networkPolicy is None: who reaches the cluster's ports runs code as any user of Hadoop"
+        message = (
+            "spec.networkPolicy is None: a client that reaches the cluster's ports can run code as any Hadoop user"
+        )
         conditions.set(unverified, True, Reason.DISABLED, message)
     elif observation.probe is None and known is not None and known.reason in _TESTED:
         conditions.set(unverified, known.status == "True", known.reason, known.message)
@@ -164,21 +166,21 @@ def _set_network(observation: Observation, conditions: ConditionTable) -> None:
     elif observation.probe:
         message = (
             "a connection went through that no NetworkPolicy allows: this cluster's network plugin does not enforce "
-            "them, and who reaches the ports runs code as any user of Hadoop"
+            "them, and a client that reaches the ports can run code as any Hadoop user"
         )
         conditions.set(unverified, True, Reason.NOT_ENFORCED, message)
     else:
         conditions.set(unverified, False, Reason.ENFORCED, "")
 
 
-def _told(observation: Observation, draft: Draft) -> Draft:
+def _with_events(observation: Observation, draft: Draft) -> Draft:
     """Return the draft with the events of conditions that became true."""
     state = observation.state
     if observation.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
         keys = ", ".join(observation.overridden)
-        draft = draft.telling(EventReason.SETTINGS_OVERRIDDEN, f"ignored settings: {keys}", is_warning=True)
+        draft = draft.with_event(EventReason.SETTINGS_OVERRIDDEN, f"ignored settings: {keys}", is_warning=True)
     if observation.probe and not state.holds(ConditionType.NETWORK_UNVERIFIED):
-        draft = draft.telling(
+        draft = draft.with_event(
             EventReason.NETWORK_UNVERIFIED, "this cluster does not enforce NetworkPolicies", is_warning=True
         )
     return draft

@@ -38,7 +38,7 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
     if draining.is_barred(observation, draft):
-        message = "a core node could not be decommissioned; see the events. A change of the spec lets it be tried again"
+        message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
     return None
 

@@ -29,7 +29,7 @@ from boathouse.services.mrcluster.state.cluster_state import ClusterState, Leavi
 from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
-"""A decommission whose blocks do not get fewer for so long cannot end."""
+"""Time after which a decommission without progress counts as stalled."""
 _ALL_BLOCKS: Final = 2**63
 """Blocks left of a decommission that HDFS has not begun: more than any report says."""
 OVERTIME_S: Final = 30.0
@@ -157,9 +157,9 @@ def advance(observation: Observation, draft: Draft) -> Draft:
             continue
         if ended is Leave.TIMED_OUT and node.reason != ended:
             message = f"{node.host} still had containers after its drain timeout, which are lost"
-            draft = draft.telling(EventReason.DRAIN_TIMED_OUT, message, is_warning=True)
+            draft = draft.with_event(EventReason.DRAIN_TIMED_OUT, message, is_warning=True)
         if observation.is_absent(node.host):
-            draft = membership.removed(draft, node.host).telling(EventReason.SHRANK, f"{node.host} has left")
+            draft = membership.removed(draft, node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
             continue
         draft = draft.with_state(leaving=_with_reason(draft.state, node.host, ended))
         draft = draft.deleting(observation.pod(node.host))
@@ -264,7 +264,7 @@ def _too_few(draft: Draft, report: AgentReport) -> str:
 def undo(draft: Draft, host: str, why: str, *, is_warning: bool = False) -> Draft:
     """Let a node stay that was to leave."""
     draft = draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
-    return draft.telling(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=is_warning)
+    return draft.with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=is_warning)
 
 
 def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:

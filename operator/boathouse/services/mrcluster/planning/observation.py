@@ -106,7 +106,7 @@ class Observation:
         core_mb: What a core node offers to YARN.
         transient_mb: What a transient node offers to YARN.
         users: Jobs with clusterRef, and pods of jobs that read the HDFS.
-        probe: Whether the network let a connection through that no policy allows; None: it cannot be told.
+        probe: Whether the network let a connection through that no policy allows; None: unknown.
         marks: What the last plan returned.
     """
 
@@ -235,7 +235,7 @@ class Draft:
             return self
         return dataclasses.replace(self, delete=(*self.delete, pod))
 
-    def telling(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Draft":
+    def with_event(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Draft":
         """Return a draft with another event."""
         event = ClusterEvent(reason=reason, message=message, is_warning=is_warning)
         return dataclasses.replace(self, events=(*self.events, event))

@@ -6,7 +6,7 @@
 | Starting, Degraded | Ready | the agent reports, HDFS is out of safe mode, and nodes are there |
 | Ready | Degraded | something is lost, or the master does not report |
 | Ready, Degraded | Starting | the master's pod is away |
-| any | Expired | nobody used the cluster for `ttlSecondsAfterIdle` |
+| any | Expired | the cluster was not used for `ttlSecondsAfterIdle` |
 
 The state is written before anything is deleted, ordered or submitted. What is submitted follows from the state alone
 (`wanted`), so a crash leaves no pod that the status does not have.

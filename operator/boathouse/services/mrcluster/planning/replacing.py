@@ -37,7 +37,9 @@ def _lost(draft: Draft, pod: NodePod) -> Draft:
     draft = draft.deleting(pod)
     if pod.role is not Role.TRANSIENT:
         return draft
-    return membership.removed(draft, pod.host).telling(EventReason.NODE_REPLACED, f"{pod.host} was lost: {_why(pod)}")
+    return membership.removed(draft, pod.host).with_event(
+        EventReason.NODE_REPLACED, f"{pod.host} was lost: {_why(pod)}"
+    )
 
 
 def _why(pod: NodePod) -> str:

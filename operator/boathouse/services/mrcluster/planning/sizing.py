@@ -48,7 +48,7 @@ def _decided(observation: Observation, draft: Draft) -> Draft:
     draft = membership.with_wanted(draft.with_state(size=size_reason), Role.CORE, core)
     draft = membership.with_wanted(draft, Role.TRANSIENT, transient)
     if core + transient > sum(before):
-        draft = draft.telling(EventReason.GREW, f"{core} core and {transient} transient nodes: {reason}")
+        draft = draft.with_event(EventReason.GREW, f"{core} core and {transient} transient nodes: {reason}")
     return draft
 
 
