@@ -126,6 +126,10 @@ class Directory:
         """Return how many jobs use a cluster: it is not idle then."""
         return sum(uid in clusters for clusters in self._used.values())
 
+    def is_used(self, uid: ObjectUid, job: ObjectUid) -> bool:
+        """Return whether a job uses a cluster, which may be deleted by now."""
+        return uid in self._used.get(job, ())
+
     def _publish(self, uid: ObjectUid) -> None:
         for on_change in self._subscribers:
             on_change(uid)

@@ -83,10 +83,11 @@ class HadoopJobs:
         self._clusters.subscribe(self._cluster_changed)
 
     def _cluster_changed(self, uid: ObjectUid) -> None:
-        """Reconcile the jobs of a cluster; all of them if it was deleted."""
+        """Reconcile the jobs of a cluster: those that name it, or used it if it was deleted."""
         facts = self._clusters.get(uid)
         for job_uid, (job, _) in self._jobs.items():
-            if facts is None or (job.namespace, _cluster_of(job)) == (facts.namespace, facts.name):
+            is_named = facts is not None and (job.namespace, _cluster_of(job)) == (facts.namespace, facts.name)
+            if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
     def observe(self, job: Job, memory: Memory) -> HadoopObservation:
