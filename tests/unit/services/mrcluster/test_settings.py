@@ -147,6 +147,11 @@ def test_clients_wait_for_a_master_that_starts_again_unless_the_user_wants_other
     assert settings("hdfs-site.xml", hdfs={"settings": {spec: "1000,5"}})[spec] == "1000,5"
 
 
+def test_an_application_survives_restarts_of_several_core_nodes():
+    yarn, mapred = settings("yarn-site.xml"), settings("mapred-site.xml")
+    assert yarn["yarn.resourcemanager.am.max-attempts"] == mapred["mapreduce.am.max-attempts"] == "5"
+
+
 def test_half_of_a_cluster_may_be_application_masters_so_that_load_is_seen():
     assert settings("capacity-scheduler.xml")["yarn.scheduler.capacity.maximum-am-resource-percent"] == "0.5"
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from boathouse.services.mrcluster import naming, ports
 from boathouse.services.mrcluster.cluster import Cluster
-from boathouse.services.mrcluster.settings import sizes
+from boathouse.services.mrcluster.settings import sizes, yarn_site
 
 ADD_OPENS: Final = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 """Guice, cglib and WebHDFS need it on Java 17."""
@@ -39,6 +39,7 @@ def defaults(cluster: Cluster) -> dict[str, str]:
     found = sizes.of(cluster)
     first, last = ports.APPLICATION_MASTERS
     return {
+        "mapreduce.am.max-attempts": yarn_site.APPLICATION_MASTER_ATTEMPTS,
         "mapreduce.admin.map.child.java.opts": ADD_OPENS,
         "mapreduce.admin.reduce.child.java.opts": ADD_OPENS,
         "mapreduce.client.submit.file.replication": str(min(_MOST_COPIES, cluster.replication)),

@@ -8,6 +8,8 @@ from boathouse.services.mrcluster.settings import paths, sizes
 from boathouse_task.cluster_contract import TRANSIENT_LABEL
 
 _ANY: Final = "0.0.0.0"  # noqa: S104 - inside the pod
+APPLICATION_MASTER_ATTEMPTS: Final = "5"
+"""Attempts of an application."""
 _ENVIRONMENT: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME", "PATH", "LANG", "TZ")
 
 
@@ -20,12 +22,16 @@ def defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. The exclude file has the timeouts of decommissions.
 
     NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30.
+
+    With Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that
+    restarts next: YARN can count a container that its NodeManager stops as a failed attempt.
     """
     master = naming.Names(cluster).fqdn(naming.MASTER)
     return {
         "yarn.application.classpath": sizes.classpath(cluster),
         "yarn.node-attribute.fs-store.root-dir": f"file://{paths.RM_STATE}/attributes",
         "yarn.log.server.url": f"http://{master}:{ports.HISTORY_HTTP}/jobhistory/logs",
+        "yarn.resourcemanager.am.max-attempts": APPLICATION_MASTER_ATTEMPTS,
         "yarn.resourcemanager.connect.retry-interval.ms": "5000",
         "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs": "5",
         "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs": "-1",
