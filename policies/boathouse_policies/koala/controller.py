@@ -70,6 +70,10 @@ class _Member:
         """Whether it takes part in the partition."""
         return bool(self.grower.most and self.cluster.growth)
 
+    def may_give(self, now_s: float) -> bool:
+        """Return whether it may be asked for nodes."""
+        return self.cluster.spare_nodes > 0 and now_s >= self.reclaim_s
+
 
 class Koala(Controller, Observer):
     """A controller, and the observer that feeds it.
@@ -135,9 +139,11 @@ class Koala(Controller, Observer):
         if not self._members:
             return ()
         members = [self._members[name] for name in self._jobs if name in self._members]
+        due = [member for member in members if view.now_s >= member.offer_s]
+        if not due and not any(member.may_give(view.now_s) for member in members):
+            return ()  # nothing can be decided, so that most cycles look at neither queue nor nodes
         sizes = [view.axis.vector(one.resources) for member in members for one in self._workers(member)]
         needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers
-        due = [member for member in members if view.now_s >= member.offer_s]
         if not due and not needed:
             return ()
         idle = self._idle(members, view)

@@ -1,5 +1,7 @@
 """The two levels in the cycle: what the provider offers of a view, and what becomes of the answers."""
 
+import types
+
 import pytest
 
 from boathouse_policies import framework, koala, model, profiles
@@ -175,6 +177,16 @@ def test_a_cluster_that_needs_its_nodes_keeps_them():
     shell.report("c", 48, transient=4, waiting=24)
     shell.come("new", waiting=3)
     assert shell.scales(5.0) == []
+
+
+def test_between_offers_and_reclaims_it_looks_at_neither_queue_nor_nodes():
+    shell = busy()
+    shell.report("c", 16, transient=3)
+    shell.come("new", waiting=20)
+    assert shell.scales(1.0) == [("c", 3, False)]
+    assert shell.koala.advise(None, types.SimpleNamespace(now_s=2.0)) == ()
+    shell.report("c", 16)
+    assert shell.koala.advise(None, types.SimpleNamespace(now_s=29.0)) == ()
 
 
 def test_idle_nodes_come_before_reclaims():
