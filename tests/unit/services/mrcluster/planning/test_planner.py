@@ -514,6 +514,21 @@ def test_transient_nodes_roll_by_replacement():
     assert world.hosts(TRANSIENT) == ["t2", "t3"]
 
 
+def test_a_rollout_stops_at_the_first_node_that_does_not_start_and_goes_on_with_settings_that_work():
+    world = ready()
+    start = world.start
+    world.start = lambda host: None if world.pods[host].settings == "broken" else start(host)
+    world.digest = "broken"
+    world.settle(60)
+    settings = {host: pod.settings for host, pod in world.pods.items()}
+    assert settings == {"master": "first", "c0": "broken", "c1": "first", "c2": "first"}
+    assert world.state.settings == "first"
+    world.digest = "mended"
+    world.settle(100)
+    assert {pod.settings for pod in world.pods.values()} == {"mended"}
+    assert world.state.phase == "Ready"
+
+
 def test_nothing_rolls_while_hdfs_lacks_replicas():
     world = ready()
     world.hdfs.replication = 9
