@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from msgspec import structs
+
 from boathouse.resources.mrcluster.names import Role
 from boathouse.scheduling.scheduler import NO_CLUSTER
 from boathouse.services.frame.kind import ObjectUid
@@ -195,6 +197,14 @@ def test_a_cluster_takes_no_more_nodes_while_some_found_no_room():
     world.reconcile()
     world.reconcile()
     assert observed(world).growth == 0
+
+
+def test_a_lost_node_that_yarn_has_not_noticed_has_no_slots():
+    world = ready()
+    lost = NodeFigures("t0", yarn=YarnState.RUNNING, memory_mb=1024)
+    before = observed(world).slots
+    world.report = structs.replace(world.report, nodes=[*world.report.nodes, lost])
+    assert observed(world).slots == before
 
 
 def test_without_a_fresh_report_there_is_no_load():

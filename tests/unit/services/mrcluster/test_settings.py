@@ -152,6 +152,10 @@ def test_an_application_survives_restarts_of_several_core_nodes():
     assert yarn["yarn.resourcemanager.am.max-attempts"] == mapred["mapreduce.am.max-attempts"] == "5"
 
 
+def test_yarn_notices_a_lost_node_within_minutes():
+    assert settings("yarn-site.xml")["yarn.nm.liveness-monitor.expiry-interval-ms"] == "180000"
+
+
 def test_half_of_a_cluster_may_be_application_masters_so_that_load_is_seen():
     assert settings("capacity-scheduler.xml")["yarn.scheduler.capacity.maximum-am-resource-percent"] == "0.5"
 

@@ -23,11 +23,14 @@ def tasks(yarn: YarnFigures) -> tuple[int, int]:
 
 
 def slots(observation: Observation, draft: Draft, report: AgentReport) -> int:
-    """Return the map tasks that fit on the nodes that run and stay, at the same time."""
+    """Return the map tasks that fit on the nodes that run and stay, at the same time.
+
+    YARN counts a lost node as running for minutes, when the cluster has given up its name.
+    """
     known, slot_mb = figures(report), max(1, observation.slot_mb)
-    gone = draft.state.leaving_hosts
+    staying = frozenset(draft.state.wanted_hosts) - draft.state.leaving_hosts
     offered = sum(
-        node.memory_mb // slot_mb for host, node in known.items() if node.yarn is YarnState.RUNNING and host not in gone
+        node.memory_mb // slot_mb for host, node in known.items() if node.yarn is YarnState.RUNNING and host in staying
     )
     return min(offered + report.idle_nodes * (observation.transient_mb // slot_mb), MOST_TASKS)
 

@@ -21,6 +21,8 @@ def of(cluster: Cluster) -> dict[str, str]:
 def defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. The exclude file has the timeouts of decommissions.
 
+    A NodeManager is lost after three minutes without a heartbeat instead of ten: its tasks start again then.
+
     NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30.
 
     With Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that
@@ -29,6 +31,7 @@ def defaults(cluster: Cluster) -> dict[str, str]:
     master = naming.Names(cluster).fqdn(naming.MASTER)
     return {
         "yarn.application.classpath": sizes.classpath(cluster),
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "180000",
         "yarn.node-attribute.fs-store.root-dir": f"file://{paths.RM_STATE}/attributes",
         "yarn.log.server.url": f"http://{master}:{ports.HISTORY_HTTP}/jobhistory/logs",
         "yarn.resourcemanager.am.max-attempts": APPLICATION_MASTER_ATTEMPTS,
