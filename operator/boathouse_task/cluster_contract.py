@@ -27,6 +27,7 @@ MOST_KILLS: Final = 16
 MOST_COUNTERS: Final = 64
 """Counters of an application, in all its groups."""
 MOST_GROUPS: Final = 16
+MOST_VERSION_CHARS: Final = 32
 LEAST_TAGS: Final = 4
 """Tags that a report keeps if it would be too large."""
 DEFAULT_DISTANCE_S: Final = 5.0
@@ -141,6 +142,7 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
         corrupt: blocks with corrupt replicas only.
         under_replicated: blocks with fewer replicas than they should have.
         pending_replication: blocks that are being copied.
+        version: version of Hadoop of the NameNode; empty if it is unknown.
     """
 
     cluster_id: ClusterId
@@ -154,6 +156,7 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
     corrupt: Figure = 0
     under_replicated: Figure = 0
     pending_replication: Figure = 0
+    version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""
 
 
 class YarnFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from boathouse.resources.mrcluster.names import ConditionType, Reason
 from boathouse_e2e import errors
 from e2e.tests import hadoop_harness, harness
 from e2e.tests.hadoop_harness import TEXT, Clusters
@@ -14,6 +15,13 @@ LESS_CPU = {"cpu": "400m"}
 CHUNK = bytes(8 * 1024 * 1024)
 MOST_CHUNKS = 30
 """Three volumes of 64 MiB have no room for so many."""
+
+
+def serves_with_another_version(clusters: Clusters, name: str) -> bool:
+    """Whether a cluster is up, and says that its image is not of the version of its spec."""
+    found = clusters.look(name)
+    is_up = found.holds(ConditionType.READY) and not found.core.pending
+    return is_up and found.reason == Reason.VERSION_MISMATCH
 
 
 def check_works(clusters: Clusters, name: str, job: str) -> None:
@@ -39,9 +47,10 @@ def test_a_full_disk_and_a_crash_of_a_cluster_of_another_version_leave_its_neigh
     core = {"resources": {**LESS_CPU, "memory": "1344Mi"}, "volume": IN_MEMORY}
     hadoop.start("bad", version="3.4.1", master={"resources": LESS_CPU}, core=core, hdfs={"replication": 1})
     hadoop.start("good")
-    for name in ("bad", "good"):
-        hadoop.ready(name)
-    assert hadoop.raw("bad")["spec"]["version"] != hadoop.raw("good")["spec"]["version"]
+    hadoop.ready("good")
+    harness.until(
+        lambda: serves_with_another_version(hadoop, "bad"), "the other one is up", timeout_s=hadoop_harness.TIMEOUT_S
+    )
     hadoop_harness.fill(hadoop, "good")
     before = hadoop_harness.restarts(hadoop.pods("good"))
     fill_up(hadoop, "bad")

@@ -9,7 +9,7 @@ import msgspec
 
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.agent.values import clip, figure, host_of
-from boathouse_task.cluster_contract import DfsState, HdfsFigures
+from boathouse_task.cluster_contract import MOST_VERSION_CHARS, DfsState, HdfsFigures
 
 USER: Final = "hadoop"
 STALE_S: Final = 30
@@ -76,6 +76,7 @@ class NameNode:
             corrupt=figure(system.corrupt_blocks),
             under_replicated=figure(system.under_replicated_blocks),
             pending_replication=figure(system.pending_replication_blocks),
+            version=clip(info.software_version, MOST_VERSION_CHARS),
         )
         return figures, self._data_nodes(info)
 
@@ -134,6 +135,7 @@ class _Info(msgspec.Struct):
     """The bean NameNodeInfo. Its lists of nodes are texts with JSON."""
 
     cluster_id: str = msgspec.field(default="", name="ClusterId")
+    software_version: str = msgspec.field(default="", name="SoftwareVersion")
     started_ms: int = msgspec.field(default=0, name="NNStartedTimeInMillis")
     safe_mode: str = msgspec.field(default="", name="Safemode")
     live: str = msgspec.field(default="{}", name="LiveNodes")

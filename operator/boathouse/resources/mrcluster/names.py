@@ -59,6 +59,7 @@ class Reason(StrEnum):
     CORE_NODE_LOST = "CoreNodeLost"
     MISSING_BLOCKS = "MissingBlocks"
     DECOMMISSION_STALLED = "DecommissionStalled"
+    VERSION_MISMATCH = "VersionMismatch"
     MASTER_NOT_REPORTING = "MasterNotReporting"
     # Scheduled
     NAME_TAKEN = "NameTaken"

@@ -162,7 +162,8 @@ class MRClusterSpec(TemplateFields):
         default=VERSION,
         max_length=16,
         pattern=r"^3\.[0-9]+\.[0-9]+$",
-        description="Version of Hadoop in the image. HDFS cannot change to another one.",
+        description="Version of Hadoop in the image. HDFS cannot change to another one. A cluster whose image has "
+        "another version is degraded (VersionMismatch).",
     )
     classpath: str = Field(
         default=CLASSPATH,

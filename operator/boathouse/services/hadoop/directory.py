@@ -41,7 +41,6 @@ class ClusterFacts:
     has_compute: bool
     domain: str
     image: str
-    version: str
     classpath: str
     java_home: str
     settings: str

@@ -33,7 +33,6 @@ def of(observation: Observation, state: ClusterState) -> ClusterFacts:
         has_compute=spec.compute,
         domain=names.fqdn(naming.MASTER).partition(".")[2],
         image=cluster.image,
-        version=spec.version,
         classpath=spec.classpath,
         java_home=spec.java_home,
         settings=names.config_map(state.settings or observation.digest),

@@ -21,7 +21,6 @@ def cluster(
         has_compute=True,
         domain=f"{name}-nodes.{namespace}.svc",
         image="boathouse-hadoop:test",
-        version="3.4.2",
         classpath="/opt/hadoop/lib/*",
         java_home="/opt/java",
         settings=f"{name}-conf-12345678",

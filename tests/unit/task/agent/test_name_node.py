@@ -42,6 +42,7 @@ def test_a_name_node_has_the_figures_of_hdfs_and_of_its_data_nodes():
         files=24,
         under_replicated=2,
         pending_replication=2,
+        version="3.4.2",
     )
     assert nodes["c0"].state is DfsState.LIVE
     assert nodes["c1"].used_bytes == 6568742

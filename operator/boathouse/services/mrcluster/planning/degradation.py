@@ -40,7 +40,19 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
-    return None
+    return _other_version(observation)
+
+
+def _other_version(observation: Observation) -> Problem | None:
+    """Return that the image has another version of Hadoop than the spec; suffixes of vendors do not count."""
+    hdfs, expected = observation.hdfs_within(LATE_S), observation.cluster.spec.version
+    if hdfs is None or not hdfs.version or hdfs.version.partition("-")[0] == expected:
+        return None
+    message = (
+        f"the NameNode is of Hadoop {hdfs.version}, and spec.version is {expected}: set spec.image to an image of that "
+        "version, or recreate the cluster with the version of its image"
+    )
+    return Problem(reason=Reason.VERSION_MISMATCH, message=message)
 
 
 def _silence(observation: Observation, draft: Draft) -> Problem | None:

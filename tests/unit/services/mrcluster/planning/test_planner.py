@@ -102,6 +102,24 @@ def test_blocks_without_a_replica_degrade_a_cluster():
     assert why(world, ConditionType.READY) == ("False", Reason.MISSING_BLOCKS)
 
 
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("3.4.2", ("False", Reason.HEALTHY)),
+        ("3.4.2-vendor.7", ("False", Reason.HEALTHY)),
+        ("", ("False", Reason.HEALTHY)),
+        ("3.4.20", ("True", Reason.VERSION_MISMATCH)),
+        ("3.3.6", ("True", Reason.VERSION_MISMATCH)),
+    ],
+)
+def test_an_image_of_another_version_than_the_spec_degrades_a_cluster(version, expected):
+    world = ready()
+    world.report = structs.replace(world.report, hdfs=structs.replace(world.report.hdfs, version=version))
+    world.reconcile()
+    assert why(world, ConditionType.DEGRADED) == expected
+    assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
+
+
 STORAGE = {"compute": False, "transient": {}, "resizing": {"policy": "Static"}}
 
 
