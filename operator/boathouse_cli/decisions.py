@@ -27,6 +27,22 @@ _SOURCES: Final = {
 }
 _CONDITIONS: Final = ((names.ConditionType.REDUCERS_SUSPENDED, "suspended"), ("SignalsAvailable", "signals"))
 """Types of conditions that have a message when there is something to explain, and the subject of their row."""
+GROUPS: Final = (
+    "pending for long",
+    "probe, within the share of probes",
+    "unknown size, holds less than its fair share",
+    "known size, used up",
+    "known size",
+    "unknown size",
+    "probe, beyond the share of probes",
+)
+"""Groups of the order by size, the first to go first."""
+
+
+def _group(value: float) -> str:
+    return GROUPS[int(value)] if 0 <= value < len(GROUPS) else f"group {value:g}"
+
+
 _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "slowdown": ("placed", "predicted slowdown {:.2f}".format),
     "threshold": ("placed", "threshold {:.2f}".format),
@@ -38,9 +54,8 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "diskShare": ("size", "{:.0%} of the node's disk budget".format),
     "cpuShare": ("size", "{:.0%} of the requested CPU".format),
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
+    "group": ("order", _group),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
-    "group": ("order", "group {:.0f}".format),
-    "jobsAhead": ("order", "{:.0f} jobs ahead".format),
 }
 """Figures of the policies: the subject of their row, and their text."""
 _OTHER: Final = "figures"

@@ -213,6 +213,17 @@ class Executors(Reserve, Hooks, Figures):
         wait_s = max([self._wait_s.get((job, names[node]), 0.0) for node in own])
         return (("reservedForSeconds", now_s - self._since_s.get(job, now_s)), ("predictedWaitSeconds", wait_s))
 
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
+        """Return how long the node was reserved for the application, and the wait that was predicted there."""
+        pending = assignment.pending
+        if pending.task_class.stage not in SPARK or not self._reserved:
+            return ()
+        job, node, now_s = pending.job.id, state.view.layout.names[assignment.node], state.view.now_s
+        own = (one for one in self._reserved if one.node == node and self._job_of(one.task_class) == job)
+        return next(
+            ((("reservedForSeconds", now_s - one.since_s), ("predictedWaitSeconds", one.wait_s)) for one in own), ()
+        )
+
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Release the nodes, the last chosen first, that an executor needs no more that was placed elsewhere."""
         pending = assignment.pending

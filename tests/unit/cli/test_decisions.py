@@ -6,7 +6,8 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.scheduling.pods.suspension import SuspensionRecord
-from boathouse_cli import explain, model, mrjobs, sparkapps
+from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
+from boathouse_policies import fspy
 from tests.unit.cli import build
 from tests.unit.cli.build import condition
 
@@ -71,8 +72,14 @@ def test_a_pod_with_less_cpu_says_what_it_has_and_whose():
 
 
 def test_a_pod_says_which_place_its_job_had():
-    pod = with_figures(virtualMemorySeconds=340.0 * 1024**3, jobsAhead=2, group=1)
-    assert rows(pod, "order") == [("order", "virtual size 340.0 GiB·s; group 1; 2 jobs ahead")]
+    pod = with_figures(virtualMemorySeconds=340.0 * 1024**3, group=fspy.Group.SIZED)
+    assert rows(pod, "order") == [("order", "known size; virtual size 340.0 GiB·s")]
+
+
+def test_each_group_of_the_order_by_size_has_a_text():
+    assert len(set(decisions.GROUPS)) == len(decisions.GROUPS) == len(fspy.Group)
+    assert rows(with_figures(group=fspy.Group.OVER), "order") == [("order", "probe, beyond the share of probes")]
+    assert rows(with_figures(group=99), "order") == [("order", "group 99")]
 
 
 def test_figures_of_a_later_version_are_printed_by_name():

@@ -142,6 +142,29 @@ def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(
     assert (reserved.node, reserved.task_class, reserved.since_s) == ("n0", spark.id, 0.0)
 
 
+@pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
+def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile):
+    shell = Shell(profile=profile)
+    if profile == "boathouse":
+        predicting(shell, 1.0)
+    shell.job("maps", 3)
+    maps = make.placements(shell.cycle())
+    shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell.cycle()
+    shell.now_s = 40.0
+    for placement in maps:
+        shell.end(placement.task.id)
+    found = only(shell.cycle())
+    assert found["reservedForSeconds"] == 40.0
+    assert 0.0 < found["predictedWaitSeconds"] < math.inf
+
+
+def test_an_executor_on_a_node_that_nobody_reserved_says_nothing_of_reservations():
+    shell = Shell(profile="ikayak")
+    shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    assert "reservedForSeconds" not in only(shell.cycle())
+
+
 def test_reservations_end_with_their_owner():
     shell = Shell(profile="ikayak")
     shell.job("maps", 3)
