@@ -90,6 +90,7 @@ class World:
         stage: model.Stage = model.Stage.OTHER,
         suspend_until_s: float | None = None,
         labels: dict[str, str] | None = None,
+        near: Collection[str] = (),
     ):
         one = model.Job(
             id=model.JobId(job),
@@ -102,8 +103,11 @@ class World:
         task_class = model.TaskClass(
             id=model.ClassId(f"{job}/map"), job=one.id, resources=size, stage=stage, labels=labels or {}
         )
+        locations = tuple(map(model.NodeName, near))
         todo = [
-            model.Task(id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i)
+            model.Task(
+                id=model.TaskId(f"{namespace}/{job}-{i:05}"), task_class=task_class.id, index=i, locations=locations
+            )
             for i in range(tasks)
             if f"{namespace}/{job}-{i:05}" not in skipped
         ]

@@ -1,11 +1,14 @@
 """Tasks and pods get their nodes."""
 
 import dataclasses
+import json
 import time
 
 import msgspec
+import pytest
 
 from boathouse_policies import framework, model, profiles
+from boathouse_policies.ikayak.book import Book
 from tests.unit.scheduling.pods.pod_world import record_of
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
@@ -249,6 +252,25 @@ class Halving(framework.Sizer):
 
     def size(self, _want, _node, _scratch):
         return framework.Sized(self.size_)
+
+
+@pytest.mark.parametrize("name", ["boathouse", "ikayak"])
+async def test_maps_get_less_cpu_on_the_node_of_their_input_only(api, eventually, name):
+    profile = profiles.build(name)
+    book = next(one for one in profile.observers if isinstance(one, Book))
+    book.local, book.remote = 1, 1
+    api.add(fake_api.node("n1", cpu="1600m"))
+    api.add(fake_api.node("n2", cpu="900m"))
+    async with world(api, profile=profile) as w:
+        w.submit("wc", 4, stage=model.Stage.MAP, near=["n1"])
+        await eventually(lambda: len(w.placed()) == 3)
+        await eventually(w.at_rest)
+    assert len(w.placed()) == 3  # the fourth is pending: all of it fits nowhere, and less of it not on the other node
+    assert set(w.placed().values()) == {"n1"}
+    for key in w.placed():
+        pod = api.get("pods", key)
+        assert pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "533m"
+        assert json.loads(pod["metadata"]["annotations"]["boathouse.dev/figures"])["cpuShare"] == 0.533
 
 
 class Thresholds(framework.Figures):
