@@ -11,6 +11,8 @@ _log = logs.get(__name__)
 
 STATES: Final[Mapping[str, int]] = {"fresh": 0, "stale": 0, "failed": 0, "off": 0}
 """No nodes in any state."""
+UNCHANGED: Final = "unchanged"
+"""Kind of failure of a kubelet that answers with old measurements."""
 _ENOUGH: Final = 0.5
 """Share of the nodes of which measurements are recent, from which on signals count as available."""
 _ADVICE: Final[Mapping[str, str]] = {
@@ -41,7 +43,7 @@ class SignalStatus:
 
     Attributes:
         nodes: Nodes by state; `stale` if they were measured too long ago, or not yet.
-        failures: Nodes whose last read failed, by result.
+        failures: Nodes whose last read failed, by result; `UNCHANGED` if it had no new measurement.
         error: Why no kubelet can be read, such as a token that was refused.
         is_needed: Whether the profile uses measurements.
         is_enabled: Whether kubelets are read.
@@ -72,6 +74,8 @@ class SignalStatus:
         if self.error:
             return f"no token for kubelets: {self.error}"
         worst = max(self.failures, key=lambda result: self.failures[result])
+        if worst == UNCHANGED:
+            return "most kubelets answer with old measurements: look for errors in the kubelets' logs"
         text = f"most kubelets cannot be read ({worst})"
         return f"{text}: {_ADVICE[worst]}" if worst in _ADVICE else text
 

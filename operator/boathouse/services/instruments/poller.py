@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from boathouse.cluster import errors, retries, store, wire
 from boathouse.services.instruments import exposition
 from boathouse.services.instruments.kubelet_client import ReadError, Result, is_readable
-from boathouse.services.instruments.missing import STATES, SignalStatus
+from boathouse.services.instruments.missing import STATES, UNCHANGED, SignalStatus
 from boathouse.services.instruments.rates import Rates
 from boathouse.telemetry import logs
 
@@ -82,6 +82,7 @@ class _Node:
 
     Attributes:
         due_s: When it is read next.
+        since_s: When it was first seen.
         failures: Reads in a row that failed.
         result: How the last read ended; None before the first one.
         measured_s: When it was measured last; None if its last measurement is not in use.
@@ -89,6 +90,7 @@ class _Node:
 
     view: wire.NodeView
     due_s: float
+    since_s: float
     failures: int = 0
     result: Result | None = None
     measured_s: float | None = None
@@ -142,8 +144,9 @@ class Poller:
         elif (node := self._nodes.get(change.key)) is not None:
             node.view = change.new
         else:
-            due_s = self._monotonic() + self._jitter.uniform(0, self._options.interval_s)
-            self._nodes[change.key] = _Node(view=change.new, due_s=due_s)
+            now_s = self._monotonic()
+            due_s = now_s + self._jitter.uniform(0, self._options.interval_s)
+            self._nodes[change.key] = _Node(view=change.new, due_s=due_s, since_s=now_s)
 
     async def run_once(self) -> None:
         """Read the nodes that are due.
@@ -176,7 +179,14 @@ class Poller:
             states["fresh" if node.measured_s is not None else "failed" if failed else "stale"] += 1
             if failed and node.result is not None:
                 failures[node.result.value] += 1
+            elif self._is_unchanged(node):
+                failures[UNCHANGED] += 1
         return SignalStatus(nodes=states, failures=failures, error=self._error)
+
+    def _is_unchanged(self, node: _Node) -> bool:
+        """Return whether a kubelet answers, but has not measured its node for as long as a measurement is used."""
+        is_old = self._monotonic() - node.since_s > STALE_AFTER * self.interval_s
+        return node.result is Result.SUCCESS and node.measured_s is None and node.view.is_ready and is_old
 
     def _due(self) -> list[tuple[str, _Node]]:
         """Return the ready nodes that are due, longest due first, as many as may be read since the last round."""

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.names import Reason
-from boathouse.services.instruments.missing import STATES, Signals, SignalStatus
+from boathouse.services.instruments.missing import STATES, UNCHANGED, Signals, SignalStatus
 
 
 def problem(failures=(), error="", **nodes):
@@ -37,6 +37,12 @@ def test_most_nodes_that_fail_are_a_problem_with_a_way_out(result, advice):
     assert found.reason == Reason.KUBELETS_FAILING
     assert f"most kubelets cannot be read ({result})" in found.message
     assert advice in found.message
+
+
+def test_kubelets_that_answer_with_old_measurements_are_a_problem():
+    found = problem({UNCHANGED: 2}, stale=2, fresh=1)
+    assert found.reason == Reason.KUBELETS_FAILING
+    assert "old measurements" in found.message
 
 
 def test_a_token_that_is_refused_is_named():

@@ -8,6 +8,7 @@ import pytest
 from boathouse.cluster import errors, store, wire
 from boathouse.services.instruments import poller, rates
 from boathouse.services.instruments.kubelet_client import ReadError, Result
+from boathouse.services.instruments.missing import UNCHANGED
 
 EXPOSITION = b"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total %f %d\n"
 PRESSURE = b'# TYPE\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} %f %d\n'
@@ -185,6 +186,18 @@ async def test_a_measurement_that_is_too_old_is_withdrawn_once(world):
     await world.run(100)
     assert world.published[1:] == [("n", {})]
     assert world.poller.status().failures == {"malformed": 1}
+
+
+async def test_a_kubelet_that_measures_nothing_new_counts_as_failing_once_its_measurement_is_old(world):
+    world.add("n1")
+    world.kubelets.answers["10.0.0.1"] = EXPOSITION % (1.0, 1000)
+    await world.run(40)
+    assert (world.poller.status().nodes["stale"], world.poller.status().failures) == (1, {})
+    await world.run(1)
+    assert world.poller.status().failures == {UNCHANGED: 1}
+    del world.kubelets.answers["10.0.0.1"]
+    await world.run(20)
+    assert (world.poller.status().nodes["fresh"], world.poller.status().failures) == (1, {})
 
 
 async def test_no_more_than_fifty_nodes_are_read_in_a_second_and_all_in_their_turn(world):
