@@ -295,6 +295,17 @@ async def test_a_successor_keeps_a_suspension_of_any_age(api, eventually, monkey
         await s.counts("boathouse_suspensions_total", 1, result="resumed", reason="Advised")
 
 
+async def test_a_leader_with_another_profile_resumes_what_the_former_profile_suspended(api, eventually):
+    async with scene(api, eventually) as s:
+        s.suspend()
+        await eventually(lambda: s.size() == SHRUNK)
+        api.actuate_resize(FIRST)
+    async with scene(api, eventually, running=3, leader=Leader(2), policies={"name": "another"}) as s:
+        await eventually(lambda: s.size() == CONTINUED)
+        await s.counts("boathouse_suspensions_total", 1, result="resumed", reason="ProfileChanged")
+        assert s.world.over_committed() == []
+
+
 async def test_a_former_leader_cannot_resize(api, eventually):
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
     api.add(

@@ -27,8 +27,9 @@ REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", 
 
 SUSPENSION_RESULTS = ("suspended", "refused", "resumed")
 SUSPENSION_REASONS = (
-    *("WaitingForMaps", "ByHand", "TimeOver", "Advised", "Withdrawn", "Lapsed", "SwitchedOff", "NotYet", "Infeasible"),
-    *("PhasePassed", "Busy", "NoCgroup", "NotPolling", "NotAcknowledged", "LimitRange", "Quota", "TooMany", "other"),
+    *("WaitingForMaps", "ByHand", "TimeOver", "Advised", "Withdrawn", "Lapsed", "SwitchedOff", "ProfileChanged"),
+    *("NotYet", "Infeasible", "LimitRange", "Quota", "TooMany", "PhasePassed", "Busy", "NoCgroup", "NotPolling"),
+    *("NotAcknowledged", "NothingToLend", "Resuming", "InFlight", "TooSlow", "Outdated", "TaskEnded", "other"),
 )
 SUSPENSION_STEPS = ("order", "record", "shrink", "actuated", "continue", "grow")
 

@@ -133,6 +133,7 @@ class Keeper(Part):
             ("Withdrawn", pod.suspension.by == by_hand.USER and self._is_withdrawn(row)),
             ("Lapsed", self._clock() >= _lapses_s(pod.stage, pod.suspension)),
             ("TimeOver", self._clock() >= pod.suspension.until_s),
+            ("ProfileChanged", pod.suspension.by not in {by_hand.USER, self._state.profile.name}),  # nobody advises it
         )
         return next((reason for reason, holds in reasons if holds), "")
 
