@@ -36,6 +36,7 @@ from boathouse_policies.framework import (
     Filter,
     Hooks,
     PendingClass,
+    Profile,
     SchedulingQueue,
     Where,
 )
@@ -57,6 +58,11 @@ def length_s(factor: float, config: Config) -> float:
     return max(0.0, math.pow(factor, config.weight) - config.overhead) * config.interval_s
 
 
+def is_in(profile: Profile) -> bool:
+    """Return whether a profile suspends reducers."""
+    return any(isinstance(one, Suspension) and one.suspends for one in profile.controllers)
+
+
 class Suspension(Controller, Filter, Hooks, Figures):
     """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
 
@@ -76,6 +82,11 @@ class Suspension(Controller, Filter, Hooks, Figures):
         self.paused: Mapping[Reducer, float] = {}
         self._hungry: Collection[model.JobId] = ()  # jobs whose maps are pending
         self._lent: model.IntVector | None = None
+
+    @property
+    def suspends(self) -> bool:
+        """Whether reducers are suspended at all."""
+        return self._config.suspension
 
     # Controller
 

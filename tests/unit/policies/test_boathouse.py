@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from boathouse_policies import framework, fspy, ila, model, profiles
-from boathouse_policies.ikayak.suspension import Suspension
+from boathouse_policies.ikayak import suspension
 from boathouse_policies.ila import metrics
 from boathouse_policies.profiles.sharing import OneOfTwo
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
@@ -217,9 +217,7 @@ def test_without_the_switch_no_task_gets_less_cpu(profile, resize):
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 @pytest.mark.parametrize("suspend", [True, False])
 def test_without_the_switch_no_reducer_is_suspended(profile, suspend):
-    built = profiles.build(profile, switches=profiles.Switches(suspend=suspend))
-    controllers = [one for one in built.controllers if isinstance(one, Suspension)]
-    assert any(one._config.suspension for one in controllers) is suspend
+    assert suspension.is_in(profiles.build(profile, switches=profiles.Switches(suspend=suspend))) is suspend
 
 
 @pytest.mark.parametrize("stage", [model.Stage.DRIVER, model.Stage.EXECUTOR])

@@ -164,7 +164,7 @@ class MRJobKind:
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._signals = leader.signals
         self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
-        self._lends_cpu = any(isinstance(each, suspension.Suspension) for each in leader.profile.controllers)
+        self._lends_cpu = suspension.is_in(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
         self._events = object_events.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
