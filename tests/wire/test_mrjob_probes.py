@@ -164,6 +164,29 @@ async def test_the_probe_of_a_suspended_job_is_withdrawn(cluster, eventually):
         await eventually(lambda: not probes(cluster))
 
 
+def by_fair_share(cluster):
+    cluster.order, cluster.observers = None, ()
+
+
+def without_probes(cluster):
+    settings = cluster.config.prediction.model_copy(update={"probe": False})
+    cluster.config = cluster.config.model_copy(update={"prediction": settings})
+
+
+@pytest.mark.parametrize("change", [by_fair_share, without_probes])
+async def test_a_probe_is_withdrawn_if_the_profile_or_the_chart_has_none_any_more(cluster, eventually, change):
+    cluster.api.add(mrjob())
+    async with cluster.running():
+        await eventually(lambda: probes(cluster))
+    change(cluster)
+    async with cluster.running():
+        await eventually(phase(cluster, "Withdrawn"))
+        await eventually(lambda: not probes(cluster))
+        assert cluster.condition("SizePredicted") == ("False", "ProbeWithdrawn")
+        await ended(cluster, eventually)
+    assert cluster.status["phase"] == "Succeeded"
+
+
 async def test_a_deleted_job_has_no_probe(cluster, eventually):
     cluster.api.add(mrjob())
     async with cluster.running():

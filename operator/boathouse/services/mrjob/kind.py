@@ -294,11 +294,13 @@ class MRJobKind:
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.failures, observation.now_s)
         state = progress.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
-        if observation.size is not None:
+        if observation.size is None:
+            state = predictions.withdrawn(state, observation.now_s)
+        else:
             state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
         state = measurements.described(state, self._signals.problem, observation.now_s)
         desired = dataclasses.replace(desired, state=state)
-        surplus = self._probes.surplus(job, state) if self._probes else ()
+        surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
         then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
         return protocols.Desired(

@@ -76,6 +76,7 @@ class Probes:
         return SizeView(
             prediction=self.sizes.prediction(model.JobId(job.uid)),
             wants_probe=self._wants_probe(job, state),
+            may_probe=self.settings.probe,
             probe=self._pod(job.uid),
             patience_s=self.settings.probe_seconds,
         )
@@ -89,13 +90,7 @@ class Probes:
         return is_large and not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
 
     def _pod(self, uid: JobUid) -> AttemptPod | None:
-        return next(iter(self.pods.of(submission.probe_uid(uid))), None)
-
-    def surplus(self, job: Job, state: JobState) -> Sequence[tuple[str, str]]:
-        """Return name and UID of a probe's pod that is to be deleted, because the probe is over."""
-        pod, prediction = self._pod(job.uid), state.prediction
-        is_over = prediction is None or prediction.probe not in predictions.UNDER_WAY
-        return [(pod.name, pod.uid)] if pod is not None and is_over and pod.is_active else []
+        return _pod(self.pods, uid)
 
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
@@ -157,6 +152,17 @@ class Probes:
         probe = submission.probe_uid(uid)
         self.events.ended(probe, succeeded=succeeded, pods=self.pods.of(probe))
         self.placing.withdraw(model.JobId(probe))
+
+
+def surplus(pods: PodIndex[AttemptPod], job: Job, state: JobState) -> Sequence[tuple[str, str]]:
+    """Return name and UID of a probe's pod that is to be deleted, because the probe is over."""
+    pod, prediction = _pod(pods, job.uid), state.prediction
+    is_over = prediction is None or prediction.probe not in predictions.UNDER_WAY
+    return [(pod.name, pod.uid)] if pod is not None and is_over and pod.is_active else []
+
+
+def _pod(pods: PodIndex[AttemptPod], uid: JobUid) -> AttemptPod | None:
+    return next(iter(pods.of(submission.probe_uid(uid))), None)
 
 
 def order_by_size(profile: framework.Profile) -> fspy.SizeBased | None:

@@ -21,12 +21,14 @@ class SizeView:
     Attributes:
         prediction: The predicted size; None if it is unknown.
         wants_probe: Whether the job should be probed.
+        may_probe: Whether the chart lets jobs be probed.
         probe: The probe's pod.
         patience_s: How long a probe may be pending, and how long it may run.
     """
 
     prediction: fspy.Prediction | None
     wants_probe: bool = False
+    may_probe: bool = True
     probe: AttemptPod | None = None
     patience_s: float = 600.0
 

@@ -58,6 +58,14 @@ def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now
     return _with_condition(dataclasses.replace(state, prediction=found), found, now_s)
 
 
+def withdrawn(state: JobState, now_s: float) -> JobState:
+    """Return the state without the probe that is under way: the profile does not order jobs by size any more."""
+    if state.prediction is None or state.prediction.probe not in UNDER_WAY:
+        return state
+    found = state.prediction.model_copy(update={"probe": "Withdrawn"})
+    return _with_condition(dataclasses.replace(state, prediction=found), found, now_s)
+
+
 def _size(known: Prediction, found: fspy.Prediction, state: JobState) -> dict[str, Any]:
     """Return the size as it was first predicted. Run times of tasks of the job itself predict nothing."""
     ended = any(state.stages[stage].succeeded for stage in _WORK if stage in state.stages)
@@ -80,7 +88,7 @@ def _probe(
     known: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
 ) -> tuple[ProbePhase | None, str | None]:
     """Return the phase of the probe, and why it failed."""
-    is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend
+    is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend or not view.may_probe
     if known.probe is None:
         return ("Pending" if view.wants_probe and not is_over else None), None
     if known.probe not in UNDER_WAY:
@@ -143,4 +151,8 @@ def _told(found: Prediction) -> tuple[bool, str, str] | None:
             why = f"the probe failed ({found.reason}): the job is scheduled as one of unknown size"
             return False, names.Reason.PROBE_FAILED, why
         case "Withdrawn":
-            return False, names.Reason.PROBE_WITHDRAWN, "the job ended or was suspended before its probe"
+            return (
+                False,
+                names.Reason.PROBE_WITHDRAWN,
+                "the job ended, its probe was not wanted any more, or it was suspended",
+            )
