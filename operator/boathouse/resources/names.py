@@ -102,6 +102,7 @@ class Reason(StrEnum):
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INVALID_SPEC = "InvalidSpec"
     INVALID_TIME = "InvalidTime"
+    SWITCHED_OFF = "SwitchedOff"
     QUEUE_NOT_FOUND = "QueueNotFound"
     QUEUE_NOT_ALLOWED = "QueueNotAllowed"
     SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 - a reason, not a secret

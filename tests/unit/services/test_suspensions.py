@@ -38,8 +38,9 @@ def record(now_s):
 def see(build):
     job = build.job(numReduceTasks=2, slowStartCompletedMapsPercent=0)
 
-    def look(*reduces, state=None, job=job):
-        return build.look(job, build.pod("m-0"), *reduces, state=state or build.mapping(job, splits=1)).state
+    def look(*reduces, state=None, job=job, **observed):
+        known = state or build.mapping(job, splits=1)
+        return build.look(job, build.pod("m-0"), *reduces, state=known, **observed).state
 
     return look
 
@@ -123,6 +124,14 @@ def test_an_annotation_without_effect_is_explained(build, see, text):
     state = see(job=annotated(build, text))
     assert condition(state) == ("False", "InvalidTime")
     assert "at most an hour ahead" in state.condition(ConditionType.REDUCERS_SUSPENDED).message
+
+
+def test_an_annotation_that_the_chart_gives_no_effect_is_explained(build, see, now_s):
+    job = annotated(build, times.rfc3339(now_s + 60))
+    assert condition(see(job=job)) is None
+    state = see(job=job, may_suspend=False)
+    assert condition(state) == ("False", "SwitchedOff")
+    assert "actuators.suspend" in state.condition(ConditionType.REDUCERS_SUSPENDED).message
 
 
 def test_an_annotation_whose_time_is_over_is_no_mistake(build, see):

@@ -270,6 +270,7 @@ class MRJobKind:
             seconds=self.seconds.pending(job.uid),
             size=self._probes.view(job, known) if self._probes else None,
             lends_cpu=self._lends_cpu,
+            may_suspend=self._settings.actuators.suspend,
         )
 
     async def _missing_files(self, job: Job) -> Sequence[str]:

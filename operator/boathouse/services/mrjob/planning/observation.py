@@ -48,6 +48,7 @@ class Observation:
         namespace_terminating: whether the namespace of a deleted job is being deleted too.
         size: what is known of its size; None with a profile that does not predict sizes.
         lends_cpu: whether policies suspend reduces that lack map output.
+        may_suspend: whether the chart lets reduces be suspended at all.
     """
 
     job: Job
@@ -64,6 +65,7 @@ class Observation:
     namespace_terminating: bool = False
     size: SizeView | None = None
     lends_cpu: bool = False
+    may_suspend: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ def plan(observation: Observation) -> Desired:
     used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
     state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
     if state.finished:
-        state = suspensions.described(state, observation.job, (), observation.now_s)
+        state = suspensions.described(state, observation, ())
         state = cleanup.begin(observation.job, state, observation.now_s)
         return Desired(
             state=state,
@@ -84,7 +84,7 @@ def plan(observation: Observation) -> Desired:
             failures=settlement.failures,
             used_byte_s=used_byte_s,
         )
-    state = suspensions.described(state, observation.job, everything.pods, observation.now_s)
+    state = suspensions.described(state, observation, everything.pods)
     moved = steps.current(state, observation.job) is not stage_type
     return Desired(
         state=state,

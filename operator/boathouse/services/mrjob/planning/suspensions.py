@@ -12,6 +12,7 @@ from boathouse.services import times
 from boathouse.services.frame import tolerant
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_task import contract
@@ -33,15 +34,16 @@ def _asked_s(job: Job) -> float | None:
     return tolerant.value(lambda: times.epoch(job.suspend_reducers_until), None)
 
 
-def described(state: JobState, job: Job, pods: Sequence[AttemptPod], now_s: float) -> JobState:
+def described(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
     """Return the state with the number of suspended reduces, and with the condition `ReducersSuspended`."""
+    now_s = observation.now_s
     reduces = [pod for pod in pods if pod.task_type is TaskType.REDUCE and pod.state.is_live and not state.finished]
     paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
     known = conditions.table(state, now_s)
     if paused or owed:
         known.set(ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s))
-    elif (problem := _problem(job, now_s)) and not state.finished:
-        known.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.INVALID_TIME, problem)
+    elif (problem := _problem(observation)) is not None and not state.finished:
+        known.set(ConditionType.REDUCERS_SUSPENDED, False, *problem)
     elif state.condition(ConditionType.REDUCERS_SUSPENDED) is not None:
         known.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.RESUMED, "")
     return dataclasses.replace(state, suspended_reduces=len(paused), conditions=known.conditions)
@@ -66,12 +68,13 @@ def _named(pods: Sequence[AttemptPod]) -> str:
     return f"{len(pods)} reduce{'s' * (len(pods) != 1)} ({names}{', …' if len(pods) > _NAMED else ''})"
 
 
-def _problem(job: Job, now_s: float) -> str:
-    """Return what is wrong with the author's annotation, or an empty text."""
-    asked_s = _asked_s(job)
-    if job.suspend_reducers_until is None or (asked_s is not None and asked_s <= now_s + contract.MOST_SUSPENDED_S):
-        return ""
-    return (
-        f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect: its value must be a time such as "
-        f"{times.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)}, at most an hour ahead"
-    )
+def _problem(observation: Observation) -> tuple[str, str] | None:
+    """Return reason and message if the author's annotation has no effect; None if it has one, or is absent or over."""
+    job, now_s = observation.job, observation.now_s
+    asked_s, ignored = _asked_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
+    if job.suspend_reducers_until is not None and (asked_s is None or asked_s > now_s + contract.MOST_SUSPENDED_S):
+        example = times.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
+        return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
+    if until_s(job, now_s) is not None and not observation.may_suspend:
+        return Reason.SWITCHED_OFF, f"{ignored}: an administrator must set the chart value actuators.suspend"
+    return None
