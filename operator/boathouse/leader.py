@@ -132,6 +132,10 @@ class Leader:
                 group.create_task(loop.run())
             await self._start_kopf(group)
 
+    async def save_learned(self) -> None:
+        """Save what was learned since the last save; call it while this process leads."""
+        await self._saved_state.save_last()
+
     async def _mark_leader(self) -> None:
         around = self._context
         await retries.until_done(

@@ -28,8 +28,8 @@ _log = logs.get(__name__)
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-STOP_S = 6.0
-"""Timeout for parts to stop; less than 10 s in total with the release of the lease and the last events."""
+STOP_S = 5.0
+"""Timeout for parts to stop; less than 10 s in total with the last save, the release of the lease and last events."""
 CONTROLLER = "boathouse.dev/operator"
 
 
@@ -101,6 +101,7 @@ class _Life:
         self._metrics = operator_metrics
         self._stop = stop
         self._ending = False
+        self._leader: leader.Leader | None = None
         lease = asked.config.lease
         self._election = election.LeaderElection(
             api,
@@ -132,6 +133,8 @@ class _Life:
         requested = self._stop.is_set()
         if work.done():
             _log.error("a part of the operator has ended", exc_info=_cause(work))
+        if requested and self._leader is not None:
+            await self._leader.save_learned()
         # Release the lease first: from then on `valid()` is false, nothing is written, and a standby takes over.
         self._ending = True
         await self._election.release()
@@ -174,7 +177,7 @@ class _Life:
             epoch = await self._election.acquired()
             failpoints.hit("after-leader.acquired")
             _log.info("became leader", identity=replica, epoch=epoch)
-            parts = leader.Leader(
+            self._leader = leader.Leader(
                 leader.LeaderContext(
                     asked=self._asked,
                     cluster=self._cluster,
@@ -190,7 +193,7 @@ class _Life:
                     after_kopf=lambda: listen_for_signals(self._stop),
                 )
             )
-            group.create_task(_essential(parts.run(), "leader"))
+            group.create_task(_essential(self._leader.run(), "leader"))
 
 
 def listen_for_signals(stop: asyncio.Event) -> None:

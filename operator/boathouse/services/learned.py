@@ -6,6 +6,7 @@ what was learned. Only the operator should write the ConfigMap, but its content 
 or exceeds the memory limits below.
 """
 
+import asyncio
 import base64
 import gzip
 import zlib
@@ -25,6 +26,8 @@ _CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 NAME: Final = "boathouse-learned"
 KEY: Final = "state.json.gz"
 EVERY_S: Final = 60.0
+LAST_S: Final = 1.0
+"""Timeout of the last save of a leader that stops."""
 MAX_BYTES: Final = 512 * 1024
 """Maximum compressed size. etcd's limit is about twice the size after base64."""
 MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
@@ -78,6 +81,7 @@ class SavedState:
         self._written = b""
         self._dumps: dict[str, msgspec.Raw] = {}
         self._unread: dict[str, msgspec.Raw] = {}
+        self._was_read = False
 
     async def load(self) -> None:
         """Load the state that a previous leader saved.
@@ -88,7 +92,9 @@ class SavedState:
         try:
             found = await self._api.get(_CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
+            self._was_read = True
             return
+        self._was_read = True
         try:
             state = _unpacked((found.get("binaryData") or {})[KEY])
         except _MALFORMED as error:
@@ -125,6 +131,16 @@ class SavedState:
         await self._write({KEY: base64.b64encode(packed).decode()})
         failpoints.hit("after-learned.write")
         self._written = plain
+
+    async def save_last(self) -> None:
+        """Save the state of a leader that stops in order, unless it has not read what earlier leaders saved."""
+        if not self._was_read:
+            return
+        try:
+            async with asyncio.timeout(LAST_S):
+                await self.save()
+        except (errors.ClusterError, TimeoutError) as error:
+            _log.warning("what was learned since the last save is lost", error=str(error) or "no answer in time")
 
     def _plain(self) -> bytes:
         """Return all parts as JSON, those of other profiles first: the order of a ConfigMap's parts is by age."""

@@ -1,5 +1,6 @@
 """What was learnt is read from a ConfigMap that may hold anything."""
 
+import asyncio
 import base64
 import gzip
 import json
@@ -89,6 +90,35 @@ async def test_a_change_of_the_profile_keeps_what_the_other_one_learned():
     await change(api, a=again)
     assert again.value == 7
     assert saved_parts(api) == {"b": {"value": 8}, "c": {"value": 3}, "a": {"value": 7}}
+
+
+async def test_a_leader_that_stops_saves_what_it_learned_since_the_last_save():
+    api, part = Api(b'{"a": {"value": 7}}'), Part()
+    saved = learned.SavedState(api, "ns", {"a": part}, lambda: True)
+    await saved.load()
+    part.value = 9
+    await saved.save_last()
+    assert saved_parts(api) == {"a": {"value": 9}}
+
+
+async def test_a_leader_that_stops_before_it_has_read_what_was_saved_writes_nothing():
+    api = Api(b'{"a": {"value": 7}}')
+    await learned.SavedState(api, "ns", {"a": Part(1)}, lambda: True).save_last()
+    assert saved_parts(api) == {"a": {"value": 7}}
+
+
+async def test_a_leader_stops_though_the_last_save_is_refused_or_not_answered(monkeypatch):
+    monkeypatch.setattr(learned, "LAST_S", 0.01)
+    api = Api(b"{}")
+    saved = learned.SavedState(api, "ns", {"a": Part()}, lambda: True)
+    await saved.load()
+    for ending in (asyncio.sleep(10), refused()):
+        api.replace = lambda *_, ending=ending: ending
+        await saved.save_last()
+
+
+async def refused():
+    raise errors.Forbidden(403, "Forbidden", "no")
 
 
 async def test_the_sizes_of_the_saved_parts_are_known():

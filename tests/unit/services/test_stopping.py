@@ -1,4 +1,4 @@
-"""The end of a process that leads: first the lease, then everything else."""
+"""The end of a process that leads: it saves what it learned, gives its lease away, then stops everything else."""
 
 import asyncio
 
@@ -17,6 +17,18 @@ def died(monkeypatch):
     reasons: list[str] = []
     monkeypatch.setattr(main, "die", reasons.append)
     return reasons
+
+
+class Learner:
+    """Notes who holds the lease at each save."""
+
+    def __init__(self, server: LeaseServer) -> None:
+        self.server = server
+        self.holders: list[str | None] = []
+
+    async def save_learned(self) -> None:
+        lease = self.server.lease
+        self.holders.append(lease and lease.spec.holder_identity)
 
 
 class Life(main._Life):
@@ -45,6 +57,26 @@ async def test_a_busy_leader_that_is_told_to_stop_gives_its_lease_away(died):
     life.stop.set()
     assert await running == 0
     assert (died, server.lease.spec.holder_identity) == ([], "")
+
+
+async def test_a_leader_that_is_told_to_stop_saves_what_it_learned_while_it_leads(died):
+    server = LeaseServer()
+    life = Life(server)
+    life._leader = learner = Learner(server)
+    running = asyncio.create_task(life.run())
+    await asyncio.sleep(5)
+    life.stop.set()
+    assert await running == 0
+    assert (died, learner.holders) == ([], ["a"])
+
+
+async def test_a_leader_of_which_a_part_failed_saves_nothing(died, monkeypatch):
+    server = LeaseServer()
+    life = Life(server)
+    life._leader = learner = Learner(server)
+    monkeypatch.setattr(life, "_work", lambda: asyncio.sleep(1))
+    assert await life.run() == main.EXIT_FAILED
+    assert (died, learner.holders) == ([], [])
 
 
 async def test_a_leader_that_lost_its_lease_ends_at_once(died):
