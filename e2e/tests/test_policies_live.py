@@ -28,7 +28,7 @@ FULL = "1536Mi"
 def installed_with(cluster, values, learned=None):
     """Install Boathouse with more values, and with nothing learned but what is given."""
     operator = ("-n", names.OPERATOR_NAMESPACE, "--ignore-not-found")
-    cluster.run("delete", install.DEPLOYMENT, *operator)  # or its leader would save what it learned
+    cluster.run("delete", install.DEPLOYMENT, "--cascade=foreground", *operator)  # its leader saves when it stops
     cluster.run("delete", "configmap", learned_state.NAME, *operator)
     if learned is not None:
         metadata = {"name": learned_state.NAME, "namespace": names.OPERATOR_NAMESPACE}
