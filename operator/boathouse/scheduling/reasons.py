@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, devices, jobs, pod_conditions
@@ -26,7 +26,8 @@ _BYTES = {"memory", "ephemeral-storage"}
 _UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _MILLI = 1000
 REFRESH_S = 1.0
-_ROUNDED_S = 10
+_ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
+"""Steps of times in messages of jobs and pods, so that these are not written often: a job may have many pods."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +69,7 @@ def diagnose(
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
     waiting = sum(one.count for one in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
-    message += _of_devices(worst, device_classes)
-    if figures := list(_figures(worst)):
-        message = "; ".join([message.removesuffix("."), *figures])
+    message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
@@ -85,9 +84,10 @@ def for_pod(
     """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
     held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
     of_devices = _of_devices(found, device_classes)
+    message = found.message + _scarce(found, held) + of_devices
     return pod_conditions.PendingReason(
         reason=pod_conditions.UNSUPPORTED if of_devices else str(found.code),
-        message=found.message + _scarce(found, held) + of_devices,
+        message=_with_figures(message, found, _ROUNDED_S_OF_POD),
     )
 
 
@@ -162,21 +162,21 @@ def _of_devices(found: model.Diagnosis, device_classes: devices.Devices | None) 
     return device_classes.hint(found.scarce) if device_classes is not None and is_absent else ""
 
 
-def _figures(found: model.Diagnosis) -> Iterator[str]:
-    """Yield what the policies computed of a pending class. Times are rounded, so that a status is not written often."""
-    figures = dict(found.figures)
+def _with_figures(message: str, found: model.Diagnosis, step_s: int) -> str:
+    """Return a message with what the policies computed of a pending class, and times in steps."""
+    figures = list(_figures(dict(found.figures), step_s))
+    return "; ".join([message.removesuffix("."), *figures]) if figures else message
+
+
+def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
     if jobs_ahead := figures.get("jobsAhead"):
         yield f"{jobs_ahead:.0f} job{'s' * (jobs_ahead != 1)} of its queue and namespace go before it"
     if "slowdown" in figures and "threshold" in figures:
         yield f"predicted slowdown of the tasks on a node {figures['slowdown']:.1f}, allowed {figures['threshold']:.1f}"
     if "reservedForSeconds" in figures:
-        yield f"nodes have been reserved for it for {_rounded_s(figures['reservedForSeconds'])} s"
+        yield f"nodes have been reserved for it for {round(figures['reservedForSeconds'] / step_s) * step_s} s"
     if "predictedWaitSeconds" in figures:
-        yield f"predicted wait {_rounded_s(figures['predictedWaitSeconds'])} s"
-
-
-def _rounded_s(seconds: float) -> int:
-    return round(seconds / _ROUNDED_S) * _ROUNDED_S
+        yield f"predicted wait {math.ceil(figures['predictedWaitSeconds'] / step_s) * step_s} s"
 
 
 class Diagnoses:

@@ -54,6 +54,15 @@ def largest(who: holders.Holders, namespace: str = "demo") -> list[tuple[str, in
     return list(who.top("cpu", namespace).named)
 
 
+def test_figures_of_the_policies_are_in_the_messages_of_jobs_and_in_coarser_steps_in_those_of_pods():
+    figures = (("jobsAhead", 2.0), ("reservedForSeconds", 134.0), ("predictedWaitSeconds", 26.0))
+    waiting = dataclasses.replace(found(), figures=figures)
+    of_job, of_pod = reasons.diagnose(JOB, [waiting], held()), reasons.for_pod(waiting, "demo", held())
+    ahead = "0/2 nodes are available; 2 jobs of its queue and namespace go before it"
+    assert of_job.message.endswith(f"{ahead}; nodes have been reserved for it for 130 s; predicted wait 30 s")
+    assert of_pod.message == f"{ahead}; nodes have been reserved for it for 120 s; predicted wait 60 s"
+
+
 def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_holders():
     who = held(a=("mrjob/demo/big", "2500"), b=("mrjob/demo/big", "500"), c=("demo/web", "100"))
     found_ = reasons.diagnose(JOB, [found(count=12, scarce="cpu")], who)
