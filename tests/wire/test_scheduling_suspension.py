@@ -502,6 +502,7 @@ async def test_figures_say_what_is_lent_and_owed(api, eventually):
         api.actuate_resize(FIRST)
         await eventually(lambda: s.world.metric("boathouse_lent_cpu_cores") == 0.999)
         assert s.world.metric("boathouse_suspended_tasks") == 1
+        await eventually(lambda: MAP in s.world.placed())  # else the request grows again at once
         s.decide(model.Resume, cpu_milli=1000)
         await eventually(lambda: s.world.metric("boathouse_owed_cpu_cores") == 0.999)
         await eventually(lambda: s.world.metric("boathouse_suspended_tasks") == 0)
