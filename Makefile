@@ -82,9 +82,9 @@ forget-rights:
 	@rm -rf build/reports/rights
 
 .PHONY: test
-test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract, attacks, end-to-end (the last three at once)
-	@$(MAKE) --no-print-directory --jobs=2 test-e2e test-contract test-hostile-short
-	@$(MAKE) --no-print-directory test-rights
+test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract beside attacks, end-to-end
+	@$(MAKE) --no-print-directory --jobs=2 test-contract test-hostile-short
+	@$(MAKE) --no-print-directory test-e2e test-rights  # alone: pods beside other tests get too little CPU time
 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the long fault campaigns (an hour and more), with their counts
