@@ -104,14 +104,17 @@ def _compare(value: str, bound: str) -> int:
 
 def _whole(text: str) -> int | None:
     """A whole number as Go parses it: a sign, any number of zeros, and what 64 bits hold; None for anything else."""
-    found = _WHOLE.fullmatch(text)
-    if found is None or len(found[2]) > _DIGITS:
+    if _WHOLE.fullmatch(text) is None:
         return None
-    number = int(found[1] + found[2])
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _DIGITS:
+        return None
+    number = int(digits or "0")
+    number = -number if text.startswith("-") else number
     return number if -_TOO_LARGE <= number < _TOO_LARGE else None
 
 
-_WHOLE = re.compile(r"([+-]?)0*([0-9]+)")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _DIGITS = 19
 _TOO_LARGE = 1 << 63
 
@@ -142,6 +145,8 @@ class Eligibilities:
     def __init__(self) -> None:
         self._known: weakref.WeakValueDictionary[model.Constraints, Eligibility] = weakref.WeakValueDictionary()
         self._last: collections.OrderedDict[model.Constraints, Eligibility] = collections.OrderedDict()
+        self._tolerating: dict[tuple[model.Toleration, ...], model.BoolVector] = {}
+        self._layout: Layout | None = None
 
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
         """The mask over the nodes of this layout."""
@@ -153,6 +158,17 @@ class Eligibilities:
         self._last.move_to_end(constraints)
         if len(self._last) > _CONSTRAINTS_KEPT:
             self._last.popitem(last=False)
+        return known
+
+    def tolerating(self, tolerations: tuple[model.Toleration, ...], layout: Layout) -> model.BoolVector:
+        """The nodes without a taint that these do not tolerate, shape [N], read-only: for the last layout a memo."""
+        if self._layout is not layout or len(self._tolerating) >= _CONSTRAINTS_KEPT:
+            self._layout, self._tolerating = layout, {}
+        known = self._tolerating.get(tolerations)
+        if known is None:
+            found = [untolerated(node.taints, tolerations) is None for node in layout.nodes]
+            known = self._tolerating[tolerations] = np.array(found, np.bool_)
+            known.flags.writeable = False
         return known
 
     @staticmethod

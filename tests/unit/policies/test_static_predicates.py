@@ -111,6 +111,9 @@ def expression(operator: str, *values: str, key: str = "zone") -> model.Expressi
         pytest.param({"zone": str(1 << 63)}, expression("Gt", "0"), False, id="Gt, beyond 64 bits"),
         pytest.param({"zone": "1_0"}, expression("Gt", "0"), False, id="Gt, not a number to Kubernetes"),
         pytest.param({"zone": "0" * 5000 + "7"}, expression("Gt", "6"), True, id="Gt, leading zeros"),
+        pytest.param(
+            {"zone": "7"}, expression("Gt", "0" * 200_000 + "x"), False, id="Gt, very many zeros and a letter"
+        ),
         pytest.param({"zone": "+7"}, expression("Gt", "-7"), True, id="Gt, signs"),
         pytest.param({"zone": str(-1 << 63)}, expression("Lt", "0"), True, id="Lt, the least of 64 bits"),
         pytest.param({"zone": str((-1 << 63) - 1)}, expression("Lt", "0"), False, id="Lt, less than 64 bits"),
