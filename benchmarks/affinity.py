@@ -13,6 +13,7 @@ cycle, `ends` the cycles after. Cases take turns; figures are CPU time of this p
     tenant     one namespace has 2,000 different selectors of its pods; the pending pods are of another namespace
     wide       as tenant, with selectors of all namespaces that match no pending pod
     all        as tenant, with selectors that match every pod of all namespaces, and a label that no node has
+    keys       as all, with a different label in each selector and as each topology key
     shapes     200 pods of another namespace are pending, of different shapes that fit nowhere
     queued     the same, and each has such a selector of its own; compared with shapes
 """
@@ -40,8 +41,18 @@ QUEUED = 200
 EVERYTHING = model.Selector()
 LABELS = [{"app": f"app-{i}"} for i in range(50)]
 """Those of pods of one owner, which share the value."""
-CASES = ("plain", "hosts", "zones", "near", "others", "tenant", "wide", "all", "shapes", "queued")
-MOST = {"hosts": 3.0, "zones": 3.0, "near": 3.0, "others": 1.3, "tenant": 2.0, "wide": 2.0, "all": 2.0, "queued": 2.0}
+CASES = ("plain", "hosts", "zones", "near", "others", "tenant", "wide", "all", "keys", "shapes", "queued")
+MOST = {
+    "hosts": 3.0,
+    "zones": 3.0,
+    "near": 3.0,
+    "others": 1.3,
+    "tenant": 2.0,
+    "wide": 2.0,
+    "all": 2.0,
+    "keys": 2.0,
+    "queued": 2.0,
+}
 """The greatest ratio of each case."""
 
 
@@ -65,6 +76,7 @@ TENANTS = {
     "tenant": lambda i: term("host", label("app", f"tenant-{i}"), "b"),
     "wide": lambda i: everywhere(f"key-{i}", model.Operator.EXISTS, "host"),
     "all": lambda i: everywhere(f"key-{i}", model.Operator.DOES_NOT_EXIST, "no-such-label"),
+    "keys": lambda i: everywhere(f"key-{i}", model.Operator.DOES_NOT_EXIST, f"no-such-label-{i}"),
 }
 """The term of each pod of the other namespace."""
 

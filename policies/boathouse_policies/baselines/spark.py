@@ -120,7 +120,7 @@ class Reservations(ReservedNodes):
             if task.node in layout.index:
                 spare[layout.index[task.node]] -= 1
         most = 1 if self._order.spread else np.iinfo(np.int64).max
-        return np.where(pending.eligibility.mask, spare.clip(0, most), 0)
+        return np.where(state.reservable(pending), spare.clip(0, most), 0)
 
 
 class OneApplication(Filter, Observer):

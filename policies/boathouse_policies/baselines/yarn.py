@@ -67,7 +67,7 @@ class LockedNodes(ReservedNodes):
         if state.all_reserved:
             return ()
         view, most, task_class = state.view, state.most_reserved, pending.task_class
-        possible = view.layout.large_enough(view.axis.vector(task_class.resources)) & pending.eligibility.mask
+        possible = view.layout.large_enough(view.axis.vector(task_class.resources)) & state.reservable(pending)
         places = [node for node in state.offered_places() if node not in state.reserved and possible[node]]
         if most is not None and len(places) > most:
             lacking = np.maximum(pending.shape.need - state.free[pending.shape.rows][:, places], 0) / pending.shape.need

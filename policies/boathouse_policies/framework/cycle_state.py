@@ -277,6 +277,12 @@ class CycleState:
         places = range(len(self.view.layout)) if self.view.offered is None else self.view.offered
         return [node for node in places if node not in self.withdrawn] if self.withdrawn else places
 
+    def reservable(self, pending: PendingClass) -> model.BoolVector:
+        """Where a node may be reserved for a class, shape [N]: read-only."""
+        mask = pending.eligibility.mask
+        passing = None if self.pod_counts is None else self.pod_counts.mask(pending)
+        return mask if passing is None else mask & passing
+
     # Writing
 
     def count_pods(self) -> None:

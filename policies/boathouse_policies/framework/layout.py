@@ -203,8 +203,19 @@ class Layout:
         """The rack of each node alone."""
         return Topology(server={}, rack=self.topology.rack)
 
+    @functools.cached_property
+    def label_keys(self) -> frozenset[str]:
+        """The labels that any node has."""
+        return frozenset(key for node in self.nodes for key in node.labels)
+
+    @functools.cached_property
+    def _no_domains(self) -> Domains:
+        return Domains(None for _ in self.nodes)
+
     def domains(self, key: str) -> Domains:
-        """Return the nodes by the value of a label: a memo."""
+        """Return the nodes by the value of a label: a memo, of the labels that nodes have, for pods may name any."""
+        if key not in self.label_keys:
+            return self._no_domains
         known = self._domains.get(key)
         if known is None:
             known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)

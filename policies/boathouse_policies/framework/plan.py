@@ -105,8 +105,9 @@ class Plan:
 
     def _reserve(self, pending: PendingClass) -> None:
         own, state = pending.task_class.id, self._state
-        if state.pod_counts is not None and state.pod_counts.judge(pending) is not None:
-            return  # a reserved node may be one that other pods keep it from
+        judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
+        if judge is not None and judge.rules.has_own:
+            return  # pods that are placed later, its own too, may keep it from a reserved node
         state.most_reserved = most = self._turns.most_reserved(pending)
         if most == 0:
             return

@@ -24,6 +24,7 @@ from boathouse_policies.framework.view import Share, Step, combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from boathouse_policies.framework.affinity.judges import CycleCounts
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
 
@@ -120,6 +121,8 @@ class TurnOrder:
         self._open = turns.tolist()
         if in_order.gangs:
             self._first = self._begun()
+        if self._state.reserved and self._state.pod_counts is not None:
+            self._release_forbidden(self._state.pod_counts)
         if not self._state.reserved:
             self._join_all(turns)
         elif max(in_order.namespaces.values(), default=0) > 1:
@@ -226,6 +229,15 @@ class TurnOrder:
             self._state.release(node)
         for place in self._places(reserved.values()):
             self._count_reserved(self._sorted.queued[place].job)
+
+    def _release_forbidden(self, pod_counts: CycleCounts) -> None:
+        """Release the nodes that other pods keep their owner from by now."""
+        reserved = self._state.reserved
+        for place in self._places(set(reserved.values())):
+            owner = PendingClass(self._sorted.queued[place], self._profile, self._state)
+            if (may := pod_counts.mask(owner)) is not None:
+                for node in [node for node, name in reserved.items() if name == owner.task_class.id and not may[node]]:
+                    self._state.release(node)
 
     def _count_reserved(self, job: model.Job) -> None:
         share = (job.queue, job.namespace)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import eligibility
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -158,7 +157,7 @@ class ClusterView:
             )
             found &= self.eligibilities.of(wanted, self.layout).mask
         if spread.honors_taints:
-            found &= [eligibility.untolerated(node.taints, constraints.tolerations) is None for node in self.nodes]
+            found &= self.eligibilities.tolerating(constraints.tolerations, self.layout)
         return found
 
     @property

@@ -59,7 +59,7 @@ class AgeingReserve(Reserve, Hooks):
         if is_taken or self.order.group(pending.job, state) is not Group.AGED:
             return ()
         layout, rows = state.view.layout, pending.shape.rows
-        could = pending.eligibility.mask & layout.large_enough(pending.least)
+        could = state.reservable(pending) & layout.large_enough(pending.least)
         could[list(state.reserved)] = False
         if not could.any():
             return ()

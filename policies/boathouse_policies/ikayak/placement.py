@@ -308,7 +308,8 @@ class Executors(Reserve, Hooks, Figures):
         if not pending.task_class.gang_min:
             return []
         missing = sum(count for _, count in self._requested(pending, state))
-        others = [node for node in before if node not in chosen and pending.eligibility.mask[node]]
+        may = state.reservable(pending)
+        others = [node for node in before if node not in chosen and may[node]]
         return others[: max(0, min(missing, len(before)) - len(chosen))]
 
     # Algorithms 1 and 2
@@ -345,7 +346,7 @@ class Executors(Reserve, Hooks, Figures):
         view, suspension = state.view, self._suspension
         if self._columns is None:  # for all applications of the cycle
             self._columns = self._book.columns(view.layout, view.now_s, suspension.paused)
-        may = may & pending.eligibility.mask & view.layout.large_enough(pending.least) & state.offered
+        may = may & state.reservable(pending) & view.layout.large_enough(pending.least) & state.offered
         return Prospects(suspension.free(state), *self._columns, may)
 
 

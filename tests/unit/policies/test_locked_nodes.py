@@ -34,6 +34,36 @@ def test_whose_namespace_may_reserve_no_more_nodes_takes_no_turn_from_others():
     assert make.where(shell.cycle()) == placed
 
 
+@pytest.mark.parametrize(
+    ("key", "reserved"), [("no-such-label", ["n0", "n1"]), ("host", ["n1"])], ids=["no-node", "one-node"]
+)
+def test_pods_that_forbid_others_next_to_them_cost_a_class_no_other_reservation(key, reserved):
+    everywhere = model.PodSet(selector=model.Selector(), namespace_selector=model.Selector())
+    forbidding = (model.PodTerm(topology_key=key, pods=everywhere),)
+    nodes = [make.node(f"n{i}", make.amount(64_000, 4), labels={"host": f"n{i}"}) for i in range(2)]
+    shell = make.World(nodes, profile=profiles.build("yarn"))
+    shell.ledger.observe(make.pod("hermit", "n0", make.amount(0, 3), namespace="b", anti_affinity=forbidding))
+    shell.ledger.observe(make.pod("filler", "n1", make.amount(0, 3)))
+    shell.submit("large", 1, make.amount(0, 2))
+    shell.cycle()
+    assert list(shell.room.reserved) == reserved
+
+
+def test_a_node_is_no_longer_reserved_for_a_class_that_a_pod_forbids_there():
+    everywhere = model.PodSet(selector=model.Selector(), namespace_selector=model.Selector())
+    nodes = [make.node(f"n{i}", make.amount(64_000, 4), labels={"host": f"n{i}"}) for i in range(2)]
+    shell = make.World(nodes, profile=profiles.build("yarn"))
+    for i in range(2):
+        shell.ledger.observe(make.pod(f"filler-{i}", f"n{i}", make.amount(0, 3)))
+    shell.submit("large", 1, make.amount(0, 2))
+    shell.cycle()
+    forbidding = (model.PodTerm(topology_key="host", pods=everywhere),)
+    shell.ledger.observe(make.pod("hermit", "n0", make.amount(0, 0), namespace="b", anti_affinity=forbidding))
+    shell.room.nodes_changed()
+    shell.cycle()
+    assert list(shell.room.reserved) == ["n1"]
+
+
 def test_a_cycle_without_pending_tasks_decides_nothing_while_all_nodes_are_reserved():
     shell = make.World(make.nodes(1), profile=profiles.build("yarn"))
     shell.room.reserved[model.NodeName("n0")] = model.ClassId("gone/map")

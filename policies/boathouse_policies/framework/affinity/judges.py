@@ -96,7 +96,12 @@ class Rules:
     @property
     def decide(self) -> bool:
         """Whether the class depends on other pods."""
-        return bool(self.forbidding or self.affinity or self.anti_affinity or self.spread)
+        return bool(self.forbidding or self.has_own)
+
+    @property
+    def has_own(self) -> bool:
+        """Whether the class has constraints on other pods itself."""
+        return bool(self.affinity or self.anti_affinity or self.spread)
 
     def watched(self) -> Iterable[Tally]:
         """Return the totals that decide about the class."""
@@ -217,6 +222,7 @@ class Judge:
         view: The nodes.
 
     Attributes:
+        decides: Whether any node may be refused: pods may forbid others by labels that no node has.
         spread: Its spread constraints with their counts, in their order.
     """
 
@@ -229,7 +235,8 @@ class Judge:
         near = [(key, rules.affinity) for key in keys if rules.affinity is not None]
         self._affinity = [_Counts(layout.domains(key), of, layout) for key, of in near]
         self._anti_affinity = [_Counts(layout.domains(key), of, layout) for key, of in rules.anti_affinity.items()]
-        self._forbidding = [_Counts(layout.domains(key), of, layout) for key, of in rules.forbidding.items()]
+        forbidding = [(key, rules.forbidding[key]) for key in rules.forbidding.keys() & layout.label_keys]
+        self._forbidding = [_Counts(layout.domains(key), of, layout) for key, of in forbidding]
         self._labelled = _all([layout.domains(spread.constraint.topology_key).exist for spread in rules.spread])
         self.spread = [
             SpreadCounts(spread, layout, self._labelled & view.counted(constraints, spread.constraint))
@@ -243,6 +250,7 @@ class Judge:
             (self.spread, self.even),
         )
         self._parts = [part for counts, part in parts if counts]
+        self.decides = bool(self._parts)
         self._counts = [*self._affinity, *self._anti_affinity, *self._forbidding, *spread_counts]
 
     def take(self, log: Sequence[Placed]) -> None:
@@ -310,7 +318,7 @@ class CycleCounts:
         if task_class.id not in self._judges:
             rules = pending.queued.rules(self._view.tallies)
             judge = Judge(rules, task_class.constraints, self._view) if rules.decide else None
-            self._judges[task_class.id] = judge
+            self._judges[task_class.id] = judge if judge is not None and judge.decides else None
         judge = self._judges[task_class.id]
         if judge is not None:
             judge.take(self._log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_policies.framework.affinity import tallies
 from tests.unit.policies import builders as make
 
@@ -178,6 +178,20 @@ def test_nodes_that_the_pod_cannot_use_count_for_spread_by_policy():
             node_selector=(("disk", "ssd"),), spread=(spread(honors_affinity=honors_affinity),)
         )
         assert len(placed(subject, constraints)) == expected
+
+
+def test_a_topology_key_that_no_node_has_forbids_nothing_and_decides_nothing():
+    subject = world("a", pods=(pod("n0", *[term(f"key-{i}") for i in range(3)], term("host"), labels=OTHER),))
+    subject.want("job", 1, "x", labels={"app": "a"})
+    state = framework.CycleState(subject.view())
+    subject.ledger.declare(subject.room.sorted_classes())
+    state.count_pods()
+    pending = framework.PendingClass(subject.room.sorted_classes().queued[0], subject.profile, state)
+    assert state.pod_counts is not None
+    judge = state.pod_counts.judge(pending)
+    assert judge is not None
+    assert [counts.domains for counts in judge._forbidding] == [state.view.layout.domains("host")]
+    assert placed(world("a", pods=(pod("n0", term("key"), labels=OTHER),)), model.UNCONSTRAINED) == ["n0"]
 
 
 def test_an_empty_selector_of_a_spread_constraint_counts_no_pod():
