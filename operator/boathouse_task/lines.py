@@ -4,7 +4,7 @@ What was read of a file or a command may end its lines otherwise: `ended_by_newl
 Hadoop's LineReader takes them, `delimited` of another delimiter.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from boathouse_task.contract import Reason
 from boathouse_task.errors import TaskError
@@ -107,6 +107,8 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
         if end >= 0 and len(chunk) > longest_bytes:
             longest = max(longest, *map(len, chunk[end + 1 :].split(b"\n")))
         if longest > longest_bytes:
+            if isinstance(chunks, Generator):
+                chunks.close()  # ends the command that writes them now, not at garbage collection
             raise too_long(longest_bytes, f"{what}, around byte {passed + len(chunk)} of it")
         begun = longest if end < 0 else len(chunk) - chunk.rindex(b"\n") - 1
         passed += len(chunk)

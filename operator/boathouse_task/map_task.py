@@ -214,8 +214,11 @@ class Output:
         form = self._task.spec.output_format
         if form.key_only:
             return lines.with_final_newline(chunks)
-        to = form.separator.encode() if self._task.spec.is_last else key_values.TAB
-        return key_values.separated(chunks, self._separator, self._fields, to)
+        spec = self._task.spec
+        to = form.separator.encode() if spec.is_last else key_values.TAB
+        command = "reducer" if spec.task_type is TaskType.REDUCE else "mapper"
+        limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
+        return key_values.separated(limited, self._separator, self._fields, to)
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:

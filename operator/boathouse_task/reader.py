@@ -52,15 +52,17 @@ def read_split(
     if codec is None:
         own = _own_records(storage, split, form, window_bytes, longest_bytes)
         position, first = next(own, (split.offset_bytes, b""))
-        found = records.as_lines(itertools.chain([first], (chunk for _, chunk in own)), form, position)
+        found = records.as_lines(
+            itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
+        )
     elif is_part:
         start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
         compressed = _read_ahead(storage, start, window_bytes)
         chunks = compression.decompressed(compressed, codec, split.url, is_start_of_file=True)
-        found = lines.whole(records.as_lines(chunks, form, 0))
+        found = lines.whole(records.as_lines(chunks, form, 0, longest_bytes, split.url))
     else:
         chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
-        found = records.as_lines(chunks, form, 0)
+        found = records.as_lines(chunks, form, 0, longest_bytes, split.url)
     yield from lines.with_final_newline(lines.limited(found, longest_bytes, split.url))
 
 

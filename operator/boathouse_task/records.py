@@ -51,16 +51,23 @@ def undecided_bytes(form: InputFormat) -> int:
     return len(_delimiter(form)) - 1 if form.record_delimiter else len(b"\r\n") - 1
 
 
-def as_lines(chunks: Iterable[bytes], form: InputFormat, offset_bytes: int) -> Iterator[bytes]:
+def as_lines(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[bytes]:
     """Yield what a mapper reads of the records in chunks of a file, as lines; the last may lack its newline.
 
     Args:
         chunks: the file's bytes from `offset_bytes` on, where a record begins.
         form: the job's input format.
         offset_bytes: position of the first byte.
+        longest_bytes: maximum length of a record with its position. Other records are not gathered, nor checked.
+        what: the file, for the message.
+
+    Raises:
+        TaskError: RecordTooLong.
     """
     if shows_position(form):
-        return _numbered(chunks, form, offset_bytes)
+        return _numbered(chunks, form, offset_bytes, longest_bytes, what)
     if form.record_delimiter == LF_ONLY:
         return iter(chunks)
     marked = _without_mark(chunks) if offset_bytes == 0 else chunks
@@ -94,10 +101,12 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     yield from source
 
 
-def _numbered(chunks: Iterable[bytes], form: InputFormat, offset_bytes: int) -> Iterator[bytes]:
+def _numbered(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[bytes]:
     """Yield each record after its position and the separator of the mapper's input."""
     separator = form.field_separator.encode()
-    for found in _records(chunks, form, offset_bytes):
+    for found in _records(chunks, form, offset_bytes, longest_bytes, what):
         rows = [b"%d%b%b\n" % (start, separator, record) for start, record, _ in found]
         if found[0][0] == 0 and form.record_delimiter != LF_ONLY and found[0][1].startswith(BYTE_ORDER_MARK):
             _, record, end = found[0]
@@ -107,13 +116,25 @@ def _numbered(chunks: Iterable[bytes], form: InputFormat, offset_bytes: int) -> 
         yield b"".join(rows)
 
 
-def record_ends(chunks: Iterable[bytes], form: InputFormat) -> Iterator[int]:
-    """Yield the position after each record of a file."""
-    for found in _records(chunks, form, 0):
+def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, what: str) -> Iterator[int]:
+    """Yield the position after each record of a file.
+
+    Args:
+        chunks: the file's bytes.
+        form: the job's input format.
+        longest_bytes: maximum length of a record.
+        what: the file, for the message.
+
+    Raises:
+        TaskError: RecordTooLong.
+    """
+    for found in _records(chunks, form, 0, longest_bytes, what):
         yield from (end for _, _, end in found)
 
 
-def _records(chunks: Iterable[bytes], form: InputFormat, offset_bytes: int) -> Iterator[list[tuple[int, bytes, int]]]:
+def _records(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[list[tuple[int, bytes, int]]]:
     """Yield the records in lists: position, content without its end, and position after it."""
     delimiter = _delimiter(form)
     end = re.compile(re.escape(delimiter)) if delimiter else _ANY_END
@@ -126,6 +147,8 @@ def _records(chunks: Iterable[bytes], form: InputFormat, offset_bytes: int) -> I
             found.append((offset_bytes + start, data[start : match.start()], offset_bytes + match.end()))
             start = match.end()
         rest, offset_bytes = data[start:], offset_bytes + start
+        if len(rest) > longest_bytes + len(delimiter or b"\r"):
+            raise lines.too_long(longest_bytes, f"{what}, at byte {offset_bytes}")
         if found:
             yield found
     if rest:

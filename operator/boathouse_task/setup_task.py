@@ -118,7 +118,8 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
             windows = task.storage.read_windows(
                 locations.parse(file.url), 0, file.size_bytes, task.environment.window_bytes
             )
-            made = splits.by_records(file, records.record_ends(windows, form), form.lines_per_map)
+            ends = records.record_ends(windows, form, task.spec.max_record_bytes, file.url)
+            made = splits.by_records(file, ends, form.lines_per_map)
         for split in made:
             number += 1
             if number > MOST_SPLITS:

@@ -10,7 +10,7 @@ import pytest
 from boathouse_task import lines, reader, runner
 from boathouse_task.contract import MEMORY_LIMIT_ENV, TASK_ENV, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.formats import InputFormat
+from boathouse_task.formats import InputFormat, InputFormatType
 
 MIB = 1 << 20
 _PEAK = """
@@ -58,6 +58,30 @@ def test_a_long_record_says_which_limit_to_raise_and_where_it_came_from(workshop
     assert (failed.reason, failed.user_error) == (Reason.RECORD_TOO_LONG, True)
     assert "maxRecordBytes (2048)" in failed.message
     assert ("the mapper's output" if "zero" in mapper else "in/a") in failed.message
+
+
+@pytest.mark.parametrize("reducer", [None, ["sh", "-c", "cat > /dev/null; head -c 3000 /dev/zero | tr '\\0' x"]])
+def test_a_long_record_of_the_output_is_noticed_too(workshop, reducer):
+    workshop.given("a", b"short\n")
+    mapper = ["sh", "-c", "head -c 3000 /dev/zero | tr '\\0' x"] if reducer is None else ["cat"]
+    failed = workshop.failure(mapper, reducer=reducer, max_record_bytes=2048)
+    assert failed.reason == Reason.RECORD_TOO_LONG
+    assert f"the {'reducer' if reducer else 'mapper'}'s output" in failed.message
+
+
+@pytest.mark.parametrize("form", [InputFormat(ignore_key=False), InputFormat(type=InputFormatType.N_LINE)])
+def test_a_record_whose_position_is_read_is_no_longer_than_the_limit(workshop, form):
+    workshop.given("a", b"short\n" + b"x" * 3000 + b"\n")
+    failed = workshop.failure(["cat"], max_record_bytes=2048, input_format=form)
+    assert (failed.reason, failed.user_error) == (Reason.RECORD_TOO_LONG, True)
+    assert "in/a, a" in failed.message
+
+
+def test_a_file_without_lines_does_not_fill_the_memory_of_a_map_that_reads_positions(workshop):
+    spec = workshop.map_spec(b"x" * (150 * MIB), reducer=["cat"], input_format=InputFormat(ignore_key=False))
+    reason, peak = peak_mib(workshop, spec, memory_mib=256)
+    assert reason == "RecordTooLong"
+    assert peak < 150
 
 
 def test_a_combiners_long_record_is_noticed_too(workshop):

@@ -176,4 +176,4 @@ def test_positions_after_records_are_those_of_their_ends(content, size):
     ends = [match.end() for match in re.finditer(rb"\r\n?|\n", content)]
     if content and content[-1:] not in b"\r\n":
         ends.append(len(content))
-    assert list(records.record_ends(chunks, ANY)) == ends
+    assert list(records.record_ends(chunks, ANY, 24, "it")) == ends
