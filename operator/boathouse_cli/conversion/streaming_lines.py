@@ -183,6 +183,8 @@ class _Job:
         found = self._class("-inputformat", self._line.last("inputformat"), properties.INPUT_FORMATS)
         if found is not None:
             self._draft.put("inputFormat", found)
+        if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
+            self._left.setdefault("stream.map.input.ignoreKey", "false")
         self._class("-outputformat", self._line.last("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(properties.PARTITIONER_CLASS, None)
         partitioner = self._class("-partitioner", self._line.last("partitioner") or chosen, properties.PARTITIONERS)

@@ -143,6 +143,15 @@ def test_what_hadoop_ignores_is_left_out(words):
     assert made.keys() <= {"input", "output", "mapper", "storage", "inputFormat"}
 
 
+@pytest.mark.parametrize(
+    ("words", "ignores_key"),
+    [("", False), ("-D stream.map.input.ignoreKey=true", True), ("-D stream.map.input.ignoreKey=false", False)],
+)
+def test_a_mapper_of_combined_files_reads_the_position_of_each_line_as_in_hadoop(words, ignores_key):
+    made = spec(f"{words} {URLS} -inputformat {LIB}.CombineTextInputFormat")
+    assert (made["inputFormat"], made["mapInputIgnoreKey"]) == ("CombineTextInputFormat", ignores_key)
+
+
 def test_several_inputs_are_a_list_and_commas_in_braces_are_not():
     assert spec(f"{URLS} -input s3a://b/{{x,y}}/z,s3n://c/d")["input"] == ["s3://b/in", "s3://b/{x,y}/z", "s3://c/d"]
 
