@@ -31,6 +31,14 @@ def test_no_file_has_the_markers_of_an_unfinished_merge():
     assert [path for path in tracked_files() if marker.search(path.read_bytes())] == []
 
 
+def test_each_test_that_the_page_about_kube_scheduler_names_is_there():
+    page = (ROOT / "docs" / "coming-from-kube-scheduler.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", page))
+    sources = "".join(path.read_text() for path in tracked_files() if path.match("test_*.py"))
+    assert named
+    assert sorted(name for name in named if f"def {name}(" not in sources) == []
+
+
 LOCKS = sorted([*(ROOT / "requirements").glob("*.txt"), *ROOT.glob("images/*/requirements.txt")])
 
 

@@ -124,3 +124,13 @@ async def test_a_namespace_selector_follows_the_labels_of_namespaces(api, eventu
         api.change("namespaces", "demo", {"metadata": {"labels": {"env": "live"}}})
         await eventually(lambda: w.placed().get("demo/web") == "n1")
     assert "didn't satisfy existing pods anti-affinity rules" in message
+
+
+async def test_a_nominated_pod_keeps_its_room_and_not_its_distance_before_it_is_there(api, eventually):
+    add_nodes(api, "n1")
+    nominee = fake_api.pod("nominee", namespace="demo", scheduler="other", affinity=apart(selecting(app="web")))
+    nominee["status"]["nominatedNodeName"] = "n1"
+    api.add(nominee)
+    async with world(api) as w:
+        api.add(fake_api.pod("web", namespace="demo", labels={"app": "web"}))
+        await eventually(lambda: w.placed().get("demo/web") == "n1")

@@ -67,6 +67,14 @@ def test_node_affinity_and_priority_are_in_the_pod_and_known_to_the_scheduler(po
     assert submission.scheduler_job(job, 7).priority == 7
 
 
+def test_a_pending_task_has_the_labels_that_its_stage_shares(pod, build):
+    template = {"metadata": {"labels": {"team": "a"}}}
+    labels = pod(podTemplate=template)["metadata"]["labels"]
+    (one,) = submission.classes_in_use(build.job(podTemplate=template), [SETUP])
+    assert one.labels["team"] == "a"
+    assert labels.keys() - one.labels.keys() == {"boathouse.dev/task-index", "boathouse.dev/attempt"}
+
+
 def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_the_stages(build):
     waiting = [Attempt(task_type=TaskType.REDUCE, index=0, number=2)]
     found = submission.classes_in_use(build.job(), [*waiting, build.pod("r-1"), build.pod("m-0")])
