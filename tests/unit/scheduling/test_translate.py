@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import wire
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
 from tests.unit.scheduling.builders import container, node, pod
@@ -170,6 +171,16 @@ def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
 def test_pods_on_a_node_share_a_disk_that_they_name_at_most_for_reading(mine, others, conflict):
     first, second = (translate.host_ports(spec(volumes=[{"name": "v", **volume}])) for volume in (mine, others))
     assert any(one.conflicts(other) for one in first for other in second) is conflict
+
+
+@pytest.mark.parametrize(("image", "is_kept_apart"), [("i", True), ("j", False)])
+def test_disks_with_long_names_are_compared_by_their_whole_names(image, is_kept_apart):
+    def rbd(image):
+        return {"volumes": [{"name": "v", "rbd": {"monitors": ["m" * 300], "image": image}}]}
+
+    (mine,) = translate.host_ports(spec(**rbd("i")))
+    (theirs,) = transforms.pods("boathouse")(spec(**rbd(image), nodeName="n1")).host_ports
+    assert mine.conflicts(theirs) is is_kept_apart
 
 
 def test_a_pod_needs_the_features_of_a_kubelet_that_its_fields_depend_on():

@@ -6,6 +6,7 @@ their volumes by Kubernetes' rules of migration.
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Final
 
 from boathouse_policies import model
@@ -25,6 +26,9 @@ MIGRATED: Final = {
 _EBS, _GCE, _AZURE, _CINDER = MIGRATED.values()
 _UNSPECIFIED = "UNSPECIFIED"
 _NAME_LENGTH = 253
+_HANDLE_LENGTH = 512
+"""Maximum length of a driver and the name of its volume. The URI of an Azure disk with two long names has 272."""
+_DIGEST_BYTES = 16
 
 
 def attached(source: wire.DiskSource, zones: Sequence[str] = ()) -> tuple[str, str] | None:
@@ -53,7 +57,7 @@ def attached_inline(spec: wire.PodSpec) -> Iterator[str]:
     """Yield each disk that a pod names itself and that a CSI driver attaches, as driver/volume."""
     for volume in spec.volumes:
         if (disk := attached(volume)) is not None:
-            yield "/".join(disk)[:_NAME_LENGTH]
+            yield "/".join(disk)[:_HANDLE_LENGTH]
 
 
 def handle_of(key: str) -> tuple[str, str] | None:
@@ -77,4 +81,12 @@ def unshared(spec: wire.PodSpec) -> Iterator[model.HostPort]:
 
 
 def _unshared(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
-    return model.HostPort(port=0, protocol=f"{model.DISK}{kind}/{name}", is_shared=is_shared)
+    return model.HostPort(port=0, protocol=_short(f"{model.DISK}{kind}/{name}"), is_shared=is_shared)
+
+
+def _short(name: str) -> str:
+    """Return a name, or the start of a long one and its digest: pods on nodes keep a bounded part of it only."""
+    if len(name) <= _NAME_LENGTH:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return name[: _NAME_LENGTH - len(digest)] + digest
