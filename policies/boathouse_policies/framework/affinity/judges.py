@@ -339,7 +339,7 @@ class CycleCounts:
         """Note that a class waits for other counts of what decides about it."""
         rules = pending.queued.rules(self._view.tallies)
         for tally in rules.watched():
-            tally.waiting[pending.task_class.id] = None
+            self._view.tallies.wait(tally, pending.task_class.id)
 
 
 _EVERYWHERE: model.BoolVector = np.ones(1, np.bool_)  # is broadcast

@@ -172,6 +172,12 @@ class Tallies:
                 self._woken.update(each.waiting)
                 each.waiting.clear()
 
+    def wait(self, tally: Tally, task_class: model.ClassId) -> None:
+        """Wake a class once the count changes. Classes that are gone stay noted, so too many are woken at once."""
+        if len(tally.waiting) >= _MOST_WAITING:
+            self._wake(tally)
+        tally.waiting[task_class] = None
+
     @property
     def has_woken(self) -> bool:
         """Whether `take_woken` returns any class."""
@@ -455,3 +461,4 @@ def _namespaces(tally: Tally) -> tuple[str, ...]:
 _WIDE = "*"  # no name of a namespace
 _ANY = ""  # no key of a label
 _KEPT = 4096
+_MOST_WAITING = 10_000

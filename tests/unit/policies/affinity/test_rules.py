@@ -278,3 +278,13 @@ def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
     assert total.by_node == {"n0": 2, "n1": 1}
     del total
     assert not first.totals
+
+
+def test_classes_that_are_gone_do_not_fill_the_memory_of_a_count_that_never_changes(monkeypatch):
+    monkeypatch.setattr(tallies, "_MOST_WAITING", 3)
+    every = tallies.Tallies()
+    tally = every.of_term(term("zone"))
+    for i in range(7):
+        every.wait(tally, model.ClassId(f"c{i}"))
+    assert len(tally.waiting) <= 3
+    assert {*tally.waiting, *every.take_woken()} == {f"c{i}" for i in range(7)}
