@@ -1,5 +1,7 @@
 """Pods are kept apart from, near to and evenly among others, also those of other schedulers."""
 
+import pytest
+
 from tests.wire import fake_api
 from tests.wire.scheduling_world import world
 
@@ -134,3 +136,27 @@ async def test_a_nominated_pod_keeps_its_room_and_not_its_distance_before_it_is_
     async with world(api) as w:
         api.add(fake_api.pod("web", namespace="demo", labels={"app": "web"}))
         await eventually(lambda: w.placed().get("demo/web") == "n1")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "values"),
+    [
+        ({"key": "index", "operator": "Exists"}, ["*"]),
+        ({"key": "index", "operator": "NotIn", "values": ["7", "x"]}, ["*", "7"]),
+        ({"key": "index", "operator": "DoesNotExist"}, ["*"]),
+    ],
+)
+async def test_a_selector_of_all_namespaces_splits_no_class_by_values_that_it_does_not_name(
+    api, eventually, requirement, values
+):
+    add_nodes(api, "n1")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "index", "uid": "u", "controller": True}
+    term = {"topologyKey": HOST, "namespaceSelector": {}, "labelSelector": {"matchExpressions": [requirement]}}
+    async with world(api) as w:
+        for i in range(20):  # they are pending
+            labels = {"index": str(i)}
+            api.add(fake_api.pod(f"job-{i}", namespace="demo", labels=labels, owner=owner, nodeSelector={"x": "y"}))
+        await eventually(lambda: w.condition("demo/job-19"))
+        add_existing(api, "hermit", "n1", namespace="other", affinity=apart(term))
+        classes = w.scheduler.state.queue.sorted_classes
+        await eventually(lambda: values == sorted(each.task_class.labels.get("index", "") for each in classes().queued))

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from boathouse.cluster import catalogue, wire
@@ -242,20 +242,24 @@ class Jobs:
         return None
 
     def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
-        """Sort pending foreign pods into other classes by labels that a selector depends on now.
+        """Sort pending foreign pods into other classes by what of their labels a selector depends on now.
 
         Args:
-            mentioned: The labels, with the namespace of the pods that a selector may select by them; None for all.
+            mentioned: Labels and their values, after the namespace of the pods that a selector may select by them; None
+                for all.
 
         Returns:
             Whether any pod has such a label.
         """
-        found = False
+        found, wanted = False, dict[str | None, set[model.LabelMention]]()
+        for namespace, each in mentioned:
+            wanted.setdefault(namespace, set()).add(each)
         for row in list(self._pods.waiting()) if mentioned else ():
             pod = row.facts
             if pod is None or pod.task_of is not None or row.task is None:
                 continue
-            if any(namespace in (None, row.namespace) and key in pod.labels for namespace, key in mentioned):
+            own = {(key, seen) for key, value in pod.labels.items() for seen in (None, value)}
+            if not all(own.isdisjoint(wanted.get(namespace, ())) for namespace in (None, row.namespace)):
                 self.add_foreign(row, pod)
                 found = True
         return found
@@ -267,7 +271,7 @@ class Jobs:
             UnreadablePodError: The pod cannot be represented.
         """
         namespace = pod.metadata.namespace
-        return foreign_class(pod, job, lambda key: self._pods.ledger.mentions(namespace, key))
+        return foreign_class(pod, job, lambda key, value: self._pods.ledger.shown(namespace, key, value))
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
@@ -583,7 +587,7 @@ def _task_of(row: rows.PodRow) -> model.Task:
 
 
 def foreign_class(
-    pod: facts.PodFacts, job: model.JobId | None = None, mentions: Callable[[str], bool] = lambda _: False
+    pod: facts.PodFacts, job: model.JobId | None = None, shown: Callable[[str, str], str | None] = lambda *_: None
 ) -> model.TaskClass:
     """Return the class of a foreign pod.
 
@@ -593,7 +597,7 @@ def foreign_class(
     Args:
         pod: The pod.
         job: The job that it belongs to; None for that of its owner.
-        mentions: Returns whether a selector of pods depends on a label.
+        shown: Returns what selectors of pods tell apart of a label (`Ledger.shown`).
 
     Raises:
         UnreadablePodError: The pod cannot be represented.
@@ -604,8 +608,8 @@ def foreign_class(
         raise problem_of(pod)
     if isinstance(constraints, str):
         raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
-    own = constraints.label_keys if constraints.concern_pods else ()
-    labels = {key: value for key, value in pod.labels.items() if key in own or mentions(key)}
+    own = constraints.mentions if constraints.concern_pods else frozenset()
+    labels = dict(_told_apart(pod.labels, own, shown))
     parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
     return model.TaskClass(
         id=model.ClassId(f"{job}/{_digest(*parts)}"),
@@ -614,6 +618,18 @@ def foreign_class(
         constraints=constraints,
         labels=labels,
     )
+
+
+def _told_apart(
+    labels: Mapping[str, str], own: Collection[model.LabelMention], shown: Callable[[str, str], str | None]
+) -> Iterator[tuple[str, str]]:
+    """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""
+    for key, value in labels.items():
+        seen = value if (key, value) in own else shown(key, value)
+        if seen is None and (key, None) in own:
+            seen = framework.OTHER_VALUE
+        if seen is not None:
+            yield key, seen
 
 
 def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:

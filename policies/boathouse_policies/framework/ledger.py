@@ -386,16 +386,16 @@ class Ledger:
         return self._tallies.has_woken
 
     def take_mentioned(self) -> Collection[Mention]:
-        """Return labels of pods that a constraint depends on and that none did at the last call."""
+        """Return what of pods' labels a constraint depends on and none did at the last call."""
         return self._tallies.take_mentioned()
 
     def take_woken(self) -> Collection[model.ClassId]:
         """Return the unschedulable classes that pods which came or went since the last call may help."""
         return self._tallies.take_woken()
 
-    def mentions(self, namespace: str, key: str) -> bool:
-        """Whether pod affinity counts pods of a namespace by a label."""
-        return self._tallies.mentions(namespace, key)
+    def shown(self, namespace: str, key: str, value: str) -> str | None:
+        """Return what pod affinity tells apart of a label of a namespace's pods (`Tallies.shown`)."""
+        return self._tallies.shown(namespace, key, value)
 
     # Reading
 

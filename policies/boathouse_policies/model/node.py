@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -92,6 +92,10 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
+LabelMention: TypeAlias = "tuple[str, str | None]"
+"""A label, or with a value that label."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Expression:
     """A requirement on a label, or on the field `metadata.name`."""
@@ -99,6 +103,11 @@ class Expression:
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
+
+    @property
+    def mentions(self) -> tuple[LabelMention, ...]:
+        """What it depends on: the label, and each value of it that it names."""
+        return (self.key, None), *[(self.key, value) for value in self.values]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,11 +233,12 @@ class Constraints:
         return bool(self.pod_affinity or self.pod_anti_affinity or self.spread)
 
     @property
-    def label_keys(self) -> frozenset[str]:
-        """The labels of pods that they depend on."""
+    def mentions(self) -> frozenset[LabelMention]:
+        """What they depend on of the labels of pods."""
         terms = (*self.pod_affinity, *self.pod_anti_affinity)
         selectors = (*[term.pods.selector for term in terms], *[spread.selector for spread in self.spread])
-        return frozenset([each.key for selector in selectors if selector is not None for each in selector.expressions])
+        expressions = [each for selector in selectors if selector is not None for each in selector.expressions]
+        return frozenset().union(*[each.mentions for each in expressions])
 
     @property
     def of_nodes(self) -> Constraints:

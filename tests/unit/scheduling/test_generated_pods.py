@@ -93,7 +93,7 @@ def asked(case: generator.Case) -> tuple[framework.PendingClass, list[set[str]]]
     for pod in pods:
         ledger.observe(ownership.of(pod))
     probe = probe_of(case)
-    one = jobs.foreign_class(probe, mentions=lambda _: True)
+    one = jobs.foreign_class(probe, shown=lambda _, value: value)
     job = model.Job(id=one.job, queue=model.QueueName("default"), submitted_s=0.0, namespace=NAMESPACE)
     queue.submit(job, [one], [model.Task(id=probe.id, task_class=one.id, pod_uid=model.PodUid("u"))])
     state = framework.CycleState(ledger.snapshot(0.0))

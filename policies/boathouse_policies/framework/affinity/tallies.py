@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
     Labels: TypeAlias = Mapping[str, str]
 
-Mention: TypeAlias = "tuple[str | None, str]"
-"""A label that a selector of pods depends on, after the namespace of the pods; None for those of any namespace."""
+Mention: TypeAlias = "tuple[str | None, model.LabelMention]"
+"""What a selector depends on of pods' labels, after the namespace of the pods; None for those of any namespace."""
+
+OTHER_VALUE = "*"
+"""Stands for the values of a label that no selector names, which selectors do not tell apart. No label has it."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -325,12 +328,19 @@ class Tallies:
         """Return what is another value once other tallies concern the pods of a namespace."""
         return (*self._selected_by.version(namespace), *self._forbidden_by.version(namespace))
 
-    def mentions(self, namespace: str, key: str) -> bool:
-        """Whether a selector that may select pods of a namespace depends on a label."""
-        return self._selected_by.mentions(namespace, key) or self._forbidden_by.mentions(namespace, key)
+    def shown(self, namespace: str, key: str, value: str) -> str | None:
+        """Return what selectors tell apart of a label of a namespace's pods.
+
+        Returns:
+            The value if a selector names it, `OTHER_VALUE` if one depends on the label, else None.
+        """
+        indexes = self._selected_by, self._forbidden_by
+        if any(index.mentions(namespace, (key, value)) for index in indexes):
+            return value
+        return OTHER_VALUE if any(index.mentions(namespace, (key, None)) for index in indexes) else None
 
     def take_mentioned(self) -> Collection[Mention]:
-        """Return the labels that a selector depends on and that none did at the last call."""
+        """Return what of pods' labels a selector depends on and none did at the last call."""
         found = self._selected_by.mentioned | self._forbidden_by.mentioned
         if found:
             self._selected_by.mentioned, self._forbidden_by.mentioned = set(), set()
@@ -367,13 +377,13 @@ class _Index:
     """Tallies by the namespace and a label of the pods that they may select.
 
     Attributes:
-        mentioned: Labels that a tally depends on and none did before, since somebody cleared it.
+        mentioned: What of labels a tally depends on and none did before, since somebody cleared it.
         known: The tallies that select pods, by what they see of the pods.
     """
 
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], dict[Tally, None]] = {}
-        self._mentioned: dict[str, collections.Counter[str]] = {}
+        self._mentioned: dict[str, collections.Counter[model.LabelMention]] = {}
         self._versions: collections.Counter[str] = collections.Counter()
         self.mentioned: set[Mention] = set()
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
@@ -389,7 +399,8 @@ class _Index:
         for place in _namespaces(tally) or (_WIDE,):
             self._versions[place] += 1
             known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
-            self.mentioned.update([(None if place == _WIDE else place, key) for key in mentioned if not known[key]])
+            namespace = None if place == _WIDE else place
+            self.mentioned.update([(namespace, each) for each in mentioned if each not in known])
             known.update(mentioned)
             for bucket in _buckets(place, tally):
                 self._buckets.setdefault(bucket, {})[tally] = None
@@ -400,8 +411,11 @@ class _Index:
         for place in _namespaces(tally) or (_WIDE,):
             self._versions[place] += 1
             mentioned = self._mentioned[place]
-            mentioned.subtract(_mentioned_by(tally))
-            if not mentioned[_ANY]:
+            for each in _mentioned_by(tally):
+                mentioned[each] -= 1
+                if not mentioned[each]:
+                    del mentioned[each]
+            if not mentioned:
                 del self._mentioned[place]
             for bucket in _buckets(place, tally):
                 del self._buckets[bucket][tally]
@@ -428,14 +442,14 @@ class _Index:
         """Return what is another value once other tallies may select pods of a namespace."""
         return self._versions[namespace], self._versions[_WIDE]
 
-    def mentions(self, namespace: str, key: str) -> bool:
-        """Whether a tally that may select pods of a namespace depends on a label."""
-        return any(place in self._mentioned and self._mentioned[place][key] > 0 for place in (namespace, _WIDE))
+    def mentions(self, namespace: str, mention: model.LabelMention) -> bool:
+        """Whether a tally that may select pods of a namespace depends on this of their labels."""
+        return any(mention in self._mentioned.get(place, ()) for place in (namespace, _WIDE))
 
 
-def _mentioned_by(tally: Tally) -> dict[str, int]:
-    """Return each label that a tally depends on, once."""
-    return {_ANY: 1} | {each.key: 1 for each in _expressions(tally)}
+def _mentioned_by(tally: Tally) -> set[model.LabelMention]:
+    """Return what a tally depends on of pods' labels."""
+    return {_ANY}.union(*[each.mentions for each in _expressions(tally)])
 
 
 def _buckets(place: str, tally: Tally) -> list[tuple[str, ...]]:
@@ -459,6 +473,6 @@ def _namespaces(tally: Tally) -> tuple[str, ...]:
 
 
 _WIDE = "*"  # no name of a namespace
-_ANY = ""  # no key of a label
+_ANY: model.LabelMention = ("", None)  # no key of a label
 _KEPT = 4096
 _MOST_WAITING = 10_000
