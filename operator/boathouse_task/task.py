@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import archives, counters, files, lines, prefix
+from boathouse_task import counters, files, lines, prefix
 from boathouse_task.command import CommandRunner
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
@@ -101,6 +101,10 @@ class Task:
     def place_files(self) -> None:
         """Copy the job's files to the command's folder, and unpack its archives there."""
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
+        if not self.spec.archives:
+            return
+        from boathouse_task import archives  # few tasks need it
+
         archives.place(self.spec.archives, self.folder, self.storage, self.environment)
 
     def run_command(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
