@@ -64,11 +64,24 @@ class Nominations(framework.Filter):
     def _all(self) -> Iterator[rows.PodRow]:
         return (row for nominees in self._on.values() for row in nominees.values())
 
+    def _is_placed(self, row: rows.PodRow, state: framework.CycleState) -> bool:
+        """Return whether the cycle has placed all nominees of a class: their room is taken, and counted already."""
+        if row.task is None:
+            return False
+        task_class = row.task.task_class
+        placed = state.placed(task_class) - state.view.by_class.get(task_class, 0)
+        return placed > 0 and placed >= sum(
+            [1 for each in self._all() if each.task is not None and each.task.task_class == task_class]
+        )
+
     def _lacking(self, pending: framework.PendingClass, state: framework.CycleState) -> Iterator[tuple[int, list[str]]]:
         """Yield each node with nominees that go before a class, with what it then lacks."""
         axis, index = state.view.axis, state.view.layout.index
         for node, nominees in self._on.items():
-            first = [row.facts for row in nominees.values() if row.facts is not None and _goes_before(row, pending)]
+            waiting = [
+                row for row in nominees.values() if _goes_before(row, pending) and not self._is_placed(row, state)
+            ]
+            first = [row.facts for row in waiting if row.facts is not None]
             if not first or node not in index:
                 continue
             room = list(state.free_on(index[node]))
