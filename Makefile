@@ -9,6 +9,8 @@ PROVIDER ?= auto
 CLUSTER ?= boathouse
 NODES ?= 2
 KWOK_NODES ?= 0
+OLDEST_KUBERNETES := 1.35
+REPORTS := build/reports
 
 .PHONY: help
 help: ## List the targets
@@ -51,7 +53,7 @@ test-unit: setup build/reports ## Unit, property and wire tests (no cluster; abo
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=build/reports/contract.xml
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=$(REPORTS)/contract.xml
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)
@@ -63,7 +65,7 @@ test-hostile: setup build/reports ## All attacks in full size, with a table of t
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
-	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=build/reports/e2e.xml
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=$(REPORTS)/e2e.xml
 
 .PHONY: test-e2e-faults
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
@@ -72,6 +74,10 @@ test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJo
 .PHONY: test-e2e-hadoop
 test-e2e-hadoop: setup build/reports ## Hadoop clusters that grow, share, are harmed and are read, on a cluster of four nodes
 	@$(BIN)/pytest e2e/tests/hadoop -v -s --timeout=1200 --junit-xml=build/reports/e2e-hadoop.xml
+
+.PHONY: test-oldest-kubernetes
+test-oldest-kubernetes: ## Contract and end-to-end tests on Kubernetes 1.35, the chart's minimum (local provider)
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-e2e test-contract PROVIDER=local KUBERNETES=$(OLDEST_KUBERNETES) REPORTS=$(REPORTS)/kubernetes-$(OLDEST_KUBERNETES)
 
 .PHONY: test-rights
 test-rights: setup ## Compare the rights that the chart grants with those that the previous tests used
@@ -87,7 +93,8 @@ test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, co
 	@$(MAKE) --no-print-directory test-e2e test-rights  # alone: pods beside other tests get too little CPU time
 
 .PHONY: test-all
-test-all: test ## Everything of `make test`, then the long fault campaigns (an hour and more), with their counts
+test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes and the long fault campaigns (two hours and more)
+	@$(MAKE) --no-print-directory test-oldest-kubernetes
 	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -n 2 -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
 	@echo "==> attacks in full size"; $(BIN)/pytest tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/attacks.xml
 	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
@@ -122,7 +129,7 @@ E2E = $(BIN)/python -m boathouse_e2e
 CLUSTER_FLAGS = --provider $(PROVIDER) --name $(CLUSTER) $(if $(CONTEXT),--context $(CONTEXT))
 
 .PHONY: cluster-up
-cluster-up: setup ## Start a cluster (PROVIDER=auto|local|kind|existing NODES=2 KWOK_NODES=0 CLUSTER=boathouse CONTEXT=)
+cluster-up: setup ## Start a cluster (PROVIDER=auto|local|kind|existing NODES=2 KWOK_NODES=0 CLUSTER=boathouse CONTEXT= KUBERNETES=1.36|1.35)
 	@$(E2E) up $(CLUSTER_FLAGS) --nodes $(NODES) --kwok-nodes $(KWOK_NODES)
 
 .PHONY: cluster-down

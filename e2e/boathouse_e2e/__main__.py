@@ -1,4 +1,4 @@
-"""The cluster commands: `python -m boathouse_e2e up|down|status|kubeconfig|load-image|tools`."""
+"""The cluster commands: `python -m boathouse_e2e up|down|status|kubeconfig|load-image|tools|pin-kubernetes`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Column, Table
 
-from boathouse_e2e import catalogue, images, providers, tools
+from boathouse_e2e import catalogue, images, kubernetes_module, providers, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 
@@ -145,6 +145,12 @@ def build_tools(
         )
     for path in tools.ensure(names or everything).values():
         print(path)
+
+
+@app.command(name="pin-kubernetes")
+def pin_kubernetes(version: Annotated[str, typer.Argument(help="Full version, such as v1.35.4.")]) -> None:
+    """Write the go.mod and go.sum that pin a version of Kubernetes, and print their folder."""
+    print(kubernetes_module.write(version).parent)
 
 
 def _chosen(provider: str, name: str, context: str | None, *, quiet: bool = False) -> Provider:

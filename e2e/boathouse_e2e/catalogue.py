@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.paths import TOOLS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+RELEASES = {"1.36": "kubernetes", "1.35": "kubernetes-1.35"}
+"""The folder below `e2e/tools/` that pins each release of Kubernetes; the first is the default."""
+DEFAULT_RELEASE = next(iter(RELEASES))
+RELEASE_VARIABLE = "KUBERNETES"
 _KUBERNETES_VERSION = "k8s.io/component-base/version"
+
+
+def chosen_release() -> str:
+    """Return the release of Kubernetes that the environment selects for new clusters, such as 1.35."""
+    return os.environ.get(RELEASE_VARIABLE) or DEFAULT_RELEASE
+
+
+def family_of(release: str) -> str:
+    """Return the folder below `e2e/tools/` that pins a release of Kubernetes.
+
+    Raises:
+        ClusterError: there is none.
+    """
+    if release not in RELEASES:
+        raise ClusterError(f"there is no Kubernetes {release!r}: choose {' or '.join(RELEASES)} ({RELEASE_VARIABLE})")
+    return RELEASES[release]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +47,8 @@ class Tool:
         family: the folder under `e2e/tools/` with the go.mod that pins it.
         package: the Go package to build.
         module: the module whose version is the tool's; empty for the project's own programs.
-        version_variables: linker variables (`-X`) that get the version; `{v}` is it with the `v`, `{n}` without.
+        version_variables: linker variables (`-X`) that get the version; `{v}` is it with the `v`, `{n}` without,
+            `{minor}` its second number.
     """
 
     name: str
@@ -32,6 +56,19 @@ class Tool:
     package: str
     module: str = ""
     version_variables: tuple[str, ...] = ()
+
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether it is a program of Kubernetes, so that each release has its own."""
+        return self.family in RELEASES.values()
+
+    def of(self, release: str) -> Tool:
+        """Return the tool for clusters of a release of Kubernetes.
+
+        Raises:
+            ClusterError: there is no such release.
+        """
+        return dataclasses.replace(self, family=family_of(release)) if self.is_kubernetes else self
 
     @property
     def folder(self) -> Path:
@@ -57,20 +94,22 @@ class Tool:
     def ldflags(self) -> str:
         """Return the linker's flags: no debug tables, and the version that clients see."""
         version = self.version()
-        variables = (variable.format(v=version, n=version.lstrip("v")) for variable in self.version_variables)
+        number = version.lstrip("v")
+        fields = {"v": version, "n": number, "minor": ".".join(number.split(".")[1:2])}
+        variables = (variable.format(**fields) for variable in self.version_variables)
         return " ".join(["-s -w", *(f"-X {variable}" for variable in variables)])
 
 
 def _kubernetes(name: str) -> Tool:
     return Tool(
         name=name,
-        family="kubernetes",
+        family=RELEASES[DEFAULT_RELEASE],
         package=f"k8s.io/kubernetes/cmd/{name}",
         module="k8s.io/kubernetes",
         version_variables=(
             f"{_KUBERNETES_VERSION}.gitVersion={{v}}",
             f"{_KUBERNETES_VERSION}.gitMajor=1",
-            f"{_KUBERNETES_VERSION}.gitMinor=36",
+            f"{_KUBERNETES_VERSION}.gitMinor={{minor}}",
         ),
     )
 

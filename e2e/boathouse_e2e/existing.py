@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_e2e import tools
+from boathouse_e2e import catalogue, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 
@@ -27,8 +27,10 @@ class ExistingProvider:
         self._context = context
 
     def missing(self, spec: ClusterSpec) -> list[str]:
-        """Return what cannot be had of a cluster that is only used: fake nodes and an audit log."""
+        """Return what cannot be had of a cluster that is only used: another version, fake nodes and an audit log."""
         wrong = []
+        if spec.kubernetes != catalogue.DEFAULT_RELEASE:
+            wrong.append(f"a cluster of yours keeps its version: Kubernetes {spec.kubernetes} needs PROVIDER=local")
         if spec.kwok_nodes:
             wrong.append("fake nodes are not added to a cluster of yours: use another provider")
         if spec.audit_log:

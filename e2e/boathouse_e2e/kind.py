@@ -6,7 +6,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from boathouse_e2e import kwok, tools
+from boathouse_e2e import catalogue, kwok, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.existing import find_kubectl, node_status
 from boathouse_e2e.local import processes
@@ -34,6 +34,8 @@ class KindProvider:
         wrong = []
         if not succeeds("docker", "info"):
             wrong.append("kind needs Docker, and `docker info` does not answer: start it, or use PROVIDER=local")
+        if spec.kubernetes != catalogue.DEFAULT_RELEASE:
+            wrong.append(f"Kubernetes {spec.kubernetes} is had from the local provider only (PROVIDER=local)")
         if spec.audit_log:
             wrong.append("the audit log is had from the local provider only (PROVIDER=local)")
         return wrong

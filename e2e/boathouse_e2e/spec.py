@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from boathouse_e2e import catalogue
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.shell import run
 
@@ -25,6 +26,7 @@ class ClusterSpec:
 
     Attributes:
         name: lower-case letters, digits and hyphens, at most 40.
+        kubernetes: the release, one of `catalogue.RELEASES` (local provider); without it, what the environment selects.
         nodes: real nodes; 0 gives a control plane alone, which is ready in a few seconds and needs no root.
         kwok_nodes: fake nodes for scale, kept by KWOK; tainted where there are real ones too.
         node_cpu: allocatable CPUs of a real node (local provider), at most what the machine has.
@@ -43,6 +45,7 @@ class ClusterSpec:
     """
 
     name: str = "boathouse"
+    kubernetes: str = dataclasses.field(default_factory=catalogue.chosen_release)
     nodes: int = 2
     kwok_nodes: int = 0
     node_cpu: int = 2
@@ -63,6 +66,7 @@ class ClusterSpec:
         """Return the same spec, or a ClusterError that names the field that cannot be."""
         if not _NAME.fullmatch(self.name):
             raise ClusterError(f"the name {self.name!r} must be 1 to 40 lower-case letters, digits and hyphens")
+        catalogue.family_of(self.kubernetes)
         if not 0 <= self.nodes <= MAX_NODES:
             raise ClusterError(
                 f"nodes must be 0 to {MAX_NODES}, not {self.nodes}; fake nodes (kwok_nodes) have no limit"
@@ -91,7 +95,7 @@ class ClusterSpec:
         data = {key: value for key, value in data.items() if key in names}
         tuples = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
         audit_log = Path(data["audit_log"]) if data["audit_log"] else None
-        return replace(cls(), **{**data, **tuples, "audit_log": audit_log})
+        return replace(cls(kubernetes=catalogue.DEFAULT_RELEASE), **{**data, **tuples, "audit_log": audit_log})
 
 
 MIN_GRACE_S = 4

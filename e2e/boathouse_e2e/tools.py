@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_e2e.catalogue import TOOLS_BY_NAME, Tool
+from boathouse_e2e.catalogue import RELEASE_VARIABLE, RELEASES, TOOLS_BY_NAME, Tool, chosen_release
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.gotoolchain import find_go
 from boathouse_e2e.paths import cache_folder, locked
@@ -28,15 +28,19 @@ def tools_folder() -> Path:
     return cache_folder() / "tools"
 
 
-def ensure(names: Iterable[str]) -> dict[str, Path]:
+def ensure(names: Iterable[str], release: str | None = None) -> dict[str, Path]:
     """Return the paths of the named tools, after building those that are not in the cache; a line of progress for each.
 
-    `KUBEBUILDER_ASSETS`, as envtest has it, wins for etcd and kube-apiserver.
+    `KUBEBUILDER_ASSETS`, as envtest has it, wins for etcd, and for kube-apiserver where no release is selected.
+
+    Args:
+        names: Of tools.
+        release: Of Kubernetes; None for what the environment selects.
 
     Raises:
         ClusterError: there is no Go, or a build failed.
     """
-    wanted = [TOOLS_BY_NAME[name] for name in names]
+    wanted = [TOOLS_BY_NAME[name].of(release or chosen_release()) for name in names]
     given = from_assets(os.environ)
     found = {tool.name: given.get(tool.name) or path_of(tool) for tool in wanted}
     missing = [tool for tool in wanted if not found[tool.name].exists()]
@@ -52,11 +56,15 @@ def path_of(tool: Tool) -> Path:
 
 
 def from_assets(environment: Mapping[str, str]) -> dict[str, Path]:
-    """Return the binaries that envtest's folder of assets holds; empty where the variable is not set."""
+    """Return the binaries of envtest's folder of assets that are used; empty where the variable is not set.
+
+    Its kube-apiserver may be of any release, so it is not used where one is selected.
+    """
     folder = environment.get(ASSETS_VARIABLE)
     if not folder:
         return {}
-    return {name: Path(folder) / name for name in FROM_ASSETS if (Path(folder) / name).exists()}
+    used = ("etcd",) if environment.get(RELEASE_VARIABLE) else FROM_ASSETS
+    return {name: Path(folder) / name for name in used if (Path(folder) / name).exists()}
 
 
 def _build_all(tools: list[Tool]) -> None:
@@ -92,7 +100,7 @@ def _build(tool: Tool, go: Go) -> None:
 
 def remove_other_versions() -> list[Path]:
     """Delete the binaries of versions that go.mod no longer pins; returns the folders deleted."""
-    current = {tool.key() for tool in TOOLS_BY_NAME.values()}
+    current = {tool.of(release).key() for tool in TOOLS_BY_NAME.values() for release in RELEASES}
     stale = [path for path in tools_folder().glob("*-*") if path.is_dir() and path.name not in current]
     for path in stale:
         shutil.rmtree(path)

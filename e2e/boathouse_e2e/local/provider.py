@@ -43,7 +43,8 @@ class LocalProvider:
         """
         spec = spec.validated()
         checks.prepare(spec)
-        programs = tools.ensure(catalogue.for_provider(self.name, nodes=spec.nodes, kwok_nodes=spec.kwok_nodes))
+        names = catalogue.for_provider(self.name, nodes=spec.nodes, kwok_nodes=spec.kwok_nodes)
+        programs = tools.ensure(names, spec.kubernetes)
         with locked(state.lock_of(spec.name)):
             if up_already := self._already_up(spec):
                 return up_already

@@ -2,11 +2,24 @@
 
 import json
 import platform
+import re
 import tarfile
 
 import pytest
+import yaml
 
-from boathouse_e2e import archive, catalogue, dockerfiles, gotoolchain, images, paths, pipconfig, tools
+from boathouse_e2e import (
+    archive,
+    catalogue,
+    dockerfiles,
+    gotoolchain,
+    images,
+    install,
+    kubernetes_module,
+    paths,
+    pipconfig,
+    tools,
+)
 from boathouse_e2e.errors import ClusterError
 
 DOCKERFILE = """ARG BASE
@@ -74,15 +87,48 @@ def test_an_image_of_one_program_is_an_archive_that_names_itself(tmp_path):
     assert len(config["rootfs"]["diff_ids"]) == len(manifest["Layers"]) == len(config["history"])
 
 
-def test_every_tool_has_a_pinned_module_and_a_sum():
-    for tool in catalogue.TOOLS_BY_NAME.values():
+@pytest.mark.parametrize("release", catalogue.RELEASES)
+def test_every_tool_has_a_pinned_module_and_a_sum(release):
+    for tool in (tool.of(release) for tool in catalogue.TOOLS_BY_NAME.values()):
         assert tool.version()
         assert (tool.folder / "go.sum").exists() == bool(tool.module)
 
 
-def test_clients_are_told_the_version_that_is_pinned():
-    kubelet = catalogue.TOOLS_BY_NAME["kubelet"]
+@pytest.mark.parametrize("release", catalogue.RELEASES)
+def test_clients_are_told_the_version_that_is_pinned(release):
+    kubelet = catalogue.TOOLS_BY_NAME["kubelet"].of(release)
+    assert kubelet.version().startswith(f"v{release}.")
     assert f"gitVersion={kubelet.version()}" in kubelet.ldflags()
+    assert f"gitMinor={release.partition('.')[2]}" in kubelet.ldflags().split()[-1]
+
+
+def test_releases_of_kubernetes_have_binaries_of_their_own_and_share_the_rest():
+    found = {
+        name: {tools.path_of(tool.of(release)) for release in catalogue.RELEASES}
+        for name, tool in catalogue.TOOLS_BY_NAME.items()
+    }
+    own = {name for name, paths_ in found.items() if len(paths_) > 1}
+    assert own == {name for name, tool in catalogue.TOOLS_BY_NAME.items() if tool.is_kubernetes}
+    assert {"kube-apiserver", "kubelet"} <= own
+
+
+def test_the_oldest_release_is_the_charts_minimum():
+    chart = yaml.safe_load((install.CHART / "Chart.yaml").read_text())
+    assert chart["kubeVersion"] == f">={min(catalogue.RELEASES)}.0-0"
+
+
+@pytest.mark.parametrize("release", catalogue.RELEASES)
+def test_a_go_module_of_kubernetes_is_what_the_command_writes(release):
+    """Up to what `go mod tidy` adds."""
+    tool = catalogue.TOOLS_BY_NAME["kubelet"].of(release)
+    pinned = (tool.folder / "go.mod").read_text()
+    staging = re.findall(r"^\t(k8s\.io/\S+) => ", pinned, re.MULTILINE)
+    replaced = [{"Old": {"Path": path}, "New": {"Path": f"./staging/src/{path}"}} for path in staging]
+    upstream = {"Go": re.search(r"^go (\S+)", pinned, re.MULTILINE)[1], "Replace": replaced}
+    packages = [one.package for one in catalogue.TOOLS_BY_NAME.values() if one.is_kubernetes]
+    head, _, rest = kubernetes_module.text(tool.family, tool.version(), upstream, sorted(packages)).partition("require")
+    assert pinned.startswith(head)
+    assert pinned.endswith(rest.partition("\n\n")[2])
 
 
 def test_a_control_plane_alone_needs_no_node_tools():
@@ -95,6 +141,14 @@ def test_binaries_of_envtest_are_used_where_its_variable_names_them(tmp_path):
     (tmp_path / "etcd").touch()
     assert tools.from_assets({tools.ASSETS_VARIABLE: str(tmp_path)}) == {"etcd": tmp_path / "etcd"}
     assert tools.from_assets({}) == {}
+
+
+def test_an_api_server_of_envtest_is_not_used_for_a_release_that_is_selected(tmp_path):
+    for name in tools.FROM_ASSETS:
+        (tmp_path / name).touch()
+    assets = {tools.ASSETS_VARIABLE: str(tmp_path)}
+    assert set(tools.from_assets(assets)) == {"etcd", "kube-apiserver"}
+    assert set(tools.from_assets(assets | {catalogue.RELEASE_VARIABLE: "1.35"})) == {"etcd"}
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_e2e import kwok
+from boathouse_e2e import catalogue, kwok
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.kind import kind_config
+from boathouse_e2e.existing import ExistingProvider
+from boathouse_e2e.kind import KindProvider, kind_config
 from boathouse_e2e.local import state
 from boathouse_e2e.spec import ClusterSpec
 
@@ -14,6 +15,7 @@ WRONG = [
     ({"name": "Upper"}, "lower-case"),
     ({"name": "../x"}, "lower-case"),
     ({"nodes": 201}, "nodes"),
+    ({"kubernetes": "1.34"}, "choose 1.36 or 1.35"),
     ({"kwok_nodes": -1}, "kwok_nodes"),
     ({"node_cpu": 0}, "node_cpu"),
     ({"node_monitor_grace_period_s": 1}, "grace"),
@@ -24,6 +26,25 @@ WRONG = [
 def test_an_impossible_field_is_named(fields, said):
     with pytest.raises(ClusterError, match=said):
         ClusterSpec(**fields).validated()
+
+
+def test_the_environment_selects_the_release_of_kubernetes(monkeypatch):
+    monkeypatch.delenv(catalogue.RELEASE_VARIABLE, raising=False)
+    assert ClusterSpec().kubernetes == catalogue.DEFAULT_RELEASE
+    monkeypatch.setenv(catalogue.RELEASE_VARIABLE, "1.35")
+    assert ClusterSpec().kubernetes == "1.35"
+
+
+@pytest.mark.parametrize("provider", [KindProvider(), ExistingProvider("mine")], ids=lambda one: one.name)
+def test_a_provider_that_cannot_choose_the_release_says_so(provider):
+    assert any("Kubernetes 1.35" in problem for problem in provider.missing(ClusterSpec(kubernetes="1.35")))
+
+
+def test_a_file_of_an_earlier_checkout_is_about_the_default_release(monkeypatch):
+    monkeypatch.setenv(catalogue.RELEASE_VARIABLE, "1.35")
+    written = ClusterSpec(kubernetes=catalogue.DEFAULT_RELEASE)
+    fields = {name: value for name, value in written.to_json().items() if name != "kubernetes"}
+    assert ClusterSpec.from_json(fields) == written
 
 
 def test_what_is_written_before_the_start_is_what_is_read_after_a_crash(monkeypatch, tmp_path):
