@@ -17,6 +17,7 @@ import obstore
 import pytest
 
 from boathouse_e2e import images, invariants, kwok, storage, waiting
+from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import cgroups, cleanup, processes, state
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.shell import run, succeeds
@@ -137,15 +138,37 @@ def test_a_pod_reaches_itself_through_its_service(cluster):
 def test_a_running_pod_is_resized_in_place(cluster):
     cluster.apply(pod("busy", "sleep", "600"))
     until_ready(cluster, "busy")
-    resources = {"requests": {"cpu": "1m"}, "limits": {"cpu": "10m"}}
+    resize(cluster, "busy", request="1m", limit="10m")
+    until(
+        lambda: container_status(cluster, "busy")["resources"]["limits"]["cpu"] == "10m",
+        "the kubelet applies the new limit",
+    )
+    assert container_status(cluster, "busy")["restartCount"] == 0
+
+
+def test_a_resize_beyond_its_node_is_refused_by_the_api_server_or_else_by_the_kubelet(cluster):
+    def is_refused() -> bool:
+        try:
+            resize(cluster, "greedy", request="1000", limit="1000")
+        except ClusterError as error:  # of the admission plugin PodResizeValidator, where there is one
+            return "Forbidden" in str(error)
+        conditions = cluster.get("pod", "greedy")["status"]["conditions"]
+        return "Infeasible" in {one.get("reason") for one in conditions if one["type"] == "PodResizePending"}
+
+    cluster.apply(pod("greedy", "sleep", "600"))
+    until_ready(cluster, "greedy")
+    until(is_refused, "the resize is refused")
+    assert container_status(cluster, "greedy")["resources"]["limits"]["cpu"] == "500m"
+
+
+def resize(cluster: Cluster, name: str, *, request: str, limit: str) -> None:
+    resources = {"requests": {"cpu": request}, "limits": {"cpu": limit}}
     change = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
-    cluster.run("patch", "pod", "busy", "--subresource=resize", "--patch", json.dumps(change))
+    cluster.run("patch", "pod", name, "--subresource=resize", "--patch", json.dumps(change))
 
-    def status() -> dict[str, Any]:
-        return dict(cluster.get("pod", "busy")["status"]["containerStatuses"][0])
 
-    until(lambda: status()["resources"]["limits"]["cpu"] == "10m", "the kubelet has applied the new limit")
-    assert status()["restartCount"] == 0
+def container_status(cluster: Cluster, name: str) -> dict[str, Any]:
+    return dict(cluster.get("pod", name)["status"]["containerStatuses"][0])
 
 
 def test_only_pods_that_ask_for_them_go_to_fake_nodes_and_end_when_they_say(cluster):

@@ -194,5 +194,5 @@ async def test_what_is_not_supported_is_refused_by_its_field_and_never_placed(ap
 
 def test_the_docs_name_each_field_that_is_refused(request):
     page = (request.config.rootpath / "docs" / "scheduling.md").read_text()
-    missing = [field for field in (*REFUSED, "spec.schedulingGroup") if f"`{field}`" not in page]
+    missing = [field for field in (*REFUSED, "spec.schedulingGroup", "spec.workloadRef") if f"`{field}`" not in page]
     assert not missing

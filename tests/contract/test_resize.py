@@ -134,12 +134,6 @@ async def test_a_limit_range_refuses_the_limit_alone_and_not_both(api, namespace
     await api.resize(namespace, "p", WHOLE)
 
 
-async def test_a_request_above_what_the_node_has_is_refused(api, namespace, running):
-    del running
-    with pytest.raises((errors.Forbidden, errors.Invalid)):
-        await api.resize(namespace, "p", cpu("5000", "5001"))
-
-
 async def test_a_limit_cannot_be_removed(api, namespace, running):
     del running
     patch = {"spec": {"containers": [{"name": "task", "resources": {"limits": {"cpu": None}}}]}}

@@ -115,6 +115,7 @@ async def test_a_job_that_does_not_wait_has_no_diagnosis(api, eventually):
     [
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
+        ({"workloadRef": {"name": "w", "podGroup": "g"}}, "spec.workloadRef"),
     ],
 )
 async def test_a_pod_with_a_constraint_that_is_not_supported_is_refused_by_name(api, eventually, spec, field):

@@ -284,6 +284,7 @@ class PodSpec(View, frozen=True, kw_only=True):
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: Present | None = None
+    workload_ref: Present | None = None
     resource_claims: tuple[Present, ...] = ()
     volumes: tuple[Volume, ...] = ()
     containers: tuple[Container, ...] = ()

@@ -34,7 +34,11 @@ CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
 JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
-POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
+# Features that are off by default, and that the policies refuse where they are on.
+SWITCHED_ON = (
+    "--feature-gates=PodCertificateRequest=true,GenericWorkload=true",
+    "--runtime-config=certificates.k8s.io/v1beta1=true",
+)
 
 Manifest = dict[str, Any]
 
@@ -162,6 +166,10 @@ class Cluster:
         while expected not in (last := answer()):
             assert time.monotonic() < deadline, f"in {PATIENCE_S} s not {expected!r}, but {last!r}"
 
+    def has_field(self, path: str) -> bool:
+        """Return whether the schema of the API server has a field (`pod.spec.nodeName`)."""
+        return self.kubectl("explain", path).returncode == 0
+
     # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
 
     def creates(self, manifest: Manifest) -> str:
@@ -206,7 +214,7 @@ class Cluster:
 @pytest.fixture(scope="session")
 def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
     """One for the chart alone: its policies hold for the whole cluster, and the fence outlives an uninstall."""
-    return start_control_plane("chart", apiserver_args=POD_CERTIFICATES)
+    return start_control_plane("chart", apiserver_args=SWITCHED_ON)
 
 
 @pytest.fixture(scope="session")

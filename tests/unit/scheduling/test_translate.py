@@ -73,6 +73,7 @@ def test_a_pod_that_may_not_share_its_node_takes_a_port_that_no_socket_has():
     [
         ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "spec.schedulingGroup"),
+        ({"workloadRef": {"name": "w", "podGroup": "g"}}, "spec.workloadRef"),
     ],
 )
 def test_a_constraint_that_is_not_supported_is_named_by_its_field(fields, path):

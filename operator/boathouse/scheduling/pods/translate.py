@@ -207,6 +207,8 @@ def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
         yield "spec.resourceClaims"
     if spec.scheduling_group is not None:
         yield "spec.schedulingGroup"
+    if spec.workload_ref is not None:  # its name in Kubernetes 1.35
+        yield "spec.workloadRef"
 
 
 def _floor(amounts: Mapping[str, int]) -> model.Resources:
