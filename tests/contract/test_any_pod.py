@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue, errors
+from boathouse.cluster import catalogue, devices, errors
 from boathouse.scheduling import scheduler
 from tests.contract.predicates import comparison
 
@@ -169,6 +169,24 @@ async def test_a_pod_in_a_namespace_that_is_not_enabled_is_left_alone(api, names
     found = await api.get(catalogue.PODS, f"p-{namespace}", "default")
     assert (found.spec.node_name, found.status.conditions) == ("", ())
     await api.delete(catalogue.PODS, found.metadata.name, "default", grace_period_s=0)
+
+
+@pytest.mark.usefixtures("scheduling")
+async def test_a_resource_of_a_device_class_is_unsupported_where_the_api_server_keeps_the_offer(
+    api, namespace, eventually
+):
+    gpu, kind = f"example.com/{namespace}", devices.DEVICE_CLASSES.untyped()
+    kept = await api.create(kind, {"metadata": {"name": namespace}, "spec": {"extendedResourceName": gpu}})
+    expected = "UnsupportedConstraint" if "extendedResourceName" in kept["spec"] else "NeverFits"
+    one = {"requests": {gpu: "1"}, "limits": {gpu: "1"}}
+    await add_pod(api, namespace, "p", containers=[{"name": "c", "image": "none", "resources": one}])
+
+    async def told() -> bool:
+        condition = (await api.get(catalogue.PODS, "p", namespace)).condition("PodScheduled")
+        return condition is not None and condition.reason == expected
+
+    await eventually(told)
+    await api.delete(kind, namespace)
 
 
 REFUSED = {
