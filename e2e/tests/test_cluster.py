@@ -171,6 +171,24 @@ def container_status(cluster: Cluster, name: str) -> dict[str, Any]:
     return dict(cluster.get("pod", name)["status"]["containerStatuses"][0])
 
 
+def test_kubelets_declare_a_feature_where_the_api_server_accepts_pods_that_need_it(cluster):
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
+    restarting = pod("restarting", "true")
+    restarting["spec"]["containers"][0] |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+    accepted = is_accepted(cluster, restarting)
+    nodes = [node for node in cluster.get("nodes")["items"] if node["metadata"]["name"].startswith("node-")]
+    declared = ["RestartAllContainersOnContainerExits" in node["status"].get("declaredFeatures", ()) for node in nodes]
+    assert declared == [accepted, accepted]
+
+
+def is_accepted(cluster: Cluster, manifest: dict[str, Any]) -> bool:
+    try:
+        cluster.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(manifest))
+    except ClusterError:
+        return False
+    return True
+
+
 def test_only_pods_that_ask_for_them_go_to_fake_nodes_and_end_when_they_say(cluster):
     tolerant = {"tolerations": [{"key": kwok.ANNOTATION, "operator": "Exists"}], "nodeSelector": {"type": "kwok"}}
     fake = pod("fake", "none", **tolerant)

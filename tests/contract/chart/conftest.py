@@ -34,10 +34,11 @@ CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
 JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
-# Features that are off by default, and that the policies refuse where they are on.
+# Features that are off by default, and that the policies refuse where they are on. Groups of pods need an alpha API,
+# whose version differs by release.
 SWITCHED_ON = (
     "--feature-gates=PodCertificateRequest=true,GenericWorkload=true",
-    "--runtime-config=certificates.k8s.io/v1beta1=true",
+    "--runtime-config=certificates.k8s.io/v1beta1=true,api/alpha=true",
 )
 
 Manifest = dict[str, Any]
