@@ -77,7 +77,7 @@ test-e2e-hadoop: setup build/reports ## Hadoop clusters that grow, share, are ha
 
 .PHONY: test-oldest-kubernetes
 test-oldest-kubernetes: ## Contract and end-to-end tests on Kubernetes 1.35, the chart's minimum (local provider)
-	@$(MAKE) --no-print-directory --jobs=2 --keep-going test-e2e test-contract PROVIDER=local KUBERNETES=$(OLDEST_KUBERNETES) REPORTS=$(REPORTS)/kubernetes-$(OLDEST_KUBERNETES)
+	@$(MAKE) --no-print-directory --keep-going test-contract test-e2e PROVIDER=local KUBERNETES=$(OLDEST_KUBERNETES) REPORTS=$(REPORTS)/kubernetes-$(OLDEST_KUBERNETES)
 
 .PHONY: test-rights
 test-rights: setup ## Compare the rights that the chart grants with those that the previous tests used
