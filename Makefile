@@ -152,6 +152,10 @@ images: setup ## Build the images of the demo and the tests if their inputs chan
 images-load: setup ## Load the images into every node of the cluster
 	@$(E2E) load-images $(CLUSTER_FLAGS)
 
+.PHONY: kind-node-image
+kind-node-image: setup ## Build the image of kind's nodes, for machines that reach no image registry (two minutes, once)
+	@$(E2E) kind-node-image
+
 .PHONY: tools
 tools: setup ## Build the cluster's binaries into the cache (about 12 minutes on two cores, once)
 	@$(E2E) tools

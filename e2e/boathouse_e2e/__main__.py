@@ -14,6 +14,7 @@ from rich.table import Column, Table
 
 from boathouse_e2e import catalogue, images, kubernetes_module, providers, tools
 from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.kind import node_image
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 
 app = typer.Typer(
@@ -132,12 +133,20 @@ def load_images(
     images.load(_found(provider, name, context), names or images.DEFAULT)
 
 
+@app.command(name="kind-node-image")
+def build_kind_node_image() -> None:
+    """Build the image of kind's nodes if its inputs changed, and print the path of its archive."""
+    print(node_image.ensure())
+
+
 @app.command(name="tools")
 def build_tools(
-    names: Annotated[list[str] | None, typer.Argument(help="Tool names. Default: all that run without Docker.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tool names. Default: all that local clusters need.")
+    ] = None,
 ) -> None:
     """Build the cluster's binaries into the cache, and print their paths."""
-    everything = [name for name in catalogue.TOOLS_BY_NAME if name != "kind"]
+    everything = [name for name in catalogue.TOOLS_BY_NAME if name not in catalogue.ONLY_KIND]
     unknown = set(names or ()) - set(catalogue.TOOLS_BY_NAME)
     if unknown:
         raise ClusterError(

@@ -26,16 +26,23 @@ class Image:
         name: its name with its tag.
         entrypoint: the command it runs; empty for none.
         user: `uid:gid` it runs as; empty for root.
+        environment: `NAME=value`, beside the path of commands.
+        stop_signal: what ends it; empty for SIGTERM.
     """
 
     name: str
     entrypoint: tuple[str, ...] = ()
     user: str = ""
+    environment: tuple[str, ...] = ()
+    stop_signal: str = ""
 
     def config(self, layer_sha256: str) -> bytes:
         """Return the image's configuration, by the OCI image specification."""
-        config = {"Entrypoint": list(self.entrypoint) or None, "User": self.user}
-        config["Env"] = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
+        path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        config: dict[str, object] = {"Entrypoint": list(self.entrypoint) or None, "User": self.user}
+        config["Env"] = [path, *self.environment]
+        if self.stop_signal:
+            config["StopSignal"] = self.stop_signal
         machine = platform.machine()
         described = {
             "architecture": ARCHITECTURES.get(machine, machine),
@@ -82,3 +89,18 @@ def write_root(target: Path, image: Image, layer: Path) -> None:
             info.size = len(data)
             tar.addfile(info, io.BytesIO(data))
     unfinished.rename(target)
+
+
+def forget_older(archive: Path, *, kept: int) -> None:
+    """Keep a few archives of an image: other branches' and clusters' builds need not be made again at once."""
+    stem = archive.name.rsplit("-", 1)[0]
+    others = sorted(archive.parent.glob(f"{stem}-*.tar"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[kept:]:
+        if path != archive:
+            path.unlink()
+
+
+def mark(archive: Path) -> str:
+    """Return what tells this archive, with this content, from others."""
+    stat = archive.stat()
+    return f"{archive.name}-{stat.st_size}-{stat.st_mtime_ns}"

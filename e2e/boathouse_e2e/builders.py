@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from boathouse_e2e import debian
 from boathouse_e2e.archive import Image, write_root
+from boathouse_e2e.docker import docker_answers
 from boathouse_e2e.paths import cache_folder, images_folder
 from boathouse_e2e.pipconfig import pip_secrets
-from boathouse_e2e.providers import docker_answers
 from boathouse_e2e.shell import run, succeeds
 
 if TYPE_CHECKING:
@@ -112,18 +112,33 @@ def base_archive(base: Base) -> Path:
     target = images_folder() / f"boathouse-base-{base.key()}.tar"
     if target.exists():
         return target
-    debian.ensure(debian.IMAGE_PACKAGES)
     print(f"  making its base once, Debian {base.suite} with {', '.join(base.packages)}", flush=True)
     started = time.monotonic()
     images_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="boathouse-base-") as folder:
         root = Path(folder) / "root.tar"
-        left_out = [f"--dpkgopt=path-exclude={pattern}" for pattern in base.left_out]
-        hooks = [f'--setup-hook=mkdir -p "$1{name}"' for name in base.folders]
-        hooks.append("--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
-        include = f"--include={','.join(base.packages)}"
-        mode = f"--mode={'root' if os.geteuid() == 0 else 'unshare'}"
-        run("mmdebstrap", "--quiet", "--variant=essential", mode, include, *left_out, *hooks, base.suite, root)
+        make_root(base, root)
         write_root(target, Image(name=f"localhost/boathouse-base:{base.key()}"), root)
     print(f"  base made in {time.monotonic() - started:.0f} s", flush=True)
     return target
+
+
+def make_root(base: Base, target: Path, *, hooks: Sequence[str] = ()) -> None:
+    """Write a Debian root file system as a tar file.
+
+    Args:
+        base: What is in it.
+        target: The file.
+        hooks: Commands of mmdebstrap that change the root file system at the end, in order.
+
+    Raises:
+        ClusterError: mmdebstrap is missing and cannot be installed, or failed.
+    """
+    debian.ensure(debian.IMAGE_PACKAGES)
+    left_out = [f"--dpkgopt=path-exclude={pattern}" for pattern in base.left_out]
+    options = [f'--setup-hook=mkdir -p "$1{name}"' for name in base.folders]
+    options.append("--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
+    options.extend(f"--customize-hook={hook}" for hook in hooks)
+    include = f"--include={','.join(base.packages)}"
+    mode = f"--mode={'root' if os.geteuid() == 0 else 'unshare'}"
+    run("mmdebstrap", "--quiet", f"--variant={base.variant}", mode, include, *left_out, *options, base.suite, target)

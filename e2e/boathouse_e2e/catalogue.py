@@ -133,6 +133,7 @@ _ALL = (
     _kubernetes("kubelet"),
     _kubernetes("kube-proxy"),
     _kubernetes("kubectl"),
+    _kubernetes("kubeadm"),
     Tool(name="kwok", family="kwok", package="sigs.k8s.io/kwok/cmd/kwok", module="sigs.k8s.io/kwok"),
     _containerd("containerd"),
     _containerd("containerd-shim-runc-v2"),
@@ -160,11 +161,14 @@ _ALL = (
         module="github.com/zegl/kube-score",
     ),
     Tool(name="kind", family="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind"),
+    Tool(name="kind-cni", family="kind-cni", package="."),
 )
 
 TOOLS_BY_NAME = {tool.name: tool for tool in _ALL}
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns", "pause")
+ONLY_KIND = ("kind", "kubeadm", "kind-cni")
+KIND_NODE = (*CONTROL_PLANE, *NODE, "kubeadm", "kind-cni")
 FAKE_NODE = ("kwok",)
 WORKLOADS = ("helm", "versitygw")
 JUDGES = ("kube-score",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,16 @@ NODE_PACKAGES = {
     "util-linux": "nsenter",
     "mount": "mount",
 }
+DOCKER_PACKAGES = {  # what Docker needs of the machine
+    "iptables": "iptables",
+    "iproute2": "ip",
+    "libdevmapper1.02.1": "/lib/*/libdevmapper.so.1.02.1",
+    "libsystemd0": "/lib/*/libsystemd.so.0",
+    "nftables": "nft",
+    "runc": "runc",
+    "util-linux": "nsenter",
+    "mount": "mount",
+}
 IMAGE_PACKAGES = {
     "buildah": "buildah",
     "mmdebstrap": "mmdebstrap",
@@ -38,7 +49,7 @@ def absent(packages: Mapping[str, str]) -> list[str]:
 
 def _there(sign: str) -> bool:
     if sign.startswith("/"):
-        return Path(sign).exists()
+        return any(Path("/").glob(sign.lstrip("/")))
     return shutil.which(sign, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") is not None
 
 
@@ -70,3 +81,28 @@ def ensure(packages: Mapping[str, str]) -> None:
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         run("apt-get", "update", "-q", env=env)
         run("apt-get", "install", "-q", "-y", "--no-install-recommends", *names, env=env)
+
+
+def unpacked(packages: Iterable[str]) -> Path:
+    """Return a folder with the files of packages that are not installed, so that no service of theirs is started.
+
+    Raises:
+        ClusterError: this is not Debian, or apt failed.
+    """
+    names = sorted(packages)
+    folder = cache_folder() / "debian" / "-".join(names)
+    with locked(cache_folder() / ".apt.lock"):
+        if folder.exists():
+            return folder
+        if not can_install():
+            raise ClusterError(f"as root on Debian, {' and '.join(names)} would be downloaded; or install them")
+        print(f"Downloading Debian packages: {' '.join(names)}", flush=True)
+        run("apt-get", "update", "-q")
+        with tempfile.TemporaryDirectory(prefix="boathouse-debian-") as downloads:
+            run("apt-get", "download", "-q", *names, cwd=Path(downloads))
+            unfinished = folder.with_name(f".{folder.name}.unfinished")
+            unfinished.mkdir(parents=True, exist_ok=True)
+            for archive in Path(downloads).glob("*.deb"):
+                run("dpkg-deb", "--extract", archive, unfinished)
+        unfinished.rename(folder)
+    return folder

@@ -22,11 +22,13 @@ class Base:
         packages: the packages beside Debian's essential ones.
         left_out: patterns of files that are not installed.
         folders: folders that packages expect although their files are left out.
+        variant: mmdebstrap's name for what comes with the packages: `essential`, or only what they need (`extract`).
     """
 
     packages: tuple[str, ...]
     left_out: tuple[str, ...] = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
     folders: tuple[str, ...] = ()
+    variant: str = "essential"
 
     suite = "bookworm"
 
@@ -36,7 +38,8 @@ class Base:
 
     def description(self) -> bytes:
         """Return what goes into it."""
-        return repr((self.suite, self.packages, self.left_out, self.folders)).encode()
+        variant = () if self.variant == "essential" else (self.variant,)
+        return repr((self.suite, self.packages, self.left_out, self.folders, *variant)).encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

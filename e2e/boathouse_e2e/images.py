@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from boathouse_e2e import builders, tools
-from boathouse_e2e.archive import Image, write_programs
+from boathouse_e2e.archive import Image, forget_older, write_programs
 from boathouse_e2e.catalogue import TOOLS_BY_NAME
 from boathouse_e2e.dockerfiles import HADOOP_BASE, PYTHON_BASE, SPARK_BASE, Recipe
 from boathouse_e2e.errors import ClusterError
@@ -61,7 +61,7 @@ def ensure(names: Iterable[str] = FOR_MRJOBS) -> dict[str, Path]:
             _build_versitygw(found[VERSITYGW])
         builders.build([_build(name, RECIPES[name], found[name]) for name in missing if name in RECIPES], REPOSITORY)
         for name in names:
-            _forget_older(found[name])
+            forget_older(found[name], kept=_KEPT_ARCHIVES)
     return found
 
 
@@ -77,7 +77,7 @@ def ensure_version(repository: Path, tag: str) -> dict[str, Path]:
         missing = [name for name in recipes if not found[name].exists()]
         builders.build([_build(name, recipes[name], found[name]) for name in missing], repository)
         for archive in found.values():
-            _forget_older(archive)
+            forget_older(archive, kept=_KEPT_ARCHIVES)
     return found
 
 
@@ -106,15 +106,6 @@ def archive_of(name: str) -> Path:
 def _archive(name: str, key: str) -> Path:
     short = name.removeprefix("localhost/").replace(":", "-")
     return images_folder() / f"{short}-{key}.tar"
-
-
-def _forget_older(archive: Path) -> None:
-    """Keep a few archives of an image: other branches' and clusters' builds need not be made again at once."""
-    stem = archive.name.rsplit("-", 1)[0]
-    others = sorted(archive.parent.glob(f"{stem}-*.tar"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in others[_KEPT_ARCHIVES:]:
-        if path != archive:
-            path.unlink()
 
 
 def _build_versitygw(target: Path) -> None:

@@ -49,10 +49,10 @@ def run(
     return done.stdout
 
 
-def succeeds(*command: str | Path, timeout_s: float = 10) -> bool:
+def succeeds(*command: str | Path, env: Mapping[str, str] | None = None, timeout_s: float = 10) -> bool:
     """Return whether a command can be started and ends with code 0 in time."""
     try:
-        run(*command, timeout_s=timeout_s)
+        run(*command, env=env, timeout_s=timeout_s)
     except ClusterError:
         return False
     return True

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 _DEFAULT_LEASE_S = 40
+AUDIT_POLICY = "audit-policy.json"
 _AUDIT_LOG_MB = 10_000
 # Who talks to the API server, by the names that Kubernetes' built-in roles are bound to.
 _CLIENTS = {
@@ -65,6 +66,29 @@ def audit_policy() -> dict[str, Any]:
     reading = {"level": "None", "verbs": ["get", "list", "watch"], "userGroups": ["system:nodes"]}
     rules = [reading, {"level": "Request", "resources": bodies}, {"level": "Metadata"}]
     return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}
+
+
+def write_audit_policy(folder: Path, audit_log: Path) -> None:
+    """Write the policy of the audit log into a cluster's folder, and make the log's folder."""
+    audit_log.parent.mkdir(parents=True, exist_ok=True)
+    (folder / AUDIT_POLICY).write_text(json.dumps(audit_policy()))
+
+
+def audit_flags(*, policy: str, log: str) -> dict[str, str]:
+    """Return the API server's flags for an audit log, as paths that the API server sees."""
+    return {
+        "audit-policy-file": policy,
+        "audit-log-path": log,
+        "audit-log-mode": "blocking",
+        "audit-log-maxsize": str(_AUDIT_LOG_MB),  # the default, 100, would start a new file in the midst of a test
+    }
+
+
+def grace_period_flags(spec: ClusterSpec) -> dict[str, str]:
+    """Return the controller manager's flags for the silence after which a node is NotReady."""
+    if spec.node_monitor_grace_period_s is None:
+        return {}
+    return {"node-monitor-grace-period": f"{spec.node_monitor_grace_period_s}s", "node-monitor-period": "1s"}
 
 
 def lease_duration_s(spec: ClusterSpec) -> int:
@@ -129,9 +153,7 @@ def kube_apiserver(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path])
         "default-unreachable-toleration-seconds": spec.eviction_toleration_s,
     }
     if spec.audit_log:
-        policy = layout.folder / "audit-policy.json"
-        flags |= {"audit-policy-file": policy, "audit-log-path": spec.audit_log, "audit-log-mode": "blocking"}
-        flags |= {"audit-log-maxsize": _AUDIT_LOG_MB}  # the default, 100, would start a new file in the midst of a test
+        flags |= audit_flags(policy=str(layout.folder / AUDIT_POLICY), log=str(spec.audit_log))
     return _component(layout, "kube-apiserver", tools["kube-apiserver"], _flags(flags) + spec.apiserver_args)
 
 
@@ -146,12 +168,7 @@ def kube_controller_manager(layout: Layout, spec: ClusterSpec, tools: Mapping[st
         "service-account-private-key-file": keys / "service-account.key",
         "use-service-account-credentials": "true",
     }
-    if spec.node_monitor_grace_period_s is not None:
-        flags |= {
-            "node-monitor-grace-period": f"{spec.node_monitor_grace_period_s}s",
-            "node-monitor-period": "1s",
-        }
-    arguments = _flags(flags) + spec.controller_manager_args
+    arguments = _flags(flags | grace_period_flags(spec)) + spec.controller_manager_args
     return _component(layout, "kube-controller-manager", tools["kube-controller-manager"], arguments)
 
 
@@ -180,5 +197,4 @@ def write_files(layout: Layout, spec: ClusterSpec) -> None:
     """Write the credentials and the audit policy."""
     write_credentials(layout, spec.name)
     if spec.audit_log:
-        spec.audit_log.parent.mkdir(parents=True, exist_ok=True)
-        (layout.folder / "audit-policy.json").write_text(json.dumps(audit_policy()))
+        write_audit_policy(layout.folder, spec.audit_log)

@@ -21,17 +21,19 @@ class Layout:
     Attributes:
         slot: 0 to 31.
         folder: the cluster's state folder.
-        nodes: the number of real nodes.
+        nodes: the number of real nodes that are processes of this machine.
+        docker: whether a Docker daemon of its own runs the cluster's nodes.
     """
 
     slot: int
     folder: Path
     nodes: int
+    docker: bool = False
 
     @property
     def isolated(self) -> bool:
         """Whether the cluster lives in namespaces of its own."""
-        return self.nodes > 0
+        return self.nodes > 0 or self.docker
 
     def _address(self, third: int, fourth: int) -> str:
         return f"10.{_FIRST_NETWORK + self.slot}.{third}.{fourth}"

@@ -110,7 +110,8 @@ def _cable(layout: Layout, pid: int) -> None:
     into = enter(pid, namespaces=("net",))
     run(*into, "ip", "-batch", "-", stdin="\n".join(inside) + "\n")
     run(*into, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
-    run(*into, "nft", "-f", "-", stdin=hairpin_rules(layout))
+    if layout.nodes:
+        run(*into, "nft", "-f", "-", stdin=hairpin_rules(layout))
     outside = [
         f"address add {layout.host_address}/30 dev {layout.veth}",
         f"link set {layout.veth} up",

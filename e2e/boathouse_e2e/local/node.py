@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAUSE_IMAGE = "localhost/pause:dev"
 CNI_PLUGINS = "/usr/lib/cni"
-_EVICTION_MIB = 100
+EVICTION_MIB = 100
 _CONTAINERD_TIMEOUT_S = 90
 _DNS_LABELS = {"k8s-app": "kube-dns", "kubernetes.io/name": "CoreDNS"}
 
@@ -196,7 +196,7 @@ def dns_objects(layout: Layout) -> list[tuple[str, dict[str, Any]]]:
 
 def reserved(spec: ClusterSpec, *, machine_cpus: int, machine_memory_mib: int) -> dict[str, str]:
     """Return what a kubelet must keep back so that its node offers just what the spec asks for."""
-    memory_mib = max(0, machine_memory_mib - _EVICTION_MIB - spec.node_memory_mib)
+    memory_mib = max(0, machine_memory_mib - EVICTION_MIB - spec.node_memory_mib)
     return {"cpu": str(max(0, machine_cpus - spec.node_cpu)), "memory": f"{memory_mib}Mi"}
 
 
@@ -226,14 +226,19 @@ def kubelet_config(layout: Layout, spec: ClusterSpec, index: int) -> dict[str, A
         "volumePluginDir": str(layout.node_folder(index) / "volume-plugins"),
         "maxPods": spec.node_max_pods,
         "kubeReserved": reserved(spec, machine_cpus=os.cpu_count() or 1, machine_memory_mib=machine_memory_mib),
-        "evictionHard": {"memory.available": f"{_EVICTION_MIB}Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+        "evictionHard": {"memory.available": f"{EVICTION_MIB}Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
         "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
         "serializeImagePulls": False,
         "nodeLeaseDurationSeconds": lease_s,
-        "nodeStatusUpdateFrequency": f"{max(1, min(10, lease_s // 4))}s",
+        "nodeStatusUpdateFrequency": status_update_frequency(lease_s),
     }
+
+
+def status_update_frequency(lease_s: int) -> str:
+    """Return how often a kubelet reports its status, for how long its lease lasts."""
+    return f"{max(1, min(10, lease_s // 4))}s"
 
 
 def node_labels(spec: ClusterSpec, index: int) -> dict[str, str]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.spec import ComponentStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,6 +164,17 @@ def known(folder: Path) -> Iterator[Component]:
     for path in sorted((folder / "components").glob("*.json")):
         data = json.loads(path.read_text())
         yield Component(**{**data, "command": tuple(data["command"])})
+
+
+def status(cluster_id: str, component: Component) -> ComponentStatus:
+    """Return whether a component's process runs."""
+    process = find_component(cluster_id, component.name)
+    return ComponentStatus(
+        name=component.name,
+        state="running" if process else "ended",
+        pid=process.pid if process else None,
+        log=Path(component.log),
+    )
 
 
 def log_tail(path: Path, *, chars: int = 1500) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from signal import SIGKILL
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_e2e import catalogue, kwok, tools
+from boathouse_e2e.archive import mark
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import cgroups, checks, cleanup, control_plane, network, node, processes, state
 from boathouse_e2e.local.api import Api
@@ -19,6 +19,7 @@ from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from boathouse_e2e.local.state import State
 
@@ -58,7 +59,7 @@ class LocalProvider:
         return _cluster(begun, programs["kubectl"])
 
     def _already_up(self, spec: ClusterSpec) -> Cluster | None:
-        known = state.load(spec.name)
+        known = state.load(spec.name, state.LOCAL)
         if known is None:
             return None
         if known.phase == state.READY and _lives(known):
@@ -72,22 +73,22 @@ class LocalProvider:
     def down(self, name: str) -> None:
         """End the cluster; no error where there is none."""
         with locked(state.lock_of(name), remove=True):
-            if known := state.load(name):
+            if known := state.load(name, state.LOCAL):
                 cleanup.end(known)
 
     def find(self, name: str) -> Cluster | None:
         """Return the cluster of this name, if it is up."""
-        known = state.load(name)
+        known = state.load(name, state.LOCAL)
         if known is None or known.phase != state.READY:
             return None
         return _cluster(known, tools.ensure(["kubectl"])["kubectl"])
 
     def status(self, name: str) -> list[ComponentStatus]:
         """Return each component's process and log, and whether each node is ready."""
-        known = state.load(name)
+        known = state.load(name, state.LOCAL)
         if known is None:
             return []
-        parts = [_component_status(known, component) for component in processes.known(known.layout.folder)]
+        parts = [processes.status(known.cluster_id, component) for component in processes.known(known.layout.folder)]
         return parts + _node_status(known)
 
     def signal(self, name: str, component: str, number: signal.Signals) -> None:
@@ -132,7 +133,7 @@ class LocalProvider:
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Import docker-archive files into the containerd of every node, those left out that were imported before."""
         known = _known(cluster.name)
-        marks = {archive: known.layout.folder / "images" / _mark(archive) for archive in archives}
+        marks = {archive: known.layout.folder / "images" / mark(archive) for archive in archives}
         new = [archive for archive, mark in marks.items() if not mark.exists()]
         if not new:
             return
@@ -267,14 +268,8 @@ def _is_ready(item: Mapping[str, object]) -> bool:
     return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
 
 
-def _mark(archive: Path) -> str:
-    """Return what tells this archive, with this content, from others."""
-    stat = archive.stat()
-    return f"{archive.name}-{stat.st_size}-{stat.st_mtime_ns}"
-
-
 def _known(name: str) -> State:
-    known = state.load(name)
+    known = state.load(name, state.LOCAL)
     if known is None:
         raise ClusterError(f"there is no local cluster {name!r}")
     return known
@@ -298,16 +293,6 @@ def _lives(known: State) -> bool:
         return False
     with Api(known.layout) as api:
         return api.ready()
-
-
-def _component_status(known: State, component: Component) -> ComponentStatus:
-    process = processes.find_component(known.cluster_id, component.name)
-    return ComponentStatus(
-        name=component.name,
-        state="running" if process else "ended",
-        pid=process.pid if process else None,
-        log=Path(component.log),
-    )
 
 
 def _node_status(known: State) -> list[ComponentStatus]:

@@ -1,4 +1,4 @@
-"""What is known of each local cluster on disk, written before anything of it is started, and who has which slot."""
+"""What is known of each cluster of this machine on disk, written before anything of it is started, and its slot."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
 STARTING, READY = "starting", "ready"
+LOCAL, KIND = "local", "kind"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,23 +31,35 @@ class State:
         slot: what its addresses, ports and names are derived from.
         phase: `starting` or `ready`.
         spec: what was asked for.
+        provider: `local` or `kind`.
+        own_docker: whether it has a Docker daemon of its own (provider kind).
     """
 
     cluster_id: str
     slot: int
     phase: str
     spec: ClusterSpec
+    provider: str = LOCAL
+    own_docker: bool = False
 
     @property
     def layout(self) -> Layout:
         """Its addresses, ports and names."""
-        return Layout(slot=self.slot, folder=folder_of(self.spec.name), nodes=self.spec.nodes)
+        nodes = self.spec.nodes if self.provider == LOCAL else 0
+        return Layout(slot=self.slot, folder=folder_of(self.spec.name), nodes=nodes, docker=self.own_docker)
 
     def save(self) -> None:
         """Write it, whole or not at all."""
         folder = folder_of(self.spec.name)
         folder.mkdir(parents=True, exist_ok=True)
-        data = {"clusterId": self.cluster_id, "slot": self.slot, "phase": self.phase, "spec": self.spec.to_json()}
+        data = {
+            "clusterId": self.cluster_id,
+            "slot": self.slot,
+            "phase": self.phase,
+            "spec": self.spec.to_json(),
+            "provider": self.provider,
+            "ownDocker": self.own_docker,
+        }
         unfinished = folder / ".state.json"
         unfinished.write_text(json.dumps(data, indent=1))
         unfinished.rename(folder / "state.json")
@@ -57,7 +70,7 @@ class State:
 
 
 def clusters_folder() -> Path:
-    """Return the folder of all local clusters of this user."""
+    """Return the folder of all clusters that this user has on this machine."""
     return state_folder() / "clusters"
 
 
@@ -71,14 +84,21 @@ def lock_of(name: str) -> Path:
     return clusters_folder() / f".{name}.lock"
 
 
-def load(name: str) -> State | None:
-    """Return the cluster of this name, if it was begun and not ended."""
+def load(name: str, provider: str | None = None) -> State | None:
+    """Return the cluster of this name, if it was begun and not ended, and is the provider's."""
     try:
         data = json.loads((folder_of(name) / "state.json").read_text())
     except FileNotFoundError:
         return None
-    spec = ClusterSpec.from_json(data["spec"])
-    return State(cluster_id=data["clusterId"], slot=data["slot"], phase=data["phase"], spec=spec)
+    found = State(
+        cluster_id=data["clusterId"],
+        slot=data["slot"],
+        phase=data["phase"],
+        spec=ClusterSpec.from_json(data["spec"]),
+        provider=data.get("provider", LOCAL),  # earlier checkouts knew no other
+        own_docker=data.get("ownDocker", False),
+    )
+    return found if provider in {None, found.provider} else None
 
 
 def load_all() -> list[State]:
@@ -87,16 +107,28 @@ def load_all() -> list[State]:
     return [state for name in names if (state := load(name))]
 
 
-def begin(spec: ClusterSpec) -> State:
+def begin(spec: ClusterSpec, *, provider: str = LOCAL, own_docker: bool = False) -> State:
     """Take a free slot and write the new cluster's state, both under one lock.
 
     Raises:
-        ClusterError: all slots are taken.
+        ClusterError: all slots are taken, or another provider has a cluster of this name.
     """
     with locked(clusters_folder() / ".lock"):
+        if other := load(spec.name):
+            raise ClusterError(
+                f"a cluster {spec.name!r} of provider {other.provider} is there: "
+                f"end it first (make cluster-down CLUSTER={spec.name}), or choose a name"
+            )
         taken = {state.slot for state in load_all()}
         slot = free_slot(taken, routed=_routed_networks(), nodes=spec.nodes)
-        state = State(cluster_id=uuid.uuid4().hex, slot=slot, phase=STARTING, spec=spec)
+        state = State(
+            cluster_id=uuid.uuid4().hex,
+            slot=slot,
+            phase=STARTING,
+            spec=spec,
+            provider=provider,
+            own_docker=own_docker,
+        )
         state.save()
     return state
 

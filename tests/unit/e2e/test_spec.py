@@ -7,7 +7,8 @@ import pytest
 from boathouse_e2e import catalogue, kwok
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.existing import ExistingProvider
-from boathouse_e2e.kind import KindProvider, kind_config
+from boathouse_e2e.kind import KindProvider
+from boathouse_e2e.kind.config import Machine, kind_config
 from boathouse_e2e.local import state
 from boathouse_e2e.spec import ClusterSpec
 
@@ -67,17 +68,12 @@ def test_fake_nodes_are_tainted_only_beside_real_ones():
     assert beside["spec"]["taints"][0]["effect"] == "NoSchedule"
 
 
-def test_racks_are_dealt_out_in_turn_to_fake_nodes_and_to_kinds():
+def test_racks_are_dealt_out_in_turn_to_fake_nodes_and_to_kinds(tmp_path):
     spec = ClusterSpec(nodes=3, kwok_nodes=3, racks=2)
+    machine = Machine(cpus=2, memory_mib=8192, archives=tmp_path, audit_policy=tmp_path)
     fakes = [kwok.node(spec, index)["metadata"]["labels"]["boathouse.dev/rack"] for index in range(3)]
-    kinds = [node["labels"]["boathouse.dev/rack"] for node in kind_config(spec)["nodes"]]
-    assert fakes == kinds == ["rack-0", "rack-1", "rack-0"]
-
-
-def test_kind_is_told_the_grace_period_and_one_control_plane():
-    config = kind_config(ClusterSpec(nodes=2, node_monitor_grace_period_s=8))
-    assert [node["role"] for node in config["nodes"]] == ["control-plane", "worker"]
-    assert '{"name": "node-monitor-grace-period", "value": "8s"}' in config["kubeadmConfigPatches"][1]
+    workers = [node for node in kind_config(spec, machine)["nodes"] if node["role"] == "worker"]
+    assert fakes == [node["labels"]["boathouse.dev/rack"] for node in workers] == ["rack-0", "rack-1", "rack-0"]
 
 
 def test_a_spec_is_read_by_other_checkouts():
