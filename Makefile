@@ -67,6 +67,11 @@ test-hostile: setup build/reports ## All attacks in full size, with a table of t
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
 	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=$(REPORTS)/e2e.xml
 
+.PHONY: test-e2e-kind
+test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (about four minutes), with Docker or as root on Debian
+	@echo "==> end-to-end tests on kind, short form"
+	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=900 --junit-xml=build/reports/e2e-kind.xml
+
 .PHONY: test-e2e-faults
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
 	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
@@ -88,9 +93,10 @@ forget-rights:
 	@rm -rf build/reports/rights
 
 .PHONY: test
-test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract beside attacks, end-to-end
+test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract beside attacks, end-to-end, the last in short on kind too
 	@$(MAKE) --no-print-directory --jobs=2 test-contract test-hostile-short
-	@$(MAKE) --no-print-directory test-e2e test-rights  # alone: pods beside other tests get too little CPU time
+	@$(MAKE) --no-print-directory test-e2e  # alone: pods beside other tests get too little CPU time
+	@$(MAKE) --no-print-directory test-e2e-kind test-rights
 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes and the long fault campaigns (two hours and more)

@@ -1,4 +1,4 @@
-"""Build images from Dockerfiles: by Docker where it answers, else by buildah on a Debian base made here."""
+"""Build images from Dockerfiles: by Docker where it reaches a registry, else by buildah on a Debian base made here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from boathouse_e2e import debian
 from boathouse_e2e.archive import Image, write_root
-from boathouse_e2e.docker import docker_answers
+from boathouse_e2e.docker import Docker, docker_answers
+from boathouse_e2e.dockerfiles import base_of
 from boathouse_e2e.paths import cache_folder, images_folder
 from boathouse_e2e.pipconfig import pip_secrets
 from boathouse_e2e.shell import run, succeeds
@@ -48,7 +49,7 @@ def build(builds: Sequence[Build], repository: Path) -> None:
     """
     if not builds:
         return
-    with_docker = docker_answers()
+    with_docker = _docker_builds(builds, repository)
     with tempfile.TemporaryDirectory(prefix="boathouse-build-") as folder:
         secrets = pip_secrets(Path(folder))
         for one in builds:
@@ -61,6 +62,12 @@ def build(builds: Sequence[Build], repository: Path) -> None:
                 _build_with_buildah(one, context, secrets, Path(folder))
             size_mb = one.archive.stat().st_size / 1e6
             print(f"  built in {time.monotonic() - started:.0f} s, {size_mb:.0f} MB", flush=True)
+
+
+def _docker_builds(builds: Sequence[Build], repository: Path) -> bool:
+    """Return whether Docker runs and has, or can pull, what the images are built on."""
+    dockerfiles = {(one.recipe.folder(repository) / "Dockerfile").read_text() for one in builds}
+    return docker_answers() and all(map(Docker().obtains, sorted(map(base_of, dockerfiles))))
 
 
 def _build_with_docker(one: Build, context: Path, secrets: Sequence[str]) -> None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_PULL_S = 900
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Docker:
     """A Docker daemon.
@@ -38,6 +41,10 @@ class Docker:
     def succeeds(self, *arguments: str | Path, timeout_s: float = 10) -> bool:
         """Return whether a docker command ends with code 0 in time."""
         return succeeds("docker", *arguments, env=self.environment, timeout_s=timeout_s)
+
+    def obtains(self, image: str) -> bool:
+        """Return whether the daemon has an image, after a pull if it has not; False where no registry answers."""
+        return self.succeeds("image", "inspect", image) or self.succeeds("pull", "--quiet", image, timeout_s=_PULL_S)
 
 
 def docker_answers() -> bool:

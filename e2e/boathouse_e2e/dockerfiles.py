@@ -102,6 +102,18 @@ def inputs_hash(folder: Path, base: Base = PYTHON_BASE) -> str:
     return digest.hexdigest()[:12]
 
 
+def base_of(dockerfile: str) -> str:
+    """Return the published image that a Dockerfile builds on unless told otherwise.
+
+    Raises:
+        ClusterError: the Dockerfile names none.
+    """
+    found = re.search(r"^ARG BASE=(\S+)", dockerfile, re.MULTILINE)
+    if not found:
+        raise ClusterError("a Dockerfile must begin with ARG BASE=IMAGE")
+    return found.group(1)
+
+
 def copied(dockerfile: str) -> list[str]:
     """Return the sources of a Dockerfile's COPY lines, those from other stages left out."""
     lines = re.sub(r"\\\n", " ", dockerfile).splitlines()

@@ -7,13 +7,14 @@ import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from boathouse_e2e import catalogue
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.shell import run
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Sequence
 
 MAX_NODES = 200
@@ -138,10 +139,21 @@ class Cluster:
         """`kubectl get ... -o json`, decoded."""
         return json.loads(self.run("get", *arguments, "-o", "json"))  # type: ignore[no-any-return] # an object
 
+    def workers(self) -> list[dict[str, Any]]:
+        """Return the nodes that pods without tolerations may go to: neither a control plane nor fake."""
+        return [
+            node for node in self.get("nodes")["items"] if not any(map(_keeps_away, node["spec"].get("taints", ())))
+        ]
+
     def apply(self, *objects: dict[str, Any]) -> None:
         """`kubectl apply --server-side` of the objects."""
         everything = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self.run("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(everything))
+
+
+def _keeps_away(taint: dict[str, str]) -> bool:
+    """Return whether a taint says what a node is for; others come and go with its state."""
+    return not taint["key"].startswith("node.kubernetes.io/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,4 +193,28 @@ class Provider(Protocol):
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Make images (docker-archive files) known to every real node."""
+        ...
+
+
+@runtime_checkable
+class Harmful(Protocol):
+    """A provider whose control planes and nodes tests can harm, by their components: `kubelet-NODE`, `kube-scheduler`.
+
+    Each raises ClusterError where there is no such cluster or component.
+    """
+
+    def signal(self, name: str, component: str, number: signal.Signals) -> None:
+        """Send a signal to a component's process: SIGCONT mends a SIGSTOP, `start_again` a SIGKILL of a kubelet."""
+        ...
+
+    def runs(self, name: str, component: str) -> bool:
+        """Return whether a component's process is there."""
+        ...
+
+    def start_again(self, name: str, component: str) -> None:
+        """Start a kubelet again that was killed, or whose node was switched off."""
+        ...
+
+    def switch_off(self, name: str, node: str) -> None:
+        """End all processes of a node, as a power cut does; its kubelet, started again, brings it back."""
         ...

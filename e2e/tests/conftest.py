@@ -5,6 +5,7 @@ A cluster that cannot be had is an error, never a skip.
 """
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import re
@@ -16,12 +17,13 @@ import pytest
 from obstore.store import S3Store
 
 from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, rights, storage
+from boathouse_e2e.local import state
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
-from e2e.tests import hadoop_harness, harness, local_volumes, spark_harness
+from e2e.tests import hadoop_harness, harness, local_volumes, spark_harness, traces
 
 NAME = os.environ.get("TEST_CLUSTER", "boathouse-e2e")
 LABEL = "boathouse-end-to-end-test"
-AUDIT_LOG = paths.REPOSITORY / "build" / "e2e" / "audit.log"
+AUDIT_LOG = paths.REPOSITORY / "build" / "e2e" / f"{NAME}-audit.log"
 VALUES = {
     "queues": [{"name": "default", "weight": 1}, {"name": "left", "weight": 1}, {"name": "right", "weight": 1}],
     # Short for tests that wait until another replica leads, and longer than a busy machine holds a leader up.
@@ -45,12 +47,20 @@ def chosen(name: str = NAME) -> Provider:
 def cluster() -> Iterator[Cluster]:
     provider = chosen()
     print(f"provider: {provider.name}")
-    audit_log = AUDIT_LOG if provider.name == "local" else None
-    yield provider.up(ClusterSpec(name=NAME, nodes=2, audit_log=audit_log))
-    if audit_log is not None:
-        rights.record(audit_log, "e2e")
-    if os.environ.get("KEEP") != "1":
-        provider.down(NAME)
+    spec = ClusterSpec(name=NAME, nodes=2, audit_log=AUDIT_LOG)
+    if provider.missing(spec):
+        spec = dataclasses.replace(spec, audit_log=None)
+    before = traces.machine() if provider.name == state.KIND else set()
+    yield provider.up(spec)
+    if spec.audit_log is not None:
+        rights.record(spec.audit_log, NAME.removeprefix("boathouse-"))
+    if os.environ.get("KEEP") == "1":
+        return
+    known = state.load(NAME, state.KIND)
+    provider.down(NAME)
+    if known:
+        assert traces.of(known) == {}
+        assert traces.machine() - before == set()
 
 
 @pytest.fixture(scope="session")

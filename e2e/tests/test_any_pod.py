@@ -62,7 +62,7 @@ def add_local_volumes(place: harness.Place, nodes: list[str]) -> str:
 
 @pytest.fixture
 def local_class(place):
-    labels = [one["metadata"]["labels"] for one in place.cluster.get("nodes")["items"]]
+    labels = [one["metadata"]["labels"] for one in place.cluster.workers()]
     nodes = [label["kubernetes.io/hostname"] for label in labels][:2]
     by = add_local_volumes(place, nodes)
     yield by

@@ -1,4 +1,4 @@
-"""The local cluster is one: pods run on real nodes, find one another by name, are resized; and nothing of it stays."""
+"""A cluster of providers local and kind: pods run on real nodes, find one another, are resized; and nothing stays."""
 
 import concurrent.futures
 import functools
@@ -18,19 +18,31 @@ import pytest
 
 from boathouse_e2e import images, invariants, kwok, storage, waiting
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.local import cgroups, cleanup, processes, state
+from boathouse_e2e.kind.provider import KindProvider
+from boathouse_e2e.local import processes, state
 from boathouse_e2e.local.provider import LocalProvider
-from boathouse_e2e.shell import run, succeeds
+from boathouse_e2e.shell import run
 from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
+from e2e.tests import conftest, traces
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(os.environ.get("PROVIDER", "auto") in {"kind", "existing"}, reason="tests the local provider"),
+    pytest.mark.skipif(os.environ.get("PROVIDER") == "existing", reason="tests the providers that start clusters"),
 ]
 NAME = f"test-{os.getpid()}"
-READY_WITHIN_S = 120  # twenty where nothing else runs
-LOCAL = LocalProvider()
+READY_WITHIN_S = 120  # twenty where nothing else runs; forty with kind
+MOMENTS = {
+    state.LOCAL: ("namespaces", "containerd-node-1", "kube-apiserver", "kubelet-node-0"),
+    state.KIND: ("namespaces", "dockerd", "kind"),
+}
 until = functools.partial(waiting.until, within_s=200)
+
+
+def provider() -> LocalProvider | KindProvider:
+    """The provider under test."""
+    chosen = conftest.chosen(NAME)
+    assert isinstance(chosen, LocalProvider | KindProvider)
+    return chosen
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +55,17 @@ def cluster(audit_log: Path) -> Iterator[Cluster]:
     spec = ClusterSpec(name=NAME, nodes=2, kwok_nodes=3, audit_log=audit_log, node_monitor_grace_period_s=6)
     images.ensure([images.TASK, images.VERSITYGW])
     try:
-        up = LOCAL.up(spec)
+        up = provider().up(spec)
         images.load(up, [images.TASK, images.VERSITYGW])
         yield up
     finally:
-        LOCAL.down(NAME)
+        provider().down(NAME)
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster: Cluster) -> list[str]:
+    """The names of the real nodes that take pods."""
+    return [node["metadata"]["name"] for node in cluster.workers()]
 
 
 def pod(name: str, *command: str, **spec: Any) -> dict[str, Any]:
@@ -107,8 +125,15 @@ while True:
 """
 
 
+CALL = """
+import os, socket, sys, urllib.request
+urllib.request.urlopen(f"http://{sys.argv[1]}:8000/hostname", timeout=60).read()
+print(socket.gethostbyname(os.environ["HOSTNAME"]))
+"""
+
+
 def test_nodes_offer_what_was_asked_for_and_lie_in_racks(cluster):
-    nodes = [item for item in cluster.get("nodes")["items"] if item["metadata"]["name"].startswith("node-")]
+    nodes = cluster.workers()
     assert [node["metadata"]["labels"]["boathouse.dev/rack"] for node in nodes] == ["rack-0", "rack-1"]
     for node in nodes:
         assert int(node["status"]["allocatable"]["cpu"]) <= 2
@@ -119,16 +144,24 @@ def test_a_pod_runs_and_its_log_is_read(cluster):
     assert runs_to_its_end(cluster, "hello", "echo", "hello from a pod") == "hello from a pod\n"
 
 
-@pytest.mark.parametrize("node", ["node-0", "node-1"])
-def test_a_pod_finds_a_service_by_name_from_any_node(cluster, node):
-    serve(cluster, f"web-{node}", "node-0")
-    url = f"http://web-{node}.default.svc.cluster.local/hostname"
-    log = runs_to_its_end(cluster, f"client-{node}", "python3", "-c", FETCH, url, nodeName=node)
-    assert log.strip() == f"web-{node}"
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_pod_finds_a_service_by_name_from_any_node(cluster, nodes, number):
+    serve(cluster, f"web-{number}", nodes[0])
+    url = f"http://web-{number}.default.svc.cluster.local/hostname"
+    log = runs_to_its_end(cluster, f"client-{number}", "python3", "-c", FETCH, url, nodeName=nodes[number])
+    assert log.strip() == f"web-{number}"
 
 
-def test_a_pod_reaches_itself_through_its_service(cluster):
-    serve(cluster, "mirror", "node-1")
+def test_a_pod_on_another_node_is_seen_by_its_own_address(cluster, nodes):
+    serve(cluster, "callee", nodes[0])
+    address = cluster.get("pod", "callee")["status"]["podIP"]
+    own = runs_to_its_end(cluster, "caller", "python3", "-c", CALL, address, nodeName=nodes[1]).strip()
+    assert own == cluster.get("pod", "caller")["status"]["podIP"]
+    until(lambda: f"{own} - - " in cluster.run("logs", "callee"), "the server logs its client's address")
+
+
+def test_a_pod_reaches_itself_through_its_service(cluster, nodes):
+    serve(cluster, "mirror", nodes[1])
     fetch = cluster.kubectl_command(
         "exec", "mirror", "--", "python3", "-c", FETCH, "http://mirror.default.svc/hostname"
     )
@@ -199,33 +232,79 @@ def test_only_pods_that_ask_for_them_go_to_fake_nodes_and_end_when_they_say(clus
     assert "nodeName" not in cluster.get("pod", "choosy")["spec"]
 
 
-def test_the_audit_log_holds_who_bound_a_pod_and_where_to(cluster, audit_log):
+def test_the_audit_log_holds_who_bound_a_pod_and_where_to(cluster, nodes, audit_log):
     runs_to_its_end(cluster, "audited", "true")
     events = invariants.audit_events(audit_log)
     path = "/api/v1/namespaces/default/pods/audited/binding"
     (bound,) = [event for event in events if event["requestURI"].startswith(path)]
     assert bound["user"]["username"] == "system:kube-scheduler"
-    assert bound["requestObject"]["target"]["name"].startswith("node-")
+    assert bound["requestObject"]["target"]["name"] in nodes
 
 
-def test_a_node_whose_kubelet_was_killed_is_noticed_and_comes_back(cluster):
-    def has(condition: str, value: str) -> bool:
-        return (condition, value) in conditions(cluster.get("node", "node-1"))
-
-    LOCAL.signal(NAME, "kubelet-node-1", signal.SIGKILL)
-    until(lambda: has("Ready", "Unknown"), "the node is not ready")
-    LOCAL.start_again(NAME, "kubelet-node-1")
-    until(lambda: has("Ready", "True"), "the node is ready again")
+def is_ready(cluster: Cluster, node: str, value: str) -> bool:
+    return ("Ready", value) in conditions(cluster.get("node", node))
 
 
-def test_status_shows_every_component_running_with_its_log(cluster):
+def kill(node: str) -> None:
+    provider().signal(NAME, f"kubelet-{node}", signal.SIGKILL)
+
+
+def pause(node: str) -> None:
+    provider().signal(NAME, f"kubelet-{node}", signal.SIGSTOP)
+
+
+def resume(node: str) -> None:
+    provider().signal(NAME, f"kubelet-{node}", signal.SIGCONT)
+
+
+def start_again(node: str) -> None:
+    provider().start_again(NAME, f"kubelet-{node}")
+
+
+def switch_off(node: str) -> None:
+    provider().switch_off(NAME, node)
+
+
+@pytest.mark.parametrize(
+    ("harm", "mend"),
+    [(kill, start_again), (pause, resume), (switch_off, start_again)],
+    ids=["killed", "paused", "switched-off"],
+)
+def test_a_node_whose_kubelet_is_silent_is_noticed_and_comes_back(cluster, nodes, harm, mend):
+    harm(nodes[1])
+    try:
+        until(lambda: is_ready(cluster, nodes[1], "Unknown"), "the node is not ready")
+    finally:
+        mend(nodes[1])
+    until(lambda: is_ready(cluster, nodes[1], "True"), "the node is ready again")
+
+
+@pytest.mark.skipif(os.environ.get("PROVIDER") != state.KIND, reason="local nodes share a network")
+def test_a_node_whose_network_is_cut_is_noticed_and_comes_back(cluster, nodes):
+    KindProvider().cut_off(NAME, nodes[1])
+    try:
+        until(lambda: is_ready(cluster, nodes[1], "Unknown"), "the node is not ready")
+    finally:
+        KindProvider().rejoin(NAME, nodes[1])
+    until(lambda: is_ready(cluster, nodes[1], "True"), "the node is ready again")
+
+
+def test_the_scheduler_is_paused_and_resumed(cluster):
+    provider().signal(NAME, "kube-scheduler", signal.SIGSTOP)
+    cluster.apply(pod("unscheduled", "true"))
+    provider().signal(NAME, "kube-scheduler", signal.SIGCONT)
+    until(lambda: phase(cluster, "unscheduled") == "Succeeded", "the pod is scheduled and ends")
+
+
+def test_status_shows_every_component_running_with_its_log(cluster, nodes):
     def all_ready() -> dict[str, ComponentStatus] | None:
-        parts = {part.name: part for part in LOCAL.status(cluster.name)}
+        parts = {part.name: part for part in provider().status(cluster.name)}
         return parts if parts["fake nodes"].state == "3 of 3 Ready" else None
 
     parts = until(all_ready, "all fake nodes are ready")  # their silence is borne for 6 s only
     components = [name for name in parts if not name.startswith(("node ", "fake "))]
-    assert {"etcd", "kube-apiserver", "kube-proxy", "coredns", "kwok", "kubelet-node-1"} <= set(components)
+    assert "kwok" in components
+    assert {f"node {name}" for name in nodes} <= set(parts)
     assert {parts[name].state for name in components} == {"running"}
 
 
@@ -251,50 +330,16 @@ def test_of_32_writers_who_create_an_object_at_once_one_wins(cluster):
             assert bytes(bucket.get(key).bytes()) == str(winners[0]).encode()
 
 
-def traces_of(known: state.State) -> dict[str, list[Any]]:
-    """Return what is on the machine of a cluster: empty lists when it is gone."""
-    layout = known.layout
-    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(layout.folder) in line]
-    found = {
-        "processes": processes.find(known.cluster_id) + pods_of(layout.cgroup),
-        "mounts": mounts,
-        "cgroups": cgroups.find(layout.cgroup),
-        "device": [layout.veth] if succeeds("ip", "link", "show", layout.veth) else [],
-        "routes": [line for line in run("ip", "route").splitlines() if layout.veth in line],
-        "rules": [line for line in run("nft", "list", "tables").splitlines() if line.endswith(f" {layout.nft_table}")],
-        "files": [layout.folder] if layout.folder.exists() else [],
-    }
-    return {what: traces for what, traces in found.items() if traces}
-
-
-def pods_of(cgroup: str) -> list[int]:
-    def lines(path: Path) -> str:
-        try:
-            return path.read_text()
-        except OSError:
-            return ""
-
-    entries = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
-    return [int(path.name) for path in entries if f"/{cgroup}/" in lines(path / "cgroup")]
-
-
-def machine() -> set[str]:
-    """Return what a cluster may leave on a machine that does not bear its name."""
-    folders = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
-    files = {str(path) for folder in folders if Path(folder).exists() for path in Path(folder).iterdir()}
-    return files | {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
-
-
 @pytest.fixture
 def other_name() -> Iterator[str]:
     name = f"{NAME}-other"
     yield name
-    LOCAL.down(name)
+    provider().down(name)
 
 
 def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(cluster, other_name):
-    before, started = machine(), time.monotonic()
-    other = LOCAL.up(ClusterSpec(name=other_name, nodes=2))
+    before, started = traces.machine(), time.monotonic()
+    other = provider().up(ClusterSpec(name=other_name, nodes=2))
     assert time.monotonic() - started < READY_WITHIN_S
     images.load(other, [images.TASK])
     runs_to_its_end(other, "hello", "true")
@@ -302,49 +347,52 @@ def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(c
     until_ready(other, "left-running")
     known = state.load(other_name)
     assert known
-    assert set(traces_of(known)) == {"processes", "cgroups", "device", "routes", "rules", "files"}
+    assert set(traces.of(known)) >= {"processes", "cgroups", "device", "routes", "rules", "namespaces", "files"}
+    spaces = traces.namespaces(known)
 
-    LOCAL.down(other_name)
+    provider().down(other_name)
 
-    assert traces_of(known) == {}
-    assert machine() - before == set()
+    assert traces.of(known) == {}
+    assert spaces & traces.all_namespaces() == set()
+    assert traces.machine() - before == set()
     assert cluster.get("nodes")["items"]
 
 
-@pytest.mark.parametrize("moment", ["namespaces", "containerd-node-1", "kube-apiserver", "kubelet-node-0"])
+@pytest.mark.parametrize("moment", MOMENTS[state.KIND if os.environ.get("PROVIDER") == state.KIND else state.LOCAL])
 def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
     def began() -> state.State | None:
         known = state.load(other_name)
-        return known if known and processes.find_component(known.cluster_id, moment) else None
+        found = processes.find(known.cluster_id) if known else []
+        return known if any(process.component == moment for process in found) else None
 
-    command = [sys.executable, "-m", "boathouse_e2e", "up", "--name", other_name, "--provider", "local"]
+    command = [sys.executable, "-m", "boathouse_e2e", "up", "--name", other_name, "--provider", provider().name]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as starting:
         try:
             known = until(began, f"{moment} runs")
         finally:
             starting.kill()
-    assert traces_of(known)["processes"]
+    assert traces.of(known)["processes"]
 
-    LOCAL.down(other_name)
+    provider().down(other_name)
 
-    assert traces_of(known) == {}
+    assert traces.of(known) == {}
 
 
 def test_up_after_a_killed_up_cleans_first_and_comes_up(other_name):
-    half = state.begin(ClusterSpec(name=other_name, nodes=0))
+    half = state.begin(ClusterSpec(name=other_name, nodes=0), provider=provider().name)
     processes.start(
         processes.Component(name="etcd", command=("sleep", "600"), log=str(half.layout.logs / "etcd.log")),
         cluster_id=half.cluster_id,
         folder=half.layout.folder,
     )
-    up = LOCAL.up(ClusterSpec(name=other_name, nodes=0))
+    up = provider().up(ClusterSpec(name=other_name, nodes=0))
     assert up.get("namespace", "default")
     assert processes.find(half.cluster_id) == []
 
 
 def test_up_of_a_cluster_that_is_up_finds_it(other_name):
     spec = ClusterSpec(name=other_name, nodes=0)
-    first = LOCAL.up(spec)
+    first = provider().up(spec)
     known = state.load(other_name)
-    assert LOCAL.up(spec) == first
+    assert provider().up(spec) == first
     assert state.load(other_name) == known

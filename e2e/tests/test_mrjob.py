@@ -10,6 +10,7 @@ from e2e.tests import harness
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.short
 def test_the_word_count_equals_the_reference(place):
     data = harness.text(6_000_000)
     place.put("in/a.txt", data[:4_000_000])

@@ -76,7 +76,7 @@ def task_pods(place, name, task_type):
 
 
 def node_names(cluster):
-    return [node["metadata"]["name"] for node in cluster.get("nodes")["items"]]
+    return [node["metadata"]["name"] for node in cluster.workers()]
 
 
 def free(cluster, node, resource):

@@ -26,11 +26,10 @@ PODS_AT_ONCE = 6
 def pod_size(cluster: Cluster) -> int:
     """The CPU in thousandths by which PODS_AT_ONCE pods fill the nodes, half of them each of two."""
     free = {
-        node["metadata"]["name"]: quantity.milli(node["status"]["allocatable"]["cpu"])
-        for node in cluster.get("nodes")["items"]
+        node["metadata"]["name"]: quantity.milli(node["status"]["allocatable"]["cpu"]) for node in cluster.workers()
     }
     for pod in cluster.get("pods", "-A")["items"]:
-        if pod["status"]["phase"] not in {"Succeeded", "Failed"} and "nodeName" in pod["spec"]:
+        if pod["status"]["phase"] not in {"Succeeded", "Failed"} and pod["spec"].get("nodeName") in free:
             free[pod["spec"]["nodeName"]] -= invariants.requests(pod).get("cpu", 0)
     assert len(free) == 2, free
     return min(free.values()) // (PODS_AT_ONCE // 2)

@@ -7,17 +7,15 @@ import pytest
 
 from boathouse_cli import model
 from boathouse_e2e import storage
-from boathouse_e2e.local.provider import LocalProvider
-from boathouse_e2e.spec import Cluster
-from e2e.tests import harness, replicas, spark_harness
+from boathouse_e2e.spec import Cluster, Harmful
+from e2e.tests import conftest, harness, replicas, spark_harness
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import EXPECTED, squares, total
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.skipif(os.environ.get("PROVIDER", "auto") in {"kind", "existing"}, reason="switches off a local node"),
+    pytest.mark.skipif(os.environ.get("PROVIDER") == "existing", reason="switches off a node"),
 ]
-LOCAL = LocalProvider()
 LABEL = "tests.boathouse.dev/executors"
 HOST = "kubernetes.io/hostname"
 
@@ -26,7 +24,7 @@ def nodes(cluster: Cluster) -> tuple[str, str]:
     """The node of the S3 server, and another one."""
     server = cluster.get("pods", "-n", storage.NAMESPACE, "-l", f"app.kubernetes.io/instance={storage.NAME}")["items"]
     kept = str(server[0]["spec"]["nodeName"])
-    names = [node["metadata"]["name"] for node in cluster.get("nodes")["items"]]
+    names = [node["metadata"]["name"] for node in cluster.workers()]
     return kept, next(name for name in names if name != kept)
 
 
@@ -35,15 +33,22 @@ def label(cluster: Cluster, node: str, value: str) -> None:
 
 
 @pytest.fixture
-def kept_and_lost(apps: Applications) -> Iterator[tuple[str, str]]:
+def provider() -> Harmful:
+    chosen = conftest.chosen()
+    assert isinstance(chosen, Harmful)
+    return chosen
+
+
+@pytest.fixture
+def kept_and_lost(apps: Applications, provider: Harmful) -> Iterator[tuple[str, str]]:
     """A node for the driver, and one for executors that the test may lose; mended in the end."""
     cluster = apps.place.cluster
     kept, lost = nodes(cluster)
     label(cluster, lost, "=true")
     yield kept, lost
     kubelet = f"kubelet-{lost}"
-    if kubelet not in {part.name for part in LOCAL.status(cluster.name) if part.state == "running"}:
-        LOCAL.start_again(cluster.name, kubelet)
+    if not provider.runs(cluster.name, kubelet):
+        provider.start_again(cluster.name, kubelet)
     cluster.run("wait", f"node/{lost}", "--for=create", f"--timeout={harness.TIMEOUT_S}s", timeout_s=harness.TIMEOUT_S)
     cluster.run("wait", f"node/{lost}", "--for=condition=Ready", f"--timeout={harness.TIMEOUT_S}s", timeout_s=600)
     for node in (kept, lost):
@@ -53,7 +58,7 @@ def kept_and_lost(apps: Applications) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.long
 def test_executors_of_a_node_that_is_switched_off_are_replaced_on_another(
-    apps: Applications, kept_and_lost: tuple[str, str]
+    apps: Applications, kept_and_lost: tuple[str, str], provider: Harmful
 ) -> None:
     kept, lost = kept_and_lost
     cluster = apps.place.cluster
@@ -71,7 +76,7 @@ def test_executors_of_a_node_that_is_switched_off_are_replaced_on_another(
         every_s=0.5,
     )
     assert {pod["spec"]["nodeName"] for pod in apps.running("moved", model.EXECUTOR)} == {lost}
-    LOCAL.switch_off(cluster.name, lost)
+    provider.switch_off(cluster.name, lost)
     cluster.run("delete", "node", lost)
     label(cluster, kept, "=true")
     app = apps.succeed("moved")

@@ -30,6 +30,7 @@ def start_jar(apps: Applications) -> None:
     )
 
 
+@pytest.mark.short
 def test_a_python_program_and_a_jar_count_the_words_of_s3a_beside_each_other(apps: Applications) -> None:
     apps.place.put("in/text", spark_harness.TEXT)
     start_python(apps)

@@ -34,6 +34,7 @@ def free_milli(cluster, node):
     return quantity.milli(cluster.get("node", node)["status"]["allocatable"]["cpu"]) - held
 
 
+@pytest.mark.short
 @pytest.mark.timeout(600)
 def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_output(place):
     with faults.recording(place.cluster) as recording:

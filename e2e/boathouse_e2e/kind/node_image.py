@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 import subprocess
+import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -229,7 +230,9 @@ def _program_image(folder: Path, image: Image, program: Path) -> Path:
 
 def _kube_proxy_image(folder: Path, image_name: str, program: Path) -> Path:
     root, target = folder / "kube-proxy-root.tar", folder / "kube-proxy.tar"
-    builders.make_root(PROXY_BASE, root, hooks=('mkdir -p "$1/usr/local/bin"', f"copy-in {program} /usr/local/bin"))
+    builders.make_root(PROXY_BASE, root)
+    with tarfile.open(root, "a") as tar:
+        tar.add(program, f"usr/local/bin/{program.name}")
     write_root(target, Image(name=image_name), root)
     return target
 

@@ -136,12 +136,19 @@ class KindProvider:
         Raises:
             ClusterError: there is no such cluster, or the component does not run.
         """
-        known = _known(name)
-        program, _, node = component.partition("-") if component.startswith("kubelet-") else (component, "", "")
-        node = node or config.node_names(known.spec)[0]
+        program, node = _place_of(_known(name), component)
         self.run_on(name, node, "sh", "-c", f'kill -{number.value} $(pidof "{program}")')
         if number == signal.SIGKILL and program == "kubelet":
             self.run_on(name, node, "systemctl", "stop", "kubelet")  # systemd would start it again
+
+    def runs(self, name: str, component: str) -> bool:
+        """Return whether a component's process is there.
+
+        Raises:
+            ClusterError: there is no such cluster.
+        """
+        program, node = _place_of(_known(name), component)
+        return _docker(_known(name)).succeeds("exec", node, "pidof", program)
 
     def start_again(self, name: str, component: str) -> None:
         """Start a kubelet again that was killed, or a node that was switched off.
@@ -219,13 +226,7 @@ class Start:
     def _image(self) -> str:
         """Return the image of the nodes, once Docker has it."""
         published = node_image.published_image()
-        if self._docker.succeeds("image", "inspect", published):
-            return published
-        try:
-            self._docker.run("pull", "--quiet", published)
-        except ClusterError:
-            return self._own_image()
-        return published
+        return published if self._docker.obtains(published) else self._own_image()
 
     def _own_image(self) -> str:
         name = node_image.name()
@@ -251,10 +252,11 @@ class Start:
         settings = self._layout.folder / "kind.json"
         settings.write_text(json.dumps(config.kind_config(self._spec, self._machine()), indent=1))
         started = time.monotonic()
+        marks = {processes.CLUSTER_MARK: self._state.cluster_id, processes.COMPONENT_MARK: "kind"}
         run(
             *(_kind(), "create", "cluster", "--name", self._spec.name, "--config", settings, "--image", image),
             *("--kubeconfig", self._layout.kubeconfig, "--wait", READY_TIMEOUT),
-            env=self._docker.environment,
+            env={**self._docker.environment, **marks},  # it survives a killed starter, and `down` must find it
         )
         ready = ("wait", "--for=condition=Ready", "nodes", "--all", f"--timeout={READY_TIMEOUT}")
         _cluster(self._state).run(*ready, timeout_s=400)
@@ -304,6 +306,13 @@ def _kind() -> Path:
 def _import(known: State, node: str, archive: Path) -> None:
     inside = f"{config.ARCHIVES}/{archive.name}"
     _docker(known).run("exec", node, "ctr", "--namespace=k8s.io", "images", "import", "--local", inside)
+
+
+def _place_of(known: State, component: str) -> tuple[str, str]:
+    """Return the program of a component, and the node on which it runs."""
+    if component.startswith("kubelet-"):
+        return "kubelet", component.removeprefix("kubelet-")
+    return component, config.node_names(known.spec)[0]
 
 
 def _known(name: str) -> State:

@@ -104,6 +104,14 @@ class LocalProvider:
         if process is None or not processes.send(process, known.cluster_id, number):
             raise ClusterError(f"{component} does not run in cluster {name!r}")
 
+    def runs(self, name: str, component: str) -> bool:
+        """Return whether a component's process is there.
+
+        Raises:
+            ClusterError: there is no such cluster.
+        """
+        return processes.find_component(_known(name).cluster_id, component) is not None
+
     def start_again(self, name: str, component: str) -> None:
         """Start a component again that was killed, as it was started.
 

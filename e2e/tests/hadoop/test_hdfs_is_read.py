@@ -38,7 +38,7 @@ def test_maps_run_on_the_nodes_of_the_only_replicas_of_their_blocks(hadoop: Clus
         ((host,),) = hdfs.block_hosts(url.removeprefix("hdfs://lake"))
         of_nodes[cores[host]] += 1
         local_bytes += SIZE_BYTES if maps[pod] == cores[host] else 0
-    nodes = len(hadoop.cluster.get("nodes")["items"])
+    nodes = len(hadoop.cluster.workers())
     print(f"{local_bytes} of {FILES * SIZE_BYTES} bytes are read from the map's node; a random placement: 1 of {nodes}")
     print(f"blocks of the nodes: {dict(of_nodes)}")
     assert sum(of_nodes.values()) == FILES

@@ -43,6 +43,12 @@ def test_what_a_dockerfile_copies_is_known_without_other_stages():
     assert dockerfiles.copied(DOCKERFILE) == ["pyproject.toml", "README.md", "operator"]
 
 
+def test_a_dockerfile_names_the_image_that_it_builds_on():
+    assert dockerfiles.base_of("# comment\nARG BASE=python:3.11\nFROM ${BASE}\n") == "python:3.11"
+    with pytest.raises(ClusterError, match="ARG BASE"):
+        dockerfiles.base_of(DOCKERFILE)
+
+
 @pytest.mark.parametrize("name", ["Dockerfile", "pyproject.toml", "operator/a.py"])
 def test_an_image_is_built_again_when_an_input_changes(repository, name):
     before = dockerfiles.inputs_hash(repository)

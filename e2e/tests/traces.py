@@ -1,0 +1,75 @@
+"""What a cluster leaves on a machine: processes, namespaces, mounts, cgroups, devices, routes, rules and files."""
+
+from pathlib import Path
+from typing import Any
+
+from boathouse_e2e.local import cgroups, cleanup, processes
+from boathouse_e2e.local.state import State
+from boathouse_e2e.shell import run, succeeds
+
+NAMESPACES = ("net", "mnt", "pid")
+FOLDERS = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
+
+
+def of(known: State) -> dict[str, list[Any]]:
+    """Return what is on the machine of a cluster, by kind; empty when it is gone."""
+    layout = known.layout
+    mounts = [line for line in Path("/proc/mounts").read_text().splitlines() if str(layout.folder) in line]
+    found = {
+        "processes": processes.find(known.cluster_id) + _in_cgroup(layout.cgroup),
+        "namespaces": sorted(namespaces(known)),
+        "mounts": mounts,
+        "cgroups": cgroups.find(layout.cgroup),
+        "device": [layout.veth] if succeeds("ip", "link", "show", layout.veth) else [],
+        "routes": [line for line in run("ip", "route").splitlines() if layout.veth in line],
+        "rules": [line for line in run("nft", "list", "tables").splitlines() if line.endswith(f" {layout.nft_table}")],
+        "files": [layout.folder] if layout.folder.exists() else [],
+    }
+    return {what: traces for what, traces in found.items() if traces}
+
+
+def namespaces(known: State) -> set[str]:
+    """Return the namespaces of a cluster's processes that are not the machine's."""
+    pids = [process.pid for process in processes.find(known.cluster_id)] + _in_cgroup(known.layout.cgroup)
+    return {space for pid in pids for space in _namespaces_of(str(pid))} - _namespaces_of("self")
+
+
+def all_namespaces() -> set[str]:
+    """Return the namespaces of all processes of the machine."""
+    pids = [path.name for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return {space for pid in pids for space in _namespaces_of(pid)}
+
+
+def _namespaces_of(pid: str) -> set[str]:
+    try:
+        return {str(Path("/proc", pid, "ns", kind).readlink()) for kind in NAMESPACES}
+    except OSError:  # it ended
+        return set()
+
+
+def _in_cgroup(cgroup: str) -> list[int]:
+    def text(path: Path) -> str:
+        try:
+            return path.read_text()
+        except OSError:
+            return ""
+
+    entries = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    return [int(path.name) for path in entries if f"/{cgroup}/" in text(path / "cgroup")]
+
+
+def machine() -> set[str]:
+    """Return what a cluster may leave on a machine that does not bear its name: files, settings, rules, devices."""
+    files = {str(path) for folder in FOLDERS if Path(folder).exists() for path in Path(folder).iterdir()}
+    settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
+    return files | settings | _rules() | {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
+
+
+def _rules() -> set[str]:
+    """Return the rules of all tables but those of clusters, which bear their names."""
+    tables = [line for line in run("nft", "list", "tables").splitlines() if _foreign(line)]
+    return {f"{table}: {line}" for table in tables for line in run("nft", "list", *table.split()).splitlines()}
+
+
+def _foreign(name: str) -> bool:
+    return "boathouse" not in name
