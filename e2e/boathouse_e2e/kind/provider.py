@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -108,19 +109,19 @@ class KindProvider:
         return [*parts, *node_status(_cluster(known))]
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
-        """Load docker-archive files into every node, those left out that were loaded before."""
+        """Load docker-archive files into every node that takes pods, those left out that were loaded before."""
         known = _known(cluster.name)
-        for archive in archives:
-            loaded = known.layout.folder / "images" / mark(archive)
-            if loaded.exists():
-                continue
-            if archive.resolve().parent == images_folder().resolve():
-                for node in config.node_names(known.spec):
-                    _import(known, node, archive)
-            else:
-                run(_kind(), "load", "image-archive", archive, "--name", cluster.name, env=_docker(known).environment)
-            loaded.parent.mkdir(exist_ok=True)
-            loaded.touch()
+        marks = {archive: known.layout.folder / "images" / mark(archive) for archive in archives}
+        new = [archive for archive in archives if not marks[archive].exists()]
+        seen = [archive for archive in new if archive.resolve().parent == images_folder().resolve()]
+        with ThreadPoolExecutor(max_workers=4) as pool:
+            list(pool.map(lambda node: _import(known, node, seen), config.node_names(known.spec)[-known.spec.nodes :]))
+        if others := [archive for archive in new if archive not in seen]:
+            environment = _docker(known).environment
+            run(_kind(), "load", "image-archive", *others, "--name", cluster.name, env=environment)
+        for archive in new:
+            marks[archive].parent.mkdir(exist_ok=True)
+            marks[archive].touch()
 
     def signal(self, name: str, component: str, number: signal.Signals) -> None:
         """Send a signal to a component's process, for tests of faults.
@@ -303,9 +304,11 @@ def _kind() -> Path:
     return tools.ensure(["kind"])["kind"]
 
 
-def _import(known: State, node: str, archive: Path) -> None:
-    inside = f"{config.ARCHIVES}/{archive.name}"
-    _docker(known).run("exec", node, "ctr", "--namespace=k8s.io", "images", "import", "--local", inside)
+def _import(known: State, node: str, archives: Sequence[Path]) -> None:
+    """Import archives of the images' folder, which nodes see, into a node's containerd."""
+    for archive in archives:
+        inside = f"{config.ARCHIVES}/{archive.name}"
+        _docker(known).run("exec", node, "ctr", "--namespace=k8s.io", "images", "import", "--local", inside)
 
 
 def _place_of(known: State, component: str) -> tuple[str, str]:
