@@ -62,6 +62,7 @@ def machine() -> set[str]:
     """Return what a cluster may leave on a machine that does not bear its name: files, settings, rules, devices."""
     files = {str(path) for folder in FOLDERS if Path(folder).exists() for path in Path(folder).iterdir()}
     settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
+    files |= {str(folder) for folder in cleanup.FOLDERS if folder.exists()}
     return files | settings | _rules() | {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
 
 

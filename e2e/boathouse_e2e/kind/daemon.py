@@ -25,6 +25,7 @@ _NO_DOCKER = (
     "where the cluster gets a Docker daemon of its own, or use PROVIDER=local"
 )
 _MAX_SOCKET_PATH = 107
+_CONTAINERD_SOCKET = "/run/containerd/containerd.sock"  # /run is of the cluster's own mounts
 _RUNTIME = "boathouse"
 _FOLDERS = ("usr/bin", "usr/sbin")
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -59,25 +60,53 @@ def _path() -> str:
     return ":".join([*(str(root / folder) for folder in _FOLDERS), os.environ.get("PATH", ""), _SYSTEM_PATH])
 
 
-def component(layout: Layout) -> Component:
-    """Write the daemon's files, make its cgroup, and return it to be started in the cluster's namespaces.
+def components(layout: Layout) -> tuple[Component, Component]:
+    """Write the daemon's files, make its cgroup, and return containerd and it, to be started in the namespaces.
 
     Raises:
         ClusterError: a Debian package could not be had.
     """
     debian.ensure(debian.DOCKER_PACKAGES)
-    program = debian.unpacked(PACKAGES) / "usr/sbin/dockerd"
     cgroups.create(layout.cgroup)
-    command = ("env", f"PATH={_path()}", str(program), *_flags(layout))
-    return Component(name=NAME, command=command, log=str(layout.logs / f"{NAME}.log"), program=str(program))
+    config = layout.folder / "containerd.toml"
+    config.write_text(_containerd_config(layout))
+    return (
+        _component(layout, "containerd", "usr/bin/containerd", f"--config={config}"),
+        _component(layout, NAME, "usr/sbin/dockerd", *_flags(layout)),
+    )
+
+
+def log_of(layout: Layout) -> Path:
+    """Return the daemon's log."""
+    return layout.logs / f"{NAME}.log"
+
+
+def _component(layout: Layout, name: str, program: str, *arguments: str) -> Component:
+    path = debian.unpacked(PACKAGES) / program
+    command = ("env", f"PATH={_path()}", str(path), *arguments)
+    return Component(name=name, command=command, log=str(layout.logs / f"{name}.log"), program=str(path))
+
+
+def _containerd_config(layout: Layout) -> str:
+    """Return the configuration of a containerd for Docker, which has no folder outside of the cluster's."""
+    return f"""version = 2
+root = '{layout.folder}/containerd'
+state = '/run/containerd'
+disabled_plugins = ['io.containerd.grpc.v1.cri']
+[grpc]
+  address = '{_CONTAINERD_SOCKET}'
+[plugins.'io.containerd.internal.v1.opt']
+  path = '{layout.folder}/opt'
+"""
 
 
 def _flags(layout: Layout) -> tuple[str, ...]:
     data = layout.folder / "docker"
     flags = {
         "host": f"unix://{socket_of(layout)}",
+        "containerd": _CONTAINERD_SOCKET,
         "data-root": data,
-        "exec-root": "/run/docker",  # of the cluster's own mounts, as are all paths in /run
+        "exec-root": "/run/docker",
         "pidfile": "/run/docker.pid",
         "storage-driver": "vfs" if node.snapshotter(data) == "native" else "overlay2",
         "cgroup-parent": f"/{layout.cgroup}",

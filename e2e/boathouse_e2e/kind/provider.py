@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import yaml
@@ -26,6 +25,7 @@ from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from boathouse_e2e.local.state import State
 
@@ -214,13 +214,13 @@ class Start:
 
     def _start_docker(self) -> None:
         started = time.monotonic()
-        cleanup.save_sysctls()
+        cleanup.save_machine()
         enter = network.create(self._state, tools.ensure(["pause"])["pause"])
-        component = daemon.component(self._layout)
-        processes.start(component, cluster_id=self._state.cluster_id, folder=self._layout.folder, enter=enter)
+        for component in daemon.components(self._layout):
+            processes.start(component, cluster_id=self._state.cluster_id, folder=self._layout.folder, enter=enter)
         while not self._docker.answers():
             if time.monotonic() > started + _DOCKER_TIMEOUT_S:
-                raise ClusterError(f"Docker did not start: {processes.log_tail(Path(component.log))}")
+                raise ClusterError(f"Docker did not start: {processes.log_tail(daemon.log_of(self._layout))}")
             time.sleep(0.2)
         print(f"  a Docker daemon of the cluster's own answers ({time.monotonic() - started:.1f} s)", flush=True)
 

@@ -15,12 +15,15 @@ from boathouse_e2e.paths import locked
 from boathouse_e2e.shell import run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_e2e.local.state import State
 
 # What clusters with nodes need of the machine: packets let through, and watches for many kubelets and containers.
 LEAST = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 8192, "fs/inotify/max_user_watches": 524288}
 # Kubelets set the others.
 SYSCTLS = (*LEAST, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
+FOLDERS = (Path("/var/lib/kubelet"), Path("/lib/modules"))
 _REMOVE_TIMEOUT_S = 300  # a busy disk takes a minute for the layers of all nodes
 
 
@@ -38,7 +41,7 @@ def end(known: State, *, keep_logs: bool = False) -> None:
         cgroups.remove(layout.cgroup)
     _remove_folder(layout.folder, keep_logs=keep_logs)
     if layout.isolated:
-        restore_sysctls()
+        restore_machine()
 
 
 def _unmount_beneath(folder: Path) -> None:
@@ -66,8 +69,16 @@ def _saved_sysctls() -> Path:
     return state.clusters_folder() / ".sysctls.json"
 
 
-def save_sysctls() -> None:
-    """Remember the settings of the machine before the first cluster with nodes; raise those that are too low."""
+def _absent_folders() -> Path:
+    return state.clusters_folder() / ".folders.json"
+
+
+def save_machine(folders: Sequence[Path] = FOLDERS) -> None:
+    """Remember the machine as it is before the first cluster with nodes; raise those settings that are too low.
+
+    Args:
+        folders: Those that clusters may make because something is mounted there.
+    """
     with locked(state.clusters_folder() / ".lock"):
         saved = json.loads(_saved_sysctls().read_text()) if _saved_sysctls().exists() else {}
         present = {name: Path("/proc/sys", name).read_text().strip() for name in SYSCTLS}
@@ -75,13 +86,19 @@ def save_sysctls() -> None:
         for name, least in LEAST.items():
             if int(present[name]) < least:
                 Path("/proc/sys", name).write_text(str(least))
+        if not _absent_folders().exists():
+            _absent_folders().write_text(json.dumps([str(folder) for folder in folders if not folder.exists()]))
 
 
-def restore_sysctls() -> None:
-    """Give the machine its settings back when no cluster with nodes is left."""
+def restore_machine() -> None:
+    """Give the machine its settings back when no cluster with nodes is left, and remove the folders made meanwhile."""
     with locked(state.clusters_folder() / ".lock"):
         if not _saved_sysctls().exists() or any(known.layout.isolated for known in state.load_all()):
             return
         for name, value in json.loads(_saved_sysctls().read_text()).items():
             Path("/proc/sys", name).write_text(value)
         _saved_sysctls().unlink()
+        for folder in json.loads(_absent_folders().read_text()) if _absent_folders().exists() else ():
+            with contextlib.suppress(OSError):  # another program uses it
+                Path(folder).rmdir()
+        _absent_folders().unlink(missing_ok=True)

@@ -165,7 +165,7 @@ class Start:
         """Start everything, in the order in which one part needs another, and wait for it."""
         control_plane.write_files(self._layout, self._spec)
         if self._layout.isolated:
-            cleanup.save_sysctls()
+            cleanup.save_machine()
             self._enter = network.create(self._state, self._programs["pause"])
             self._launch(*node.runtimes(self._layout, self._programs))
         self._start_control_plane()

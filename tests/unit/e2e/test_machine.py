@@ -91,6 +91,19 @@ def test_who_waits_for_a_lock_that_is_removed_still_excludes_the_next(tmp_path):
     assert all(order[i][1] == order[i + 1][1] for i in range(0, 200, 2))
 
 
+def test_folders_that_a_cluster_makes_on_the_machine_go_with_the_last_one_and_others_stay(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(cleanup, "SYSCTLS", ())
+    monkeypatch.setattr(cleanup, "LEAST", {})
+    made, there = tmp_path / "made", tmp_path / "there"
+    there.mkdir()
+    cleanup.save_machine([made, there])
+    made.mkdir()
+    cleanup.save_machine([made, there])  # a second cluster
+    cleanup.restore_machine()
+    assert [made.exists(), there.exists()] == [False, True]
+
+
 @pytest.mark.parametrize(("keep_logs", "left"), [(False, []), (True, ["logs"])])
 def test_an_ended_cluster_leaves_at_most_its_logs_and_its_name_is_free(monkeypatch, tmp_path, keep_logs, left):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
