@@ -197,8 +197,8 @@ class Provider(Protocol):
 
 
 @runtime_checkable
-class Harmful(Protocol):
-    """A provider whose control planes and nodes tests can harm, by their components: `kubelet-NODE`, `kube-scheduler`.
+class FaultInjection(Protocol):
+    """A provider that can stop, pause and end components of a cluster for tests: `kubelet-NODE`, `kube-scheduler`.
 
     Each raises ClusterError where there is no such cluster or component.
     """

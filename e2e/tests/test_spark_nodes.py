@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_cli import model
 from boathouse_e2e import storage
-from boathouse_e2e.spec import Cluster, Harmful
+from boathouse_e2e.spec import Cluster, FaultInjection
 from e2e.tests import conftest, harness, replicas, spark_harness
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import EXPECTED, squares, total
@@ -33,14 +33,14 @@ def label(cluster: Cluster, node: str, value: str) -> None:
 
 
 @pytest.fixture
-def provider() -> Harmful:
+def provider() -> FaultInjection:
     chosen = conftest.chosen()
-    assert isinstance(chosen, Harmful)
+    assert isinstance(chosen, FaultInjection)
     return chosen
 
 
 @pytest.fixture
-def kept_and_lost(apps: Applications, provider: Harmful) -> Iterator[tuple[str, str]]:
+def kept_and_lost(apps: Applications, provider: FaultInjection) -> Iterator[tuple[str, str]]:
     """A node for the driver, and one for executors that the test may lose; mended in the end."""
     cluster = apps.place.cluster
     kept, lost = nodes(cluster)
@@ -58,7 +58,7 @@ def kept_and_lost(apps: Applications, provider: Harmful) -> Iterator[tuple[str, 
 
 @pytest.mark.long
 def test_executors_of_a_node_that_is_switched_off_are_replaced_on_another(
-    apps: Applications, kept_and_lost: tuple[str, str], provider: Harmful
+    apps: Applications, kept_and_lost: tuple[str, str], provider: FaultInjection
 ) -> None:
     kept, lost = kept_and_lost
     cluster = apps.place.cluster
