@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_e2e import catalogue, tools
+from boathouse_e2e import catalogue, kwok, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 
@@ -59,7 +59,7 @@ class ExistingProvider:
     def status(self, name: str) -> list[ComponentStatus]:
         """Return the nodes of the context's cluster."""
         del name
-        return node_status(self._cluster())
+        return kwok.node_status(self._cluster().get("nodes")["items"])
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Refused: images get to a user's cluster by its registry."""
@@ -93,13 +93,3 @@ def find_kubectl() -> Path:
     """Return the user's own kubectl where there is one, else ours."""
     own = shutil.which("kubectl")
     return Path(own) if own else tools.ensure(["kubectl"])["kubectl"]
-
-
-def node_status(cluster: Cluster) -> list[ComponentStatus]:
-    """Return whether each node of a cluster is ready."""
-    found = []
-    for item in cluster.get("nodes")["items"]:
-        conditions = {one["type"]: one["status"] for one in item["status"].get("conditions", [])}
-        state = "Ready" if conditions.get("Ready") == "True" else "NotReady"
-        found.append(ComponentStatus(name=f"node {item['metadata']['name']}", state=state))
-    return found

@@ -5,7 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from boathouse_e2e.spec import ComponentStatus
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from boathouse_e2e.spec import ClusterSpec
 
 STAGES = Path(__file__).parent / "local" / "kwok-stages.yaml"
@@ -65,3 +69,24 @@ def node(spec: ClusterSpec, index: int) -> dict[str, Any]:
         "spec": {"taints": taints},
         "status": {"capacity": resources, "allocatable": resources},
     }
+
+
+def is_ready(item: Mapping[str, Any]) -> bool:
+    """Return whether a node is Ready."""
+    conditions = item["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def node_status(nodes: Iterable[Mapping[str, Any]]) -> list[ComponentStatus]:
+    """Return whether each real node is ready, and how many fake ones are."""
+    nodes = list(nodes)
+    fakes = [item for item in nodes if ANNOTATION in item["metadata"].get("annotations", {})]
+    parts = [
+        ComponentStatus(name=f"node {item['metadata']['name']}", state="Ready" if is_ready(item) else "NotReady")
+        for item in nodes
+        if item not in fakes
+    ]
+    if fakes:
+        ready = sum(map(is_ready, fakes))
+        parts.append(ComponentStatus(name="fake nodes", state=f"{ready} of {len(fakes)} Ready"))
+    return parts

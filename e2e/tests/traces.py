@@ -7,6 +7,8 @@ from boathouse_e2e.local import cgroups, cleanup, processes
 from boathouse_e2e.local.state import State
 from boathouse_e2e.shell import run, succeeds
 
+ISOLATED = {"processes", "cgroups", "device", "routes", "rules", "namespaces", "files"}
+"""What there is of a cluster that runs in namespaces of its own."""
 NAMESPACES = ("net", "mnt", "pid")
 FOLDERS = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
 

@@ -15,7 +15,7 @@ from boathouse_e2e import catalogue, kwok, tools
 from boathouse_e2e.archive import mark
 from boathouse_e2e.docker import Docker, docker_answers
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.existing import find_kubectl, node_status
+from boathouse_e2e.existing import find_kubectl
 from boathouse_e2e.kind import config, daemon, node_image
 from boathouse_e2e.local import cleanup, control_plane, network, processes, state
 from boathouse_e2e.local.processes import Component
@@ -106,7 +106,7 @@ class KindProvider:
         if known is None:
             return []
         parts = [processes.status(known.cluster_id, component) for component in processes.known(known.layout.folder)]
-        return [*parts, *node_status(_cluster(known))]
+        return [*parts, *kwok.node_status(_cluster(known).get("nodes")["items"])]
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
         """Load docker-archive files into every node that takes pods, those left out that were loaded before."""

@@ -267,13 +267,7 @@ def _holds(condition: Callable[[], bool]) -> bool:
 
 def ready_nodes(api: Api) -> int:
     """Return how many nodes are Ready."""
-    return sum(1 for item in api.get("/api/v1/nodes").get("items", []) if _is_ready(item))
-
-
-def _is_ready(item: Mapping[str, object]) -> bool:
-    status = item["status"]
-    assert isinstance(status, dict)
-    return any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
+    return sum(1 for item in api.get("/api/v1/nodes").get("items", []) if kwok.is_ready(item))
 
 
 def _known(name: str) -> State:
@@ -309,13 +303,4 @@ def _node_status(known: State) -> list[ComponentStatus]:
             items = api.get("/api/v1/nodes")["items"]
     except OSError as error:
         return [ComponentStatus(name="API server", state=f"does not answer: {error}")]
-    real = [item for item in items if kwok.ANNOTATION not in item["metadata"].get("annotations", {})]
-    fakes = [item for item in items if item not in real]
-    parts = [
-        ComponentStatus(name=f"node {item['metadata']['name']}", state="Ready" if _is_ready(item) else "NotReady")
-        for item in real
-    ]
-    if fakes:
-        ready = sum(map(_is_ready, fakes))
-        parts.append(ComponentStatus(name="fake nodes", state=f"{ready} of {len(fakes)} Ready"))
-    return parts
+    return kwok.node_status(items)
