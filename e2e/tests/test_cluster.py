@@ -354,7 +354,7 @@ def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(c
 
     assert traces.of(known) == {}
     assert spaces & traces.all_namespaces() == set()
-    assert traces.machine() - before == set()
+    assert traces.machine().left_since(before) == set()
     assert cluster.get("nodes")["items"]
 
 

@@ -1,9 +1,10 @@
 """What a cluster leaves on a machine: processes, namespaces, mounts, cgroups, devices, routes, rules and files."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
-from boathouse_e2e.local import cgroups, cleanup, processes
+from boathouse_e2e.local import cgroups, cleanup, processes, state
 from boathouse_e2e.local.state import State
 from boathouse_e2e.shell import run, succeeds
 
@@ -60,12 +61,29 @@ def _in_cgroup(cgroup: str) -> list[int]:
     return [int(path.name) for path in entries if f"/{cgroup}/" in text(path / "cgroup")]
 
 
-def machine() -> set[str]:
-    """Return what a cluster may leave on a machine that does not bear its name: files, settings, rules, devices."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What does not bear a cluster's name: `own` is left by one, `shared` by the last; and which clusters there are."""
+
+    own: set[str]
+    shared: set[str]
+    clusters: set[str]
+
+    def left_since(self, before: "Machine") -> set[str]:
+        """Return what is here and was not before; what clusters share only if the others are the same as before."""
+        left = self.own - before.own
+        return left | (self.shared - before.shared) if self.clusters == before.clusters else left
+
+
+def machine() -> Machine:
+    """Return files, rules and devices, and the settings and folders that are put back after the last cluster."""
     files = {str(path) for folder in FOLDERS if Path(folder).exists() for path in Path(folder).iterdir()}
+    files -= {str(folder) for folder in cleanup.FOLDERS}
+    devices = {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
+    folders = {str(folder) for folder in cleanup.FOLDERS if folder.exists()}
     settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
-    files |= {str(folder) for folder in cleanup.FOLDERS if folder.exists()}
-    return files | settings | _rules() | {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
+    clusters = {known.spec.name for known in state.load_all() if known.layout.isolated}
+    return Machine(own=files | devices | _rules(), shared=folders | settings, clusters=clusters)
 
 
 def _rules() -> set[str]:
