@@ -161,8 +161,11 @@ class KindProvider:
         node = component.removeprefix("kubelet-")
         if not component.startswith("kubelet-") or node not in config.node_names(known.spec):
             raise ClusterError(f"no component {component!r} to start; there is a kubelet-NODE for each node")
-        _docker(known).run("start", node)
-        self.run_on(name, node, "systemctl", "start", "kubelet")
+        docker = _docker(known)
+        if docker.run("inspect", "--format", "{{.State.Running}}", node).strip() == "true":
+            docker.run("exec", node, "systemctl", "start", "kubelet")
+        else:
+            docker.run("start", node)  # systemd starts the kubelet
 
     def switch_off(self, name: str, node: str) -> None:
         """End all processes of a node, as a machine that loses its power. Its kubelet, started again, brings it back.
