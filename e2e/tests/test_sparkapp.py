@@ -31,6 +31,14 @@ def start_jar(apps: Applications) -> None:
 
 
 @pytest.mark.short
+@pytest.mark.long  # the next test does the same and more
+def test_a_python_program_counts_the_words_of_s3a(apps: Applications) -> None:
+    apps.place.put("in/text", spark_harness.TEXT)
+    start_python(apps)
+    apps.succeed("python")
+    assert spark_harness.output(apps.place, "python")[1] == spark_harness.COUNTED
+
+
 def test_a_python_program_and_a_jar_count_the_words_of_s3a_beside_each_other(apps: Applications) -> None:
     apps.place.put("in/text", spark_harness.TEXT)
     start_python(apps)
