@@ -209,9 +209,8 @@ def test_kubelets_declare_a_feature_where_the_api_server_accepts_pods_that_need_
     restarting = pod("restarting", "true")
     restarting["spec"]["containers"][0] |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
     accepted = is_accepted(cluster, restarting)
-    nodes = [node for node in cluster.get("nodes")["items"] if node["metadata"]["name"].startswith("node-")]
-    declared = ["RestartAllContainersOnContainerExits" in node["status"].get("declaredFeatures", ()) for node in nodes]
-    assert declared == [accepted, accepted]
+    declared = [node["status"].get("declaredFeatures", ()) for node in cluster.workers()]
+    assert ["RestartAllContainersOnContainerExits" in features for features in declared] == [accepted, accepted]
 
 
 def is_accepted(cluster: Cluster, manifest: dict[str, Any]) -> bool:
