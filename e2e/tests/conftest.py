@@ -31,6 +31,13 @@ VALUES = {
 }
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests of what only kind can do on other providers: a test that is skipped would look like a gap."""
+    left_out = [item for item in items if item.get_closest_marker("only_kind") and chosen().name != state.KIND]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     with contextlib.suppress(errors.ClusterError):  # the tests will say it
         name = chosen().name

@@ -278,7 +278,7 @@ def test_a_node_whose_kubelet_is_silent_is_noticed_and_comes_back(cluster, nodes
     until(lambda: is_ready(cluster, nodes[1], "True"), "the node is ready again")
 
 
-@pytest.mark.skipif(os.environ.get("PROVIDER") != state.KIND, reason="local nodes share a network")
+@pytest.mark.only_kind  # local nodes share a network
 def test_a_node_whose_network_is_cut_is_noticed_and_comes_back(cluster, nodes):
     KindProvider().cut_off(NAME, nodes[1])
     try:
