@@ -98,7 +98,7 @@ async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_
     api, eventually
 ):
     api.add(fake_api.node("n1", cpu="2"))
-    first, times = "demo/wc-00000", {"since_s": time.time(), "until_s": time.time() + 600}
+    first, times = "demo/wc-00000", {"since_s": time.time(), "until_s": time.time() + 600, "by": "fair"}
     noted = {"boathouse.dev/suspension": msgspec.structs.replace(record_of(1000, 2000), **times).text()}
 
     def ask_for(**sizes):
