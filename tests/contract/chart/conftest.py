@@ -34,12 +34,7 @@ CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
 PATIENCE_S = 100
 JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
-# Features that are off by default, and that the policies refuse where they are on. Groups of pods need an alpha API,
-# whose version differs by release.
-SWITCHED_ON = (
-    "--feature-gates=PodCertificateRequest=true,GenericWorkload=true",
-    "--runtime-config=certificates.k8s.io/v1beta1=true,api/alpha=true",
-)
+POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
 
 Manifest = dict[str, Any]
 
@@ -215,7 +210,7 @@ class Cluster:
 @pytest.fixture(scope="session")
 def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
     """One for the chart alone: its policies hold for the whole cluster, and the fence outlives an uninstall."""
-    return start_control_plane("chart", apiserver_args=SWITCHED_ON)
+    return start_control_plane("chart", apiserver_args=POD_CERTIFICATES)
 
 
 @pytest.fixture(scope="session")

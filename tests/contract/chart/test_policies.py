@@ -255,22 +255,6 @@ def test_what_the_scheduler_does_not_honour_is_refused_by_field(alice, spec, fie
     assert alice.creates(pod(**spec)) == "admitted"
 
 
-GROUPS = {"schedulingGroup": {"podGroupName": "g"}, "workloadRef": {"name": "w", "podGroup": "g"}}
-
-
-@pytest.mark.parametrize("field", GROUPS)
-def test_a_pod_of_a_group_is_refused_by_the_field_that_the_api_server_has(alice, field):
-    group = {field: GROUPS[field]}
-    served = alice.has_field(f"pod.spec.{field}")
-    complaint = f"spec.{field} is not supported by the scheduler" if served else f'unknown field "spec.{field}"'
-    assert complaint in alice.creates(pod(schedulerName="boathouse", **group))
-
-
-def test_the_api_server_has_one_of_the_fields_that_name_a_group(alice):
-    (field,) = (field for field in GROUPS if alice.has_field(f"pod.spec.{field}"))
-    assert alice.creates(pod(**{field: GROUPS[field]})) == "admitted"
-
-
 @pytest.mark.parametrize(
     "spec",
     [
