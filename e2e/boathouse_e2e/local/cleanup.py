@@ -91,7 +91,7 @@ def save_machine(folders: Sequence[Path] = FOLDERS) -> None:
 
 
 def restore_machine() -> None:
-    """Give the machine its settings back when no cluster with nodes is left, and remove the folders made meanwhile."""
+    """Restore the settings when no cluster with nodes is left, and remove the folders that clusters made."""
     with locked(state.clusters_folder() / ".lock"):
         if not _saved_sysctls().exists() or any(known.layout.isolated for known in state.load_all()):
             return
