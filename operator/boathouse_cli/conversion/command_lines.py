@@ -8,7 +8,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import pod_fields, properties_files, uris
+from boathouse_cli.conversion import conflicts, pod_fields, properties_files, uris
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -126,6 +126,7 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     if arguments:
         draft.put("arguments", arguments)
     left.convert_rest()
+    conflicts.check(draft)
     return draft.finish()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from boathouse_cli.conversion import advice, pod_specs, uris, volumes
+from boathouse_cli.conversion import advice, conflicts, pod_specs, uris, volumes
 from boathouse_cli.conversion.draft import ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -121,6 +121,7 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         if kind == SCHEDULED:
             spec = _of_schedule(draft, spec)
         _Application(draft, spec).convert()
+        conflicts.check(draft)
         return draft.finish()
     except Unconvertible as why:
         return draft.refuse(why)

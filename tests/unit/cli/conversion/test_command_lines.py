@@ -195,3 +195,31 @@ def test_two_images_are_one_and_noted():
 
 def test_a_name_with_capitals_and_spaces_becomes_one_that_objects_may_have():
     assert convert("--name", "Word Count (daily)!", PYTHON).manifest["metadata"]["name"] == "word-count-daily"
+
+
+@pytest.mark.parametrize(
+    ("properties", "path"),
+    [
+        ("kubernetes.executor.limit.cores=1 kubernetes.executor.request.cores=1500m", "executor.coreLimit"),
+        ("kubernetes.executor.limit.cores=1 executor.cores=4", "executor.coreLimit"),
+        ("kubernetes.driver.limit.cores=500m", "driver.coreLimit"),
+        ("dynamicAllocation.minExecutors=3 dynamicAllocation.maxExecutors=2", "dynamicAllocation.minExecutors"),
+        ("dynamicAllocation.minExecutors=3 dynamicAllocation.initialExecutors=2", "dynamicAllocation.initialExecutors"),
+        ("dynamicAllocation.initialExecutors=3 dynamicAllocation.maxExecutors=2", "dynamicAllocation.initialExecutors"),
+    ],
+)
+def test_fields_that_contradict_each_other_are_refused_as_the_api_server_would(properties, path):
+    words = [word for each in properties.split() for word in ("--conf", f"spark.{each}")]
+    found = convert(*words, PYTHON)
+    assert found.has_failed
+    assert found.notes[-1].path == path
+
+
+def test_fields_at_the_edge_of_a_contradiction_are_converted():
+    limits = ("--conf", "spark.kubernetes.driver.limit.cores=1000m", "--conf", "spark.executor.cores=2")
+    numbers = [
+        word for each in ("min", "initial", "max") for word in ("--conf", f"spark.dynamicAllocation.{each}Executors=2")
+    ]
+    found = spec(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
+    assert found["executor"] == {"cores": 2, "coreLimit": "2"}
+    assert found["dynamicAllocation"] == {"minExecutors": 2, "maxExecutors": 2, "initialExecutors": 2}
