@@ -22,6 +22,7 @@ from boathouse_policies.framework.questions import (
     Sizer,
 )
 from boathouse_policies.framework.queue import Closeness, QueuedClass, SchedulingQueue
+from boathouse_policies.framework.reservation_age import ReservationAge
 from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
 from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.shapes import Sized
@@ -56,6 +57,7 @@ __all__ = [
     "Plan",
     "Profile",
     "QueuedClass",
+    "ReservationAge",
     "Reserve",
     "ReservedNode",
     "RunningTask",

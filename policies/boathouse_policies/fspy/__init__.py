@@ -19,7 +19,7 @@ Each module lists its deviations with their reasons.
 
 from __future__ import annotations
 
-from boathouse_policies.framework import Profile, Score, questions
+from boathouse_policies.framework import Profile, ReservationAge, Score, questions
 from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.order import Group, SizeBased
@@ -38,13 +38,13 @@ def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) ->
         score: Ranks nodes: FSPY itself says nothing of nodes.
     """
     order = SizeBased(config)
-    reserve = AgeingReserve(order)
+    reserve, age = AgeingReserve(order), ReservationAge()
     return Profile(
         name="fspy",
         order=order,
         score=score,
         reserve=reserve,
         observers=(order,),
-        hooks=(order, reserve),
-        figures=(order,),
+        hooks=(order, reserve, age),
+        figures=(order, age),
     )

@@ -29,7 +29,7 @@ import functools
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
-from boathouse_policies.framework import PREDICATES, Profile, RunningTasks, Score
+from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
 from boathouse_policies.profiles.sharing import ByStage, OneOfTwo, Unhindered
 
 
@@ -69,7 +69,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
-    aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
+    aged, age = fspy.AgeingReserve(order, apart=ikayak.SPARK), ReservationAge(apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
         order=order,
@@ -85,6 +85,17 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         controllers=(elastic, spark.suspension),
         observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
         running=running,
-        figures=(order, interference, elastic, *spark.figures),
-        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
+        figures=(order, interference, elastic, age, *spark.figures),
+        hooks=(
+            order,
+            aged,
+            age,
+            passing,
+            spark.executors,
+            spark.suspension,
+            spark.shrinking,
+            elastic,
+            interference,
+            delay,
+        ),
     )

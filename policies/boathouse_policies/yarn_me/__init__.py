@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from boathouse_policies.baselines import LEAST_LOADED, MemoryHeld
 from boathouse_policies.baselines.yarn import LockedNodes
-from boathouse_policies.framework import PREDICATES, Profile, Reserve, RunningTasks, Score
+from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, Reserve, RunningTasks, Score
 from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.decide import Elasticity, LookingAhead
 from boathouse_policies.yarn_me.disks import Disks
@@ -44,6 +44,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
     elastic = Elasticity(config, score, Outlook(running), look_ahead)
     passing = Passing(elastic) if config.passing else None
     reserve: Reserve = passing or LockedNodes()
+    age = ReservationAge()
     return Profile(
         name="yarn-me",
         order=MemoryHeld(),
@@ -54,7 +55,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
         controllers=(elastic,),
         observers=(running, elastic.outlook, elastic.disks),
         running=running,
-        hooks=(elastic,) if passing is None else (elastic, passing),
-        figures=(elastic,),
+        hooks=(elastic, age) if passing is None else (elastic, passing, age),
+        figures=(elastic, age),
         node_driven=True,
     )

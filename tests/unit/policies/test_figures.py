@@ -11,6 +11,8 @@ from tests.unit.policies import builders as make
 from tests.unit.policies.ila.shell import always
 from tests.unit.policies.test_boathouse import Shell
 
+AGED_S = fspy.Config().ageing_s + 1.0
+
 
 def figures(decision) -> dict[str, float]:
     return dict(decision.figures)
@@ -157,6 +159,20 @@ def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile)
     found = only(shell.cycle())
     assert found["reservedForSeconds"] == 40.0
     assert 0.0 < found["predictedWaitSeconds"] < math.inf
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "fspy", "yarn-me"])
+def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_when_it_is_placed(profile):
+    shell = Shell(profile=profile)
+    shell.leave("n0", cpu=1000, gib=8)
+    large = shell.job("large", size=make.amount(4000, 8), seconds=None)
+    for now_s in (0.0, AGED_S, AGED_S + 100.0):  # what has waited for so long has a node reserved, if not before
+        shell.now_s = now_s
+        shell.room.tick(now_s)
+        waiting = pending(shell, large)
+    assert waiting["reservedForSeconds"] >= 100.0
+    shell.end("ns/pod-n0")
+    assert only(shell.cycle())["reservedForSeconds"] == waiting["reservedForSeconds"]
 
 
 def test_an_executor_on_a_node_that_nobody_reserved_says_nothing_of_reservations():
