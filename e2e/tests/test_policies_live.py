@@ -287,3 +287,43 @@ def test_a_host_is_refused_because_of_its_neighbours_while_another_is_free(place
     assert not task_pods(place, beside, "map")
     place.cluster.run("delete", "mrjob", "neighbours", "-n", place.namespace)
     place.succeed(beside)
+
+
+# LATE
+
+STUCK = """
+case "$mapreduce_map_input_file $mapreduce_task_attempt_id" in *stuck.txt*_0) sleep 3600;; esac
+exec python3 mapper.py
+"""
+"""Counts words, but for the first attempt on one file, which stops before it reads."""
+QUICK_MAPS = 5
+
+
+@pytest.fixture
+def speculating(as_before):
+    """The profile `fair` with second attempts."""
+    installed_with(as_before, {"profile": "fair", "actuators": {"speculate": True}})
+
+
+def running_alone(place, name):
+    """Return the first attempt of the map that runs while all others have ended; None until then."""
+    firsts = [pod for pod in place.pods(name) if (pod.task_type, pod.attempt) == ("map", 0)]
+    left = [pod for pod in firsts if pod.finished_s is None and pod.node]
+    return left[0] if len(left) == 1 and place.look(name).maps.succeeded == QUICK_MAPS else None
+
+
+@pytest.mark.usefixtures("speculating")
+def test_a_second_attempt_of_a_slow_map_runs_on_another_node_and_wins(place):
+    data = harness.text(1_000_000)  # more than a pipe holds
+    for name in ("stuck", *map(str, range(QUICK_MAPS))):
+        place.put(f"in/{name}.txt", data)
+    place.start("straggler", mapper={"command": ["sh", "-c", STUCK], "resources": harness.SMALL}, numReduceTasks=1)
+    first = harness.until(lambda: running_alone(place, "straggler"), "one map is left")
+    (other,) = set(node_names(place.cluster)) - {first.node}
+    others = {"input": [place.url(f"in/{number}.txt") for number in range(QUICK_MAPS)], **NO_REDUCE}
+    place.start("elsewhere", nodeSelector={"kubernetes.io/hostname": other}, **others)  # so that its node is not slow
+    place.succeed("straggler")
+    assert harness.pairs(place.parts("straggler")) == harness.counted(data * (QUICK_MAPS + 1))
+    (winner,) = [pod for pod in place.pods("straggler") if pod.task == first.task and pod.phase == "Succeeded"]
+    assert (winner.attempt, winner.node) == (1, other)
+    assert place.look("straggler").maps.failed_attempts == 0
