@@ -446,7 +446,8 @@ async def test_a_successor_resumes_a_task_of_an_unknown_class_once_its_job_had_t
 async def test_a_task_that_another_writer_resized_is_left_alone(api, eventually):
     async with scene(api, eventually) as s:
         s.suspend()
-        await eventually(lambda: s.size() == SHRUNK)
+        await s.counts("boathouse_suspensions_total", 1, result="suspended", reason="WaitingForMaps")
+        await eventually(s.world.scheduler.state.pods.adjusted)
         other = [{"name": "task", "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "700m"}}}]
         api.change("pods", FIRST, {"spec": {"containers": other}})
         await eventually(lambda: not s.world.scheduler.state.pods.adjusted())
