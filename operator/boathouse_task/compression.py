@@ -1,6 +1,6 @@
 """Read and write compressed files, recognized by their extensions like Hadoop's codecs.
 
-One map reads a whole compressed file: gzip and zstd cannot be split, and the split points of bzip2 are not used. Files
+One map reads a whole compressed file: most codecs cannot be split, and the split points of bzip2 are not used. Files
 of several members (`cat a.gz b.gz`, pbzip2, zstd's frames) are read to their end.
 """
 
@@ -19,25 +19,17 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate"}
+SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate", "snappy": ".snappy", "lz4": ".lz4"}
 """Extension of each codec's files."""
-_UNREADABLE = (".snappy", ".lz4")
-"""Extensions of codecs of Hadoop that are not here."""
+WRITTEN = tuple(codec for codec in SUFFIXES if codec != "lz4")
+"""Codecs of output files. The library that Hadoop needs for Lz4Codec is not in its own distribution."""
+_IN_BLOCKS = frozenset({"snappy", "lz4"})
 _OUTPUT_BYTES = 1024 * 1024
 """Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
 
 
 def codec_of(path: str) -> str | None:
-    """Return the codec of a file of this name; None if it is not compressed.
-
-    Raises:
-        TaskError: CorruptInput: Hadoop would decompress the file, and tasks cannot.
-    """
-    if path.endswith(_UNREADABLE):
-        message = (
-            f"{path} cannot be decompressed: write it as {', '.join(SUFFIXES.values())}, or rename it if it is text"
-        )
-        raise TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
+    """Return the codec of a file of this name; None if it is not compressed."""
     return next((codec for codec, suffix in SUFFIXES.items() if path.endswith(suffix)), None)
 
 
@@ -70,11 +62,18 @@ class _Inflate:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
+def _of_blocks(codec: str) -> _Decompressor:
+    from boathouse_task import blocks  # its library is large, and few jobs need it
+
+    return blocks.Decompressor(codec)
+
+
 _READERS: dict[str, Callable[[], _Decompressor]] = {
     "gzip": functools.partial(_Inflate, _GZIP_BITS),
     "deflate": functools.partial(_Inflate, _ZLIB_BITS),
     "bzip2": bz2.BZ2Decompressor,
     "zstd": zstd.ZstdDecompressor,
+    **{codec: functools.partial(_of_blocks, codec) for codec in _IN_BLOCKS},
 }
 _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 
@@ -92,7 +91,8 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
         data, pending = chunk, True
         while pending:
             if stream is None:
-                data = data.lstrip(b"\0")  # gzip files on tapes are padded with zeros
+                if codec not in _IN_BLOCKS:
+                    data = data.lstrip(b"\0")  # gzip files on tapes are padded with zeros
                 if not data:
                     break
                 stream = _READERS[codec]()
@@ -139,6 +139,10 @@ def _writer(codec: str) -> _Compressor:
             return bz2.BZ2Compressor()
         case "zstd":
             return zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
+        case "snappy":
+            from boathouse_task import blocks
+
+            return blocks.SnappyCompressor()
         case unknown:
-            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd or deflate"
+            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
             raise TaskError(Reason.INVALID_SPEC, message, user_error=True)

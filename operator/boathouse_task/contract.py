@@ -249,7 +249,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         mapper: None passes lines unchanged.
         reduce_fields: keys and values of reducer and combiner.
         output_format: how results are written.
-        output_compression: "", "gzip", "bzip2", "zstd" or "deflate".
+        output_compression: "", "gzip", "bzip2", "zstd", "deflate" or "snappy".
         keeps_returns: whether only LF ends the lines that commands write.
         is_exit_checked: whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure).
         is_given_up: whether the task has failed too often and commits an empty result, which the job permits

@@ -166,7 +166,7 @@ def _add_output(group: "_ArgumentGroup") -> None:
         help="write lines as the command wrote them, without a TAB at the end of those that have none",
     )
     add("--lazy-output", action="store_true", help="write no output file without a line")
-    add("--output-compression", choices=[*compression.SUFFIXES], default="", help="default: none")
+    add("--output-compression", choices=[*compression.WRITTEN], default="", help="default: none")
 
 
 def _add_machine(group: "_ArgumentGroup") -> None:

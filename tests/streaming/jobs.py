@@ -12,10 +12,10 @@ import random
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from boathouse_task import key_values
+from boathouse_task import compression, key_values
 from boathouse_task.contract import Partitioner
 from boathouse_task.ordering import Ordering
 
@@ -54,6 +54,11 @@ REDUCERS: Final = {
 _FIRST, _SECOND = ("ab", "aa", "b1", "ba", "b10"), ("1", "10", "9", "-3", "2.5", "0")
 _OF_SUMS: Final = ("sum", "first field")
 _WORDS = ("a", "b", "ab", "aa", "10", "9", "-3", "2.5", "x", "\u00e4", "")
+_PACK: Final[dict[str, Callable[[bytes], bytes]]] = {
+    ".gz": lambda content: gzip.compress(content, mtime=0),
+    ".deflate": zlib.compress,
+    ".snappy": lambda content: b"".join(compression.compressed([content], "snappy")),
+}
 _KEYS = frozenset({"numMapOutputKeyFields", "mapOutputFieldSeparator", "reduceInputFieldSeparator"})
 _SHOWN = (
     "map_input_start", "map_input_length", "mapred_task_partition", "mapred_task_is_map", "mapreduce_task_ismap",
@@ -243,7 +248,7 @@ class _Maker:
         if self._tries("lazyOutput", 0.12):
             spec["lazyOutput"] = True
         if self._tries("outputCompression", 0.08):
-            spec["outputCompression"] = chance.choice(["gzip", "bzip2", "deflate"])
+            spec["outputCompression"] = chance.choice(["gzip", "bzip2", "deflate", "snappy"])
 
     def _surroundings(self) -> None:
         spec, chance = self._spec, self._chance
@@ -278,9 +283,8 @@ class _Maker:
             content = self._content()
             name = f"file{number}.txt"
             if not single and self._tries("compressed input", 0.06):
-                name, content = chance.choice(
-                    [(f"{name}.gz", gzip.compress(content, mtime=0)), (f"{name}.deflate", zlib.compress(content))]
-                )
+                suffix, pack = chance.choice([*_PACK.items()])
+                name, content = name + suffix, pack(content)
             files[name] = content
         return files
 

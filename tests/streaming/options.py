@@ -29,6 +29,7 @@ _CODECS = {
     "gzip": "org.apache.hadoop.io.compress.GzipCodec",
     "bzip2": "org.apache.hadoop.io.compress.BZip2Codec",
     "deflate": "org.apache.hadoop.io.compress.DefaultCodec",
+    "snappy": "org.apache.hadoop.io.compress.SnappyCodec",
 }
 
 

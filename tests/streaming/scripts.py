@@ -5,9 +5,16 @@ import gzip
 import zlib
 from pathlib import Path
 
+from boathouse_task import compression
 from tests.streaming.jobs import Job
 
-_READ = {".gz": gzip.decompress, ".tgz": gzip.decompress, ".bz2": bz2.decompress, ".deflate": zlib.decompress}
+_READ = {
+    ".gz": gzip.decompress,
+    ".tgz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".deflate": zlib.decompress,
+    ".snappy": lambda content: b"".join(compression.decompressed([content], "snappy", "a recorded file")),
+}
 
 
 def place(job: Job, folder: Path) -> None:

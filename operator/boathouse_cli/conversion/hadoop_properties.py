@@ -66,6 +66,7 @@ CODECS: Final[Mapping[str, str]] = {
     "ZStandardCodec": "zstd",
     "DefaultCodec": "deflate",
     "DeflateCodec": "deflate",
+    "SnappyCodec": "snappy",
 }
 INPUT_FORMATS: Final = (
     "TextInputFormat",

@@ -109,9 +109,9 @@ class Formats(Model):
     lazy_output: bool = Field(
         default=False, description="Writes no output file without a line, like -lazyOutput (LazyOutputFormat)."
     )
-    output_compression: Literal["gzip", "bzip2", "zstd", "deflate"] | None = Field(
+    output_compression: Literal["gzip", "bzip2", "zstd", "deflate", "snappy"] | None = Field(
         default=None,
-        description="Compression of output files, named part-00000.gz, .bz2, .zst or .deflate. Absent: none.",
+        description="Compression of output files, named part-00000.gz, .bz2, .zst, .deflate or .snappy. Absent: none.",
     )
     non_zero_exit_is_failure: bool = Field(
         default=True,

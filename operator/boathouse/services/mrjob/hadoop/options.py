@@ -26,6 +26,7 @@ CODECS: Final[Mapping[str, str]] = {
     "bzip2": "org.apache.hadoop.io.compress.BZip2Codec",
     "zstd": "org.apache.hadoop.io.compress.ZStandardCodec",
     "deflate": "org.apache.hadoop.io.compress.DefaultCodec",
+    "snappy": "org.apache.hadoop.io.compress.SnappyCodec",
 }
 PARTITIONERS: Final[Mapping[str, str]] = {
     "KeyFieldBasedPartitioner": "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
