@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from obstore.store import S3Store
 
-from boathouse_e2e import ahead, catalogue, errors, evidence, images, install, paths, providers, rights, storage
+from boathouse_e2e import ahead, catalogue, debian, errors, evidence, images, install, paths, providers, rights, storage
 from boathouse_e2e.local import state
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 from e2e.tests import hadoop_harness, harness, local_volumes, spark_harness, traces
@@ -43,7 +43,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         name = chosen().name
         programs = (*catalogue.for_provider(name, nodes=2, kwok_nodes=1), *catalogue.WORKLOADS)
         hadoop = [images.HADOOP] if any("hadoop" in getattr(item, "fixturenames", ()) for item in session.items) else []
-        ahead.build(session, programs, [] if name == "existing" else [*images.DEFAULT, *hadoop])
+        packages = debian.NODE_PACKAGES if name == state.LOCAL else {}
+        ahead.build(session, programs, [] if name == "existing" else [*images.DEFAULT, *hadoop], packages)
 
 
 def chosen(name: str = NAME) -> Provider:

@@ -87,7 +87,9 @@ def machine() -> Machine:
 
 
 def _rules() -> set[str]:
-    """Return the rules of all tables but those of clusters, which bear their names."""
+    """Return the rules of all tables but those of clusters, which bear their names; none where they cannot be read."""
+    if not succeeds("nft", "list", "tables"):
+        return set()
     tables = [line for line in run("nft", "list", "tables").splitlines() if _foreign(line)]
     return {f"{table}: {line}" for table in tables for line in run("nft", "list", *table.split()).splitlines()}
 
