@@ -14,7 +14,10 @@ pytestmark = pytest.mark.cluster
 INPUT_BYTES = 8_000_000
 
 
-@pytest.fixture(scope="session", params=previous.COMMITS)
+OLDER = [pytest.param(commit, marks=pytest.mark.long) for commit in previous.COMMITS[:-1]]
+
+
+@pytest.fixture(scope="session", params=[*OLDER, previous.COMMITS[-1]])
 def earlier(request, installed, tmp_path_factory):
     """A commit of a previous version, and its checkout, whose images the nodes have."""
     checkout = previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse", request.param)
