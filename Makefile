@@ -53,7 +53,7 @@ test-unit: setup build/reports ## Unit, property and wire tests (no cluster; abo
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -n 2 -m "not long" --timeout=600 --junit-xml=$(REPORTS)/contract.xml
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=$(REPORTS)/contract.xml
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)

@@ -32,7 +32,7 @@ PASSAGES = {
 OF_SUSPENSIONS = tuple(f"scheduler.{write}" for write in ("order", "record", "shrink", "continue", "grow"))
 SUSPENDED = Shape(maps=5, reduces=3)
 IN_A_ROW = 3
-SHORT = {("attempts-fail", name, 1) for name in ("after-plan.shard", "before-mrjob.submit", "after-scheduler.create")}
+SHORT = {("attempts-fail", name, 1) for name in ("before-mrjob.submit", "after-scheduler.create")}
 
 
 def case(shape, name, passage):
@@ -60,7 +60,7 @@ async def test_a_job_survives_the_operators_death(trial, shape, failpoint, recor
     assert kills, f"no life came to {failpoint}"
 
 
-SHORT_OF_SUSPENSIONS = {"after-scheduler.shrink", "before-scheduler.grow"}
+SHORT_OF_SUSPENSIONS = {"after-scheduler.shrink"}
 DEATHS_OF_SUSPENSIONS = [
     pytest.param(name, marks=() if name in SHORT_OF_SUSPENSIONS else pytest.mark.long)
     for name in (f"{moment}-{write}" for write in OF_SUSPENSIONS for moment in ("before", "after"))

@@ -45,9 +45,8 @@ async def harm(trial, rng):
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(RUNS))
 async def test_a_cluster_survives_an_operator_that_dies_again_and_again(trial, seed, record_property):
     rng = random.Random(seed)
     with trial.operator() as operator:

@@ -58,9 +58,7 @@ LOAD_S = (3.0,) * 12
 """Tasks of an application that nodes must not lose."""
 ROLLED_WITHIN_S = 400
 SHORT = {
-    "comes-up-after-mrcluster.claim:1",
     "shrinks-after-mrcluster.orders:1",
-    "loses-its-master-after-scheduler.create:1",
     "job-after-mrjob.leave:1",
     "network-after-mrcluster.network-policy:1",
 }

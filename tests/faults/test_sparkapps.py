@@ -18,7 +18,7 @@ PASSAGES = {
     "sparkapp.submit": (1,),
     "scheduler.create": (1,),
 }
-SHORT = {"before-sparkapp.config-map:1", "after-scheduler.create:1"}
+SHORT = {"after-scheduler.create:1"}
 FAILPOINTS = [
     f"{moment}-{write}:{passage}"
     for write, passages in PASSAGES.items()
@@ -26,7 +26,7 @@ FAILPOINTS = [
     for passage in passages
 ]
 CASES = [pytest.param(each, marks=() if each in SHORT else pytest.mark.long) for each in FAILPOINTS]
-MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
+MOMENTS = pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "after"])
 
 
 class AppTrial(Trial):

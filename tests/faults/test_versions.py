@@ -15,7 +15,10 @@ SHAPE = Shape(
 HANDOVERS = 4
 
 
-@pytest.fixture(scope="session", params=previous.COMMITS)
+OLDER = [pytest.param(commit, marks=pytest.mark.long) for commit in previous.COMMITS[:-1]]
+
+
+@pytest.fixture(scope="session", params=[*OLDER, previous.COMMITS[-1]])
 def earlier(request, tmp_path_factory):
     return previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse", request.param)
 
