@@ -274,13 +274,14 @@ def test_constraints_on_other_pods_preferences_and_volumes_are_admitted(alice, s
 STORAGE = {"accessModes": ["ReadWriteOnce"], "storageClassName": "late"}
 CLAIM_SPEC = {**STORAGE, "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME_SPEC = {**STORAGE, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/volume"}}
+OTHER_CLASS = {"storageClassName": "other"}  # so that the controller manager does not bind the claim meanwhile
 WHOM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "demo", "name": "c", "uid": "1-2"}
 
 
 @pytest.fixture(scope="module")
 def with_storage(installed):
     installed.apply(
-        object_("PersistentVolumeClaim", "c", "demo", spec=CLAIM_SPEC),
+        object_("PersistentVolumeClaim", "c", "demo", spec=CLAIM_SPEC | OTHER_CLASS),
         object_("PersistentVolume", "free", spec=VOLUME_SPEC),
         object_("PersistentVolume", "kept", spec=VOLUME_SPEC | {"claimRef": {"namespace": "demo", "name": "other"}}),
     )
