@@ -1,4 +1,4 @@
-"""Install and build what tests need before the first of them, or it would time out: a new machine takes 14 minutes."""
+"""Install and build what tests need before the first of them, or it would time out: a new machine takes long."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ Lengths have four bytes, the highest first (`BlockCompressorStream` of Hadoop). 
 """
 
 import struct
+import sys
 from collections.abc import Callable
 from typing import Final
 
@@ -16,7 +17,7 @@ _CHUNK_BYTES: Final = 256 * 1024
 _MOST_CHUNK_BYTES: Final = 64 * 1024 * 1024
 """Maximum of a chunk that is read, packed or not: damaged lengths must not take the memory of the task."""
 _LZ4_EXPANSION: Final = 256
-"""LZ4 makes of a byte at most 255."""
+"""More than LZ4 makes of a byte: 255."""
 
 
 def _unpack_snappy(chunk: bytes, most_bytes: int) -> bytes:
@@ -54,17 +55,16 @@ class Decompressor:
         """Whether all blocks that have begun are whole; others may follow."""
         return not (self._packed or self._content or self._block_bytes)
 
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+    def decompress(self, data: bytes, max_length: int = sys.maxsize) -> bytes:
         """Return what is known of the content, at most so many bytes.
 
         Raises:
-            ValueError: The data are damaged, or something else.
+            ValueError: The data are damaged, or are no such blocks.
         """
         self._packed += data
-        most = max_length if max_length >= 0 else float("inf")
-        while len(self._content) < most and self._read_chunk():
+        while len(self._content) < max_length and self._read_chunk():
             pass
-        piece = bytes(self._content[:max_length] if max_length >= 0 else self._content)
+        piece = bytes(self._content[:max_length])
         del self._content[: len(piece)]
         return piece
 

@@ -326,6 +326,10 @@ class CycleState:
                 self.offers += 1
                 self.exhausted = False
 
+    def reserved_since_s(self, node: int, owner: model.ClassId) -> float | None:
+        """Return since when a node has been reserved for a class; None if it was not when the cycle began."""
+        return self._reservations.since_s(self.view.layout.names[node], owner)
+
     def take(self, node: model.NodeName, resources: model.Resources) -> None:
         """Take room for what no waiting task is: a second attempt of a running one."""
         place = self.view.layout.index[node]

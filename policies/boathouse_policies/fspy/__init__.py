@@ -38,13 +38,13 @@ def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) ->
         score: Ranks nodes: FSPY itself says nothing of nodes.
     """
     order = SizeBased(config)
-    reserve, age = AgeingReserve(order), ReservationAge()
+    reserve = AgeingReserve(order)
     return Profile(
         name="fspy",
         order=order,
         score=score,
         reserve=reserve,
         observers=(order,),
-        hooks=(order, reserve, age),
-        figures=(order, age),
+        hooks=(order, reserve),
+        figures=(order, ReservationAge()),
     )

@@ -69,7 +69,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
-    aged, age = fspy.AgeingReserve(order, apart=ikayak.SPARK), ReservationAge(apart=ikayak.SPARK)
+    aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
         order=order,
@@ -85,17 +85,6 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         controllers=(elastic, spark.suspension),
         observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
         running=running,
-        figures=(order, interference, elastic, age, *spark.figures),
-        hooks=(
-            order,
-            aged,
-            age,
-            passing,
-            spark.executors,
-            spark.suspension,
-            spark.shrinking,
-            elastic,
-            interference,
-            delay,
-        ),
+        figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), *spark.figures),
+        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
     )

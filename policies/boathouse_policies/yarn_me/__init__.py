@@ -44,7 +44,6 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
     elastic = Elasticity(config, score, Outlook(running), look_ahead)
     passing = Passing(elastic) if config.passing else None
     reserve: Reserve = passing or LockedNodes()
-    age = ReservationAge()
     return Profile(
         name="yarn-me",
         order=MemoryHeld(),
@@ -55,7 +54,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: Look
         controllers=(elastic,),
         observers=(running, elastic.outlook, elastic.disks),
         running=running,
-        hooks=(elastic, age) if passing is None else (elastic, passing, age),
-        figures=(elastic, age),
+        hooks=(elastic,) if passing is None else (elastic, passing),
+        figures=(elastic, ReservationAge()),
         node_driven=True,
     )

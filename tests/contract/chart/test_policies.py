@@ -274,7 +274,7 @@ def test_constraints_on_other_pods_preferences_and_volumes_are_admitted(alice, s
 STORAGE = {"accessModes": ["ReadWriteOnce"], "storageClassName": "late"}
 CLAIM_SPEC = {**STORAGE, "resources": {"requests": {"storage": "1Gi"}}}
 VOLUME_SPEC = {**STORAGE, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/volume"}}
-OTHER_CLASS = {"storageClassName": "other"}  # so that the controller manager does not bind the claim meanwhile
+OTHER_CLASS = {"storageClassName": "other"}  # or the controller manager would bind the claim to the volume
 WHOM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "demo", "name": "c", "uid": "1-2"}
 
 

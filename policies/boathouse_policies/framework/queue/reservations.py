@@ -29,6 +29,17 @@ class Reservations(dict[model.NodeName, model.ClassId]):
         self._classes, self._jobs = classes, jobs
         self._by_place: dict[int, model.ClassId] = {}
         self._layout: Layout | None = None
+        self._since_s: dict[model.NodeName, float] = {}
+
+    def reserve(self, node: model.NodeName, owner: model.ClassId, now_s: float) -> None:
+        """Reserve a node; one that is reserved for the class already keeps its time."""
+        if self.get(node) != owner:
+            self._since_s[node] = now_s
+        self[node] = owner
+
+    def since_s(self, node: model.NodeName, owner: model.ClassId) -> float | None:
+        """Return since when a node has been reserved for a class; None if it is not."""
+        return self._since_s.get(node) if self.get(node) == owner else None
 
     def __setitem__(self, node: model.NodeName, owner: model.ClassId) -> None:
         super().__setitem__(node, owner)
@@ -37,6 +48,7 @@ class Reservations(dict[model.NodeName, model.ClassId]):
 
     def __delitem__(self, node: model.NodeName) -> None:
         super().__delitem__(node)
+        self._since_s.pop(node, None)
         if self._layout is not None:
             self._by_place.pop(self._layout.index.get(node, -1), None)
 

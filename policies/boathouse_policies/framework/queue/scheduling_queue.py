@@ -246,7 +246,7 @@ class SchedulingQueue:
                     del self.reserved[decision.node]
                     released = True
             elif isinstance(decision, model.Reservation):
-                self._reserve(decision)
+                self._reserve(decision, now_s)
         for node in plan.released:
             if node in self.reserved:
                 del self.reserved[node]
@@ -266,10 +266,10 @@ class SchedulingQueue:
                 self._unschedulable.activate(queued)
                 self._release(decision.task_class.id)
 
-    def _reserve(self, reservation: model.Reservation) -> None:
+    def _reserve(self, reservation: model.Reservation, now_s: float) -> None:
         queued = self._classes.get(reservation.task_class.id)
         if reservation.task is None and queued is not None and queued.pool.count:
-            self.reserved[reservation.node] = reservation.task_class.id
+            self.reserved.reserve(reservation.node, reservation.task_class.id, now_s)
 
     def _release(self, class_id: model.ClassId) -> None:
         """Remove the reservations of a class without pending tasks."""
