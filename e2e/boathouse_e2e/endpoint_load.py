@@ -33,6 +33,8 @@ _PIECE: Final = b"\0" * (256 * 1024)
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 0.01
+_MOST_HANDSHAKES: Final = 1000
+"""Connections that are being opened at a time: with 10,000 on half a core, none would be open before the load ends."""
 _SPARE_DESCRIPTORS: Final = 200
 
 
@@ -72,6 +74,7 @@ class Load:
         self._port, self._target, self._token, self._body, self._body_bytes = port, target, token, body, body_bytes
         self._sources = itertools.cycle(range(addresses))
         self._numbers = itertools.count(1)
+        self._handshakes = asyncio.Semaphore(_MOST_HANDSHAKES)
         self._context = ssl.create_default_context()
         self._context.check_hostname = False
         self._context.verify_mode = ssl.CERT_NONE  # whom it attacks is no question
@@ -152,14 +155,18 @@ class Load:
             tail += _ALPHABET[digit]
         return self._token[: -len(tail)] + tail
 
+    async def _connect(self, source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection(
+            "127.0.0.1", self._port, ssl=self._context, local_addr=(source, 0), ssl_handshake_timeout=_PATIENCE_S
+        )
+
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         high, low = divmod(next(self._sources), 250)
         source = f"127.0.{1 + high}.{1 + low}"
         try:
-            reader, writer = await asyncio.open_connection(
-                "127.0.0.1", self._port, ssl=self._context, local_addr=(source, 0), ssl_handshake_timeout=_PATIENCE_S
-            )
+            async with self._handshakes:
+                reader, writer = await self._connect(source)
         except OSError:
             self.seen.refused += 1
             raise

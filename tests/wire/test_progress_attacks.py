@@ -95,7 +95,7 @@ async def test_one_token_at_many_requests_at_once_is_reviewed_once(endpoint, api
     token = endpoint.add("p")
     released = api.hold_next("create tokenreviews")
     asking = [asyncio.create_task(endpoint.ask("GET", ORDERS, token)) for _ in range(5)]
-    await eventually(lambda: len(endpoint.server._authenticator._in_flight) == 1 and reviews(api) == 1)
+    await eventually(lambda: len(endpoint.server._authenticator._pending) == 1 and reviews(api) == 1)
     released.set()
     assert [status for status, _ in await asyncio.gather(*asking)] == [200] * 5
     assert reviews(api) == 1

@@ -56,6 +56,7 @@ class _Member:
         grower: Its policy.
         offer_s: When it is offered nodes next.
         reclaim_s: When it may be asked for nodes again.
+        asked: Nodes that it took since its last report.
         offer: The last offer to it, in words.
     """
 
@@ -63,6 +64,7 @@ class _Member:
     grower: Grower
     offer_s: float
     reclaim_s: float = 0.0
+    asked: int = 0
     offer: str = ""
 
     @property
@@ -117,6 +119,7 @@ class Koala(Controller, Observer):
             policy = self._grower(self._jobs[cluster.name].job)
             self._members[cluster.name] = _Member(cluster, policy, now_s + policy.every_s)
         self._members[cluster.name].cluster = cluster
+        self._members[cluster.name].asked = 0
 
     def _grower(self, job: model.Job) -> Grower:
         own = self.terms.get(job.id)
@@ -146,7 +149,7 @@ class Koala(Controller, Observer):
         needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers
         if not due and not needed:
             return ()
-        idle = self._idle(members, view)
+        idle = self._idle(members, self._free(members, queue, view), view)
         short = needed - sum(pool.nodes for pool in idle)
         left = provider.without(idle, needed)  # submissions come first
         return [*self._offer(due, members, left, view.now_s), *self._reclaim(members, short, view.now_s)]
@@ -166,9 +169,20 @@ class Koala(Controller, Observer):
         total[model.PODS] = 0.0
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
 
-    def _idle(self, members: Sequence[_Member], view: ClusterView) -> list[provider.Pool]:
-        """Return the nodes with room for a worker of some cluster: a node counts once for each worker that fits."""
+    def _free(self, members: Sequence[_Member], queue: SchedulingQueue, view: ClusterView) -> model.IntMatrix:
+        """Return what is free beside the workers that clusters took and that have no node yet."""
         free = view.free()
+        for member in members:
+            waiting = [(queued.task_class, queued.pool.count) for queued in queue.classes_of(member.cluster.name)]
+            unqueued = member.asked - sum(count for _, count in waiting)  # decided, and not submitted yet
+            for worker, count in (*waiting, (self._workers(member)[0], unqueued)):
+                rooms = _rooms(worker, free, view)
+                taken = np.clip(count - (np.cumsum(rooms) - rooms), 0, rooms)
+                free = free - np.outer(view.axis.vector(worker.resources), taken)
+        return free
+
+    def _idle(self, members: Sequence[_Member], free: model.IntMatrix, view: ClusterView) -> list[provider.Pool]:
+        """Return the nodes with room for a worker of some cluster: a node counts once for each worker that fits."""
         rooms: model.IntMatrix = np.array(
             [np.max([_rooms(one, free, view) for one in self._workers(member)], axis=0) for member in members]
         )
@@ -218,6 +232,7 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
     cluster, nodes = member.cluster, change.nodes
     if nodes > 0:
         member.cluster = dataclasses.replace(cluster, pending_nodes=cluster.pending_nodes + nodes)
+        member.asked += nodes
     else:
         member.cluster = dataclasses.replace(
             cluster,

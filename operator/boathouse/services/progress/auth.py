@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable
@@ -22,6 +23,10 @@ NAMESPACE_RATE, NAMESPACE_BURST = 25.0, 250.0
 RATE, BURST = 100.0, 500.0
 """Reviews per second in total."""
 IN_FLIGHT, IN_FLIGHT_OF_NAMESPACE = 16, 12
+"""Concurrent reviews, in total and per namespace. Further ones wait: the tasks of a job start together."""
+PENDING, PENDING_OF_NAMESPACE = 500, 250
+"""Reviews that wait or are in flight, in total and per namespace. Each has a connection and a token of some KiB."""
+WAIT_S: Final = 5.0
 TIMEOUT_S: Final = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
 """Results of reviews, for the metric."""
@@ -61,8 +66,10 @@ class Authenticator:
         self._reviewed = reviewed
         self._good: _Memory[Caller] = _Memory(CACHE_S, clock)
         self._bad: _Memory[Reason] = _Memory(BAD_CACHE_S, clock)
-        self._in_flight: dict[bytes, asyncio.Task[Verdict]] = {}
-        self._reviewing: collections.Counter[str] = collections.Counter()
+        self._pending: dict[bytes, asyncio.Task[Verdict]] = {}
+        self._of_namespace: collections.Counter[str] = collections.Counter()
+        self._places = asyncio.Semaphore(IN_FLIGHT)
+        self._places_of_namespace: dict[str, asyncio.Semaphore] = {}
         self._budget = Buckets(rate_per_s=RATE, burst=BURST, clock=clock)
         self._budgets = Buckets(rate_per_s=NAMESPACE_RATE, burst=NAMESPACE_BURST, clock=clock)
 
@@ -76,27 +83,39 @@ class Authenticator:
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)
         if verdict is None:
-            review = self._in_flight.get(digest) or self._start(digest, token, claimed)
+            review = self._pending.get(digest) or self._start(digest, token, claimed.namespace)
             verdict = review if isinstance(review, Reason) else await asyncio.shield(review)
         if isinstance(verdict, Caller) and verdict != claimed:
             return Reason.INVALID_TOKEN
         return verdict
 
-    def _start(self, digest: bytes, token: str, claimed: Caller) -> asyncio.Task[Verdict] | Reason:
+    def _start(self, digest: bytes, token: str, namespace: str) -> asyncio.Task[Verdict] | Reason:
         """Begin a review within the budgets: first the namespace's, which then cannot exhaust the common one."""
-        namespace = claimed.namespace
-        at_once = len(self._in_flight) < IN_FLIGHT and self._reviewing[namespace] < IN_FLIGHT_OF_NAMESPACE
-        if not (at_once and self._budgets.take(namespace) and self._budget.take(ALL)):
+        may_wait = len(self._pending) < PENDING and self._of_namespace[namespace] < PENDING_OF_NAMESPACE
+        if not (may_wait and self._budgets.take(namespace) and self._budget.take(ALL)):
             return Reason.TOO_MANY_REVIEWS
-        self._reviewing[namespace] += 1
-        review = self._in_flight[digest] = asyncio.create_task(self._review(digest, token))
-        review.add_done_callback(lambda _: self._reviewed_one_of(namespace))
+        self._of_namespace[namespace] += 1
+        places = self._places_of_namespace.setdefault(namespace, asyncio.Semaphore(IN_FLIGHT_OF_NAMESPACE))
+        review = self._pending[digest] = asyncio.create_task(self._verdict(digest, token, places))
+        review.add_done_callback(lambda _: self._ended(digest, namespace))
         return review
 
-    def _reviewed_one_of(self, namespace: str) -> None:
-        self._reviewing[namespace] -= 1
-        if not self._reviewing[namespace]:
-            del self._reviewing[namespace]
+    def _ended(self, digest: bytes, namespace: str) -> None:
+        del self._pending[digest]
+        self._of_namespace[namespace] -= 1
+        if not self._of_namespace[namespace]:
+            del self._of_namespace[namespace], self._places_of_namespace[namespace]
+
+    async def _verdict(self, digest: bytes, token: str, places_of_namespace: asyncio.Semaphore) -> Verdict:
+        """Review a token once there is a place for it: first its namespace's, so that others do not wait behind it."""
+        async with contextlib.AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(WAIT_S):
+                    await held.enter_async_context(places_of_namespace)
+                    await held.enter_async_context(self._places)
+            except TimeoutError:
+                return Reason.TOO_MANY_REVIEWS
+            return await self._review(digest, token)
 
     async def _review(self, digest: bytes, token: str) -> Verdict:
         try:
@@ -105,8 +124,6 @@ class Authenticator:
         except (errors.ClusterError, TimeoutError):
             self._reviewed("error")
             return Reason.REVIEW_FAILED
-        finally:
-            self._in_flight.pop(digest, None)
         if caller is None:
             self._reviewed("denied")
             self._bad.put(digest, Reason.INVALID_TOKEN)

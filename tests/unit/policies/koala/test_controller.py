@@ -114,6 +114,21 @@ def test_an_accepted_offer_counts_until_the_master_reports_again():
     assert shell.scales(90.0) == [("c", 12, False)]
 
 
+def test_nodes_that_one_cluster_took_are_not_offered_to_another_before_they_are_bound():
+    shell = busy("first", nodes=6)
+    shell.now_s = 10.0
+    busy("second", shell)
+    assert shell.scales(30.0) == [("first", 5, False)]
+    assert shell.scales(40.0) == [("second", 4, False)]
+
+
+def test_nodes_that_workers_of_a_cluster_wait_for_are_offered_to_no_other():
+    shell = busy(nodes=6)
+    shell.come("other", waiting=4)
+    shell.report("other", core=6, most_nodes=6)
+    assert [scale for scale in shell.scales(30.0) if scale[0] == "c"] == [("c", 4, False)]
+
+
 def test_a_cluster_below_the_minimum_shrinks_at_the_time_of_an_offer():
     shell = Shell()
     shell.come("c")
