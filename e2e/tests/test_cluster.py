@@ -34,7 +34,8 @@ READY_WITHIN_S = 120  # twenty where nothing else runs; forty with kind
 MOMENTS = {
     state.LOCAL: ("namespaces", "containerd-node-1", "kube-apiserver", "kubelet-node-0"),
     state.KIND: ("namespaces", "dockerd", "kind"),
-}
+}[state.KIND if os.environ.get("PROVIDER") == state.KIND else state.LOCAL]
+"""Components after whose start `up` is killed."""
 until = functools.partial(waiting.until, within_s=200)
 
 
@@ -357,7 +358,9 @@ def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(c
     assert cluster.get("nodes")["items"]
 
 
-@pytest.mark.parametrize("moment", MOMENTS[state.KIND if os.environ.get("PROVIDER") == state.KIND else state.LOCAL])
+@pytest.mark.parametrize(
+    "moment", [*(pytest.param(each, marks=pytest.mark.long) for each in MOMENTS[:-1]), MOMENTS[-1]]
+)
 def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
     def began() -> state.State | None:
         known = state.load(other_name)

@@ -271,6 +271,7 @@ def refused_on(place, node):
     raise AssertionError("no task was refused")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("ila")
 def test_a_host_is_refused_because_of_its_neighbours_while_another_is_free(place):
     busy, idle = node_names(place.cluster)[:2]
@@ -312,6 +313,7 @@ def running_alone(place, name):
     return left[0] if len(left) == 1 and place.look(name).maps.succeeded == QUICK_MAPS else None
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("speculating")
 def test_a_second_attempt_of_a_slow_map_runs_on_another_node_and_wins(place):
     data = harness.text(1_000_000)  # more than a pipe holds

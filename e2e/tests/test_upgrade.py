@@ -9,15 +9,12 @@ from boathouse_e2e import faults, images, install, previous
 from e2e.tests import harness
 from e2e.tests.conftest import VALUES
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 INPUT_BYTES = 8_000_000
 
 
-OLDER = [pytest.param(commit, marks=pytest.mark.long) for commit in previous.COMMITS[:-1]]
-
-
-@pytest.fixture(scope="session", params=[*OLDER, previous.COMMITS[-1]])
+@pytest.fixture(scope="session", params=previous.COMMITS)
 def earlier(request, installed, tmp_path_factory):
     """A commit of a previous version, and its checkout, whose images the nodes have."""
     checkout = previous.checkout(tmp_path_factory.mktemp("previous") / "boathouse", request.param)
