@@ -82,13 +82,22 @@ async def test_the_next_read_needs_no_connection(tmp_path):
     assert kubelet.connections == 1
 
 
-async def test_in_a_large_cluster_no_connection_is_kept(tmp_path):
+async def test_a_connection_beyond_those_that_are_kept_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(kubelet_client, "IDLE_CONNECTIONS", 0)
     kubelet = Kubelet(OK, OK)
     async with serving(kubelet, tmp_path) as client:
-        client.refresh(kubelet_client.IDLE_CONNECTIONS + 1)
+        client.refresh(1)
         for _ in range(2):
             await read(client, kubelet)
     assert kubelet.connections == 2
+
+
+@pytest.mark.parametrize("nodes", [1000, 5000])
+def test_in_a_large_cluster_the_connections_of_some_nodes_are_kept(nodes):
+    client = kubelet_client.KubeletClient(None)
+    client.refresh(nodes)
+    kept = sum(client._keeps(f"10.0.{i // 250}.{i % 250}:10250") for i in range(nodes))
+    assert kept == pytest.approx(kubelet_client.IDLE_CONNECTIONS, abs=kubelet_client._SPARE_CONNECTIONS)
 
 
 async def test_an_answer_without_end_is_abandoned(tmp_path):

@@ -8,6 +8,7 @@ import enum
 import io
 import ipaddress
 import pathlib
+import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import pycurl
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     import asyncio
 
 TIMEOUT_MS: Final = 3000
-IDLE_CONNECTIONS: Final = 250
-"""Connections are kept between reads in a cluster with at most as many nodes. One takes 130 KiB of memory, and saves
-more than half of the CPU time of a read, that of the TLS handshake."""
+IDLE_CONNECTIONS: Final = 600
+"""About so many connections are kept between reads; in a larger cluster the other nodes have none. One takes 130 KiB of
+memory, and saves more than half of the CPU time of a read, that of the TLS handshake."""
+_SPARE_CONNECTIONS: Final = 100
+"""Which nodes have one is decided by a hash, so their number is not exact."""
 IDLE_S: Final = 80
 """How long an idle connection is reused: less than a kubelet keeps it, 90 s."""
 _OK: Final = 200
@@ -73,7 +76,7 @@ class KubeletClient:
     def __init__(self, ca_file: pathlib.Path | None) -> None:
         self._ca_file = ca_file
         self._ca_changed_ns = 0
-        self._keeps = True
+        self._kept_part = 1.0
         self._transfers: transfers.Transfers | None = None
         self._handles: list[pycurl.Curl] = []
 
@@ -83,7 +86,7 @@ class KubeletClient:
         Args:
             nodes: How many nodes are read.
         """
-        self._keeps = nodes <= IDLE_CONNECTIONS
+        self._kept_part = IDLE_CONNECTIONS / max(1, nodes)
         if self._ca_file is None:
             return
         try:
@@ -115,14 +118,14 @@ class KubeletClient:
             ReadError: There was no complete answer with status 200 in time.
         """
         if self._transfers is None:
-            self._transfers = transfers.Transfers(IDLE_CONNECTIONS)
+            self._transfers = transfers.Transfers(IDLE_CONNECTIONS + _SPARE_CONNECTIONS)
         running, received = self._transfers, _Limited(limit_bytes)
         curl = self._handles.pop() if self._handles else self._handle()
         host = f"[{address}]" if ":" in address else address
         curl.setopt(pycurl.URL, f"https://{host}:{port}{path}")
         curl.setopt(pycurl.HTTPHEADER, ["Accept: text/plain", f"Authorization: Bearer {token}"])
         curl.setopt(pycurl.WRITEFUNCTION, received.add)
-        curl.setopt(pycurl.FORBID_REUSE, not self._keeps)
+        curl.setopt(pycurl.FORBID_REUSE, not self._keeps(f"{host}:{port}"))
         try:
             await _finished(running.start(curl), received)
         finally:
@@ -133,6 +136,10 @@ class KubeletClient:
             result = Result.UNAUTHORIZED if status in _REFUSED else Result.STATUS
             raise ReadError(result, f"the kubelet answered {status} for {path}")
         return received.take()
+
+    def _keeps(self, kubelet: str) -> bool:
+        """Return whether the connection of a kubelet is kept: always the same ones, or few would be in use again."""
+        return zlib.crc32(kubelet.encode()) < self._kept_part * 2**32
 
     def _handle(self) -> pycurl.Curl:
         options: dict[int, Any] = {
