@@ -5,7 +5,8 @@ sites equally over the clusters, Equipartition-PerSite those of each site. What 
 fewest nodes beyond their first ones, then by name: the scheduler "tries to achieve fairness between multiple MR
 clusters". Reclaims take from those with the most transient nodes, one at a time, for the same reason.
 
-Ours: clusters have weights, so that "equally", "fewest" and "most" are by weight. And not every idle node has room for
+Ours: clusters have weights, so that "equally", "fewest" and "most" are by weight; of fewer nodes than the weights add
+up to, whoever has grown least by weight takes as many as its weight says first. And not every idle node has room for
 the worker of every cluster, so that idle nodes come in pools by who may use them.
 """
 
@@ -80,14 +81,19 @@ def split(
         some cluster may use.
     """
     known = {cluster.name: cluster for cluster in clusters}
-    extra = {name: (one.nodes - one.first_core_nodes) / one.weight for name, one in known.items()}
     parts: dict[model.JobId, dict[str, int]] = {name: {} for name in known}
     dealt: collections.Counter[tuple[str, model.JobId]] = collections.Counter()
     room = {name: one.growth for name, one in known.items()}
+
+    def turn(among: str, name: model.JobId) -> tuple[int, float, model.JobId]:
+        """Return a place in the line: by rounds, each of as many nodes as the weight says, and then by what it has."""
+        one, given = known[name], dealt[among, name]
+        return given // one.weight, (one.nodes - one.first_core_nodes + given) / one.weight, name
+
     # Pools that fewest may use first: with the others the rest can still be evened out.
     for pool in sorted(idle, key=lambda pool: (len(pool.users), pool.site, sorted(pool.users))):
         among = pool.site if partition is Partition.PER_SITE else ""
-        line = [(dealt[among, name] / known[name].weight, extra[name], name) for name in pool.users if room[name]]
+        line = [turn(among, name) for name in pool.users if room[name]]
         heapq.heapify(line)
         for _ in range(pool.nodes if line else 0):
             _, _, name = line[0]
@@ -95,7 +101,7 @@ def split(
             dealt[among, name] += 1
             room[name] -= 1
             if room[name]:
-                heapq.heapreplace(line, (dealt[among, name] / known[name].weight, extra[name], name))
+                heapq.heapreplace(line, turn(among, name))
             else:
                 heapq.heappop(line)
             if not line:

@@ -59,6 +59,12 @@ def test_growth_is_compared_by_weight_too():
     assert totals(split({"a": 1}, two, Partition.ALL)) == {"x": 1, "y": 0}
 
 
+def test_of_fewer_nodes_than_the_weights_add_up_to_those_with_less_get_their_weight_first():
+    two = users(cluster(name="x", weight=2, transient=1), cluster(name="y", transient=2))
+    assert totals(split({"a": 2}, two, Partition.ALL)) == {"x": 2, "y": 0}
+    assert totals(split({"a": 3}, two, Partition.ALL)) == {"x": 2, "y": 1}
+
+
 def test_a_cluster_at_its_maximum_leaves_its_part_to_others():
     two = users(cluster(name="x", most_nodes=21), cluster(name="y"))
     assert totals(split({"a": 6}, two, Partition.ALL)) == {"x": 1, "y": 5}
