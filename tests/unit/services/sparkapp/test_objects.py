@@ -10,6 +10,7 @@ from tests.unit.services.hadoop.builders import cluster
 from tests.unit.services.sparkapp.builders import UID, app
 from tests.unit.services.sparkapp.recordings import container
 
+USER = "HADOOP_USER_NAME"
 FIELDS = {
     "driver": {"labels": {"team": "blue", "spark-role": "executor"}, "annotations": {"a": "b"}},
     "executor": {"env": [{"name": "X", "value": "role"}]},
@@ -155,10 +156,21 @@ def test_pods_that_see_a_cluster_are_its_user(fields, user):
     template = json.loads(submission.config_map["data"]["executor.yaml"])
     for pod in (submission.driver, template):
         found = {each["name"]: each.get("value") for each in container(pod)["env"]}
-        assert found.get("HADOOP_USER_NAME") == user
+        assert found.get(USER) == user
+
+
+def test_executors_act_as_the_user_that_the_driver_is_in_hadoop():
+    def first(fields):
+        return [each for each in container(made(**fields).driver)["env"] if each["name"] in {USER, "SPARK_USER"}]
+
+    assert first({}) == [{"name": "SPARK_USER", "value": "spark"}]
+    of_driver = {"name": "SPARK_USER", "value": f"$({USER})"}
+    assert first({"hadoopClusters": ["lake"]}) == [{"name": USER, "value": "hadoop"}, of_driver]
+    own = {"name": USER, "valueFrom": {"secretKeyRef": {"name": "who", "key": "user"}}}
+    assert first({"env": [own]}) == [own, of_driver]
 
 
 def test_the_application_may_be_another_user_of_hadoop():
-    submission = made(hadoopClusters=["lake"], env=[{"name": "HADOOP_USER_NAME", "value": "ann"}])
-    found = [each for each in container(submission.driver)["env"] if each["name"] == "HADOOP_USER_NAME"]
-    assert found == [{"name": "HADOOP_USER_NAME", "value": "ann"}]
+    submission = made(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
+    found = [each for each in container(submission.driver)["env"] if each["name"] == USER]
+    assert found == [{"name": USER, "value": "ann"}]

@@ -9,6 +9,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.frame import pod_template
+from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import executor_memory, pod_parts, ports
 
@@ -122,10 +123,14 @@ def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+    """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is."""
+    given = pod_parts.environment(app, role)
+    of_hadoop = [each for each in given if each["name"] == clients.USER_ENV]
     return [
-        {"name": "SPARK_USER", "value": "spark"},
+        *of_hadoop,
+        {"name": "SPARK_USER", "value": f"$({clients.USER_ENV})" if of_hadoop else "spark"},
         {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
-        *pod_parts.environment(app, role),
+        *(each for each in given if each not in of_hadoop),
         {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
         {"name": "SPARK_LOCAL_DIRS", "value": pod_parts.LOCAL_DIR},
         {"name": "SPARK_CONF_DIR", "value": attempts.CONF_PATH},
