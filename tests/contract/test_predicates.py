@@ -55,6 +55,6 @@ async def test_both_schedulers_find_the_same_nodes_feasible_for_two_thousand(bar
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("broken", mutations.BROKEN)
 async def test_a_predicate_that_is_left_out_is_found(bare_control_plane, monkeypatch, broken):
-    about, *replaced = mutations.BROKEN[broken]
-    monkeypatch.setattr(*replaced)
-    assert await compare(bare_control_plane, seed=1, cases=mutations.CASES, about=about)
+    mutation = mutations.BROKEN[broken]
+    monkeypatch.setattr(mutation.owner, mutation.attribute, mutation.value)
+    assert await compare(bare_control_plane, seed=1, cases=mutation.cases, about=mutation.about)

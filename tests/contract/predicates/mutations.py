@@ -17,12 +17,13 @@ CASES = 120
 
 
 class Mutation(NamedTuple):
-    """What replaces an attribute, and the features of cases that show it."""
+    """What replaces an attribute, and the features and number of cases that show it."""
 
     about: tuple[str, ...]
     owner: object
     attribute: str
     value: Any
+    cases: int = CASES
 
 
 def everywhere(judge: judges.Judge) -> model.BoolVector:
@@ -30,13 +31,14 @@ def everywhere(judge: judges.Judge) -> model.BoolVector:
     return np.ones_like(judge._counts[0].domains.exist)
 
 
-def spread(*also: str, **fields: Any) -> Mutation:
+def spread(*also: str, cases: int = CASES, **fields: Any) -> Mutation:
     """Give all topology spread constraints these fields."""
     whole = translate._spread
     replaced = lambda pod, one: whole(pod, msgspec.structs.replace(one, **fields))  # noqa: E731 - a value
-    return Mutation(("spread", *also), translate, "_spread", replaced)
+    return Mutation(("spread", *also), translate, "_spread", replaced, cases)
 
 
+# Without `matchLabelKeys` nothing differs here: the API server writes them into the selector of a new pod.
 BROKEN = {
     "taints": Mutation(("taints",), static, "untolerated", lambda *_: None),
     "labels": Mutation(("selector",), static, "selected", lambda *_: True),
@@ -78,7 +80,6 @@ BROKEN = {
     ),
     "max-skew": spread(max_skew=5),
     "min-domains": spread(min_domains=1),
-    "match-label-keys": spread(match_label_keys=()),
     "node-affinity-policy": spread("selector", node_affinity_policy="Honor"),
-    "node-taints-policy": spread("taints", node_taints_policy="Ignore"),
+    "node-taints-policy": spread("taints", cases=600, node_taints_policy="Ignore"),
 }
