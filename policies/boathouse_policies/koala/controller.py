@@ -26,7 +26,7 @@ from boathouse_policies.koala.growers import Grower, grower
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from boathouse_policies.framework import ClusterView, SchedulingQueue
+    from boathouse_policies.framework import ClusterView, QueuedClass, SchedulingQueue
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _NODES_DO_NOT_HELP = frozenset(
@@ -164,7 +164,7 @@ class Koala(Controller, Observer):
         """Return how many nodes submissions wait for, in workers."""
         total = np.zeros(worker.shape)  # not whole numbers: many tasks of the largest size would overflow
         for queued in [queued for name in self._jobs if name not in self._members for queued in queue.classes_of(name)]:
-            if queued.verdict is None or queued.verdict.code not in _NODES_DO_NOT_HELP:
+            if _nodes_help(queued):
                 total += float(queued.pool.count) * view.axis.vector(queued.task_class.resources)
         total[model.PODS] = 0.0
         return int(np.ceil(total[worker > 0] / worker[worker > 0]).max(initial=0))
@@ -173,9 +173,10 @@ class Koala(Controller, Observer):
         """Return what is free beside the workers that clusters took and that have no node yet."""
         free = view.free()
         for member in members:
-            waiting = [(queued.task_class, queued.pool.count) for queued in queue.classes_of(member.cluster.name)]
-            unqueued = member.asked - sum(count for _, count in waiting)  # decided, and not submitted yet
-            for worker, count in (*waiting, (self._workers(member)[0], unqueued)):
+            waiting = queue.classes_of(member.cluster.name)
+            unqueued = member.asked - sum(queued.pool.count for queued in waiting)  # decided, and not submitted yet
+            placeable = [(queued.task_class, queued.pool.count) for queued in waiting if _nodes_help(queued)]
+            for worker, count in (*placeable, (self._workers(member)[0], unqueued)):
                 rooms = _rooms(worker, free, view)
                 taken = np.clip(count - (np.cumsum(rooms) - rooms), 0, rooms)
                 free = free - np.outer(view.axis.vector(worker.resources), taken)
@@ -242,6 +243,11 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
         )
     stores = change.kind is Kind.CORE
     yield model.Scale(job=cluster.name, workers=member.cluster.nodes, stores=stores, reason=change.reason)
+
+
+def _nodes_help(queued: QueuedClass) -> bool:
+    """Return whether tasks of a class could be placed if there were nodes."""
+    return queued.verdict is None or queued.verdict.code not in _NODES_DO_NOT_HELP
 
 
 def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) -> model.IntVector:
