@@ -11,10 +11,10 @@ from boathouse.services.progress.rejections import Reason
 
 
 class Reviewer:
-    """An API server that answers when it is told to.
+    """An API server that responds to reviews once `answers` is set.
 
     Attributes:
-        asked: The tokens that it was asked about, in order.
+        asked: The tokens of the reviews, in order.
     """
 
     def __init__(self):
