@@ -5,9 +5,9 @@ sites equally over the clusters, Equipartition-PerSite those of each site. What 
 fewest nodes beyond their first ones, then by name: the scheduler "tries to achieve fairness between multiple MR
 clusters". Reclaims take from those with the most transient nodes, one at a time, for the same reason.
 
-Ours: clusters have weights, so that "equally", "fewest" and "most" are by weight. If fewer nodes are idle than
-the sum of the weights, the cluster that has grown least by weight receives up to its weight in nodes first. Not every idle node has room for
-the worker of every cluster, so that idle nodes come in pools by who may use them.
+Ours: clusters have weights, so that "equally", "fewest" and "most" are by weight. If fewer nodes are idle than the sum
+of the weights, the cluster that has grown least by weight receives up to its weight in nodes first. Not every idle node
+has room for the worker of every cluster, so idle nodes come in pools by who may use them.
 """
 
 from __future__ import annotations
