@@ -72,7 +72,8 @@ def _docker_builds(builds: Sequence[Build], repository: Path) -> bool:
 
 def _build_with_docker(one: Build, context: Path, secrets: Sequence[str]) -> None:
     env = {**os.environ, "DOCKER_BUILDKIT": "1"}
-    run("docker", "build", "--target", one.recipe.target, "--tag", one.name, *secrets, context, env=env)
+    options = (*_arguments(one.recipe), "--target", one.recipe.target)
+    run("docker", "build", *options, *secrets, "--tag", one.name, context, env=env)
     run("docker", "save", "--output", one.archive, one.name)
 
 
@@ -88,7 +89,8 @@ def _build_with_buildah(one: Build, context: Path, secrets: Sequence[str], folde
     env = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
     try:
         base_image = run(*buildah, "pull", "--quiet", f"docker-archive:{base}", env=env).strip()
-        options = ("--build-arg", f"BASE={base_image}", "--pull-never", "--layers", "--target", one.recipe.target)
+        arguments = _arguments(one.recipe, f"BASE={base_image}")
+        options = (*arguments, "--pull-never", "--layers", "--target", one.recipe.target)
         run(*buildah, "build", *options, *secrets, "--tag", one.name, context, env=env)
         unfinished = one.archive.with_name(f".{one.archive.name}.unfinished")
         unfinished.unlink(missing_ok=True)
@@ -97,6 +99,10 @@ def _build_with_buildah(one: Build, context: Path, secrets: Sequence[str], folde
     finally:
         run(*buildah, "rm", "--all", env=env)  # unmounts what a failed build left mounted
         succeeds("umount", store / "root" / driver)  # the driver mounts its own folder upon itself
+
+
+def _arguments(recipe: Recipe, *more: str) -> tuple[str, ...]:
+    return tuple(word for argument in (*recipe.arguments, *more) for word in ("--build-arg", argument))
 
 
 def storage_driver(store: Path) -> str:

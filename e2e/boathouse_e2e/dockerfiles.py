@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from boathouse_e2e.errors import ClusterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 
@@ -50,11 +50,13 @@ class Recipe:
         target: the Dockerfile's stage.
         base: what stands for `BASE` where no registry is reached.
         context: the folder of the repository that holds the Dockerfile and all that it copies.
+        arguments: the values of the Dockerfile's arguments that are not the default ones, as NAME=VALUE.
     """
 
     target: str
     base: Base
     context: str = "."
+    arguments: tuple[str, ...] = ()
 
     def folder(self, repository: Path) -> Path:
         """Return the build context in a checkout."""
@@ -62,7 +64,7 @@ class Recipe:
 
     def key(self, repository: Path) -> str:
         """Return a hash over everything that goes into the image."""
-        return inputs_hash(self.folder(repository), self.base)
+        return inputs_hash(self.folder(repository), self.base, self.arguments)
 
 
 # usr-is-merged replaces usrmerge, which would bring Perl: 45 MB.
@@ -85,8 +87,8 @@ HADOOP_BASE = replace(
 )
 
 
-def inputs_hash(folder: Path, base: Base = PYTHON_BASE) -> str:
-    """Return a hash over a folder's Dockerfile, the base and every file that the Dockerfile copies.
+def inputs_hash(folder: Path, base: Base = PYTHON_BASE, arguments: Sequence[str] = ()) -> str:
+    """Return a hash over a folder's Dockerfile, the base, the arguments and every file that the Dockerfile copies.
 
     Raises:
         ClusterError: the folder has no Dockerfile.
@@ -96,7 +98,7 @@ def inputs_hash(folder: Path, base: Base = PYTHON_BASE) -> str:
         raise ClusterError(f"there is no {dockerfile}")
     digest = hashlib.sha256(base.description())
     text = dockerfile.read_text()
-    digest.update(text.encode())
+    digest.update("\0".join((text, *arguments)).encode())
     for path in sorted(set(_copied_files(folder, text))):
         digest.update(f"{path.relative_to(folder)}\0{path.stat().st_mode & 0o111}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]

@@ -6,6 +6,7 @@ An image is built again only when something that goes into it has changed.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from boathouse_e2e import builders, tools
@@ -22,21 +23,24 @@ if TYPE_CHECKING:
 
     from boathouse_e2e.spec import Cluster
 
-OPERATOR, TASK, SPARK, HADOOP, VERSITYGW = (
+OPERATOR, TASK, SPARK, HADOOP, OLDER_HADOOP, VERSITYGW = (
     "localhost/boathouse-operator:dev",
     "localhost/boathouse-task:dev",
     "localhost/boathouse-spark:dev",
     "localhost/boathouse-hadoop:dev",
+    "localhost/boathouse-hadoop:3.3.5",
     "localhost/versitygw:dev",
 )
 OF_VERSION = {
     OPERATOR: Recipe(target="operator", base=PYTHON_BASE),
     TASK: Recipe(target="task", base=PYTHON_BASE),
 }
+HADOOP_RECIPE = Recipe(target="hadoop", base=HADOOP_BASE, context="images/hadoop")
 RECIPES = {
     **OF_VERSION,
     SPARK: Recipe(target="spark", base=SPARK_BASE, context="images/spark"),
-    HADOOP: Recipe(target="hadoop", base=HADOOP_BASE, context="images/hadoop"),
+    HADOOP: HADOOP_RECIPE,
+    OLDER_HADOOP: replace(HADOOP_RECIPE, arguments=("VERSION=3.3.5",)),
 }
 ALL = (*RECIPES, VERSITYGW)
 FOR_MRJOBS = (OPERATOR, TASK, VERSITYGW)

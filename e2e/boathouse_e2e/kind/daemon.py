@@ -60,13 +60,21 @@ def _path() -> str:
     return ":".join([*(str(root / folder) for folder in _FOLDERS), os.environ.get("PATH", ""), _SYSTEM_PATH])
 
 
+def install() -> None:
+    """Install what the daemon and its namespaces need of the machine.
+
+    Raises:
+        ClusterError: a Debian package could not be had.
+    """
+    debian.ensure(debian.DOCKER_PACKAGES)
+
+
 def components(layout: Layout) -> tuple[Component, Component]:
     """Write the daemon's files, make its cgroup, and return containerd and it, to be started in the namespaces.
 
     Raises:
         ClusterError: a Debian package could not be had.
     """
-    debian.ensure(debian.DOCKER_PACKAGES)
     cgroups.create(layout.cgroup)
     config = layout.folder / "containerd.toml"
     config.write_text(_containerd_config(layout))

@@ -216,6 +216,7 @@ class Start:
             self._start_kwok()
 
     def _start_docker(self) -> None:
+        daemon.install()
         started = time.monotonic()
         cleanup.save_machine()
         enter = network.create(self._state, tools.ensure(["pause"])["pause"])

@@ -9,13 +9,17 @@ import zipfile
 
 import pytest
 
+from boathouse.resources.mrcluster import spec
 from boathouse_e2e import images
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "images" / "hadoop"
-DEPENDENCIES = [
-    (one.get("name"), one.get("rev"))
-    for one in ET.parse(FOLDER / "ivy.xml").getroot().iter("dependency")  # noqa: S314 # our own file
-]
+VERSIONS = sorted((FOLDER / "jars").iterdir())
+of_each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda folder: folder.name)
+
+
+def dependencies(version):
+    root = ET.parse(version / "ivy.xml").getroot()  # noqa: S314 # our own file
+    return [(one.get("name"), one.get("rev")) for one in root.iter("dependency")]
 
 
 @pytest.fixture
@@ -82,31 +86,47 @@ def test_the_heap_of_a_command_can_be_set(run):
     assert "-Xmx256m" not in words
 
 
-def test_every_jar_that_is_downloaded_is_pinned_by_its_content():
-    pinned = re.findall(r"^[0-9a-f]{64}  (\S+)$", (FOLDER / "jars.sha256").read_text(), flags=re.MULTILINE)
-    assert sorted(pinned) == sorted(f"{name}-{revision}.jar" for name, revision in DEPENDENCIES)
+@of_each_version
+def test_every_jar_that_is_downloaded_is_pinned_by_its_content(version):
+    pinned = re.findall(r"^[0-9a-f]{64}  (\S+)$", (version / "jars.sha256").read_text(), flags=re.MULTILINE)
+    assert sorted(pinned) == sorted(f"{name}-{revision}.jar" for name, revision in dependencies(version))
     assert len(pinned) == len(set(pinned))
 
 
-def test_all_jars_of_hadoop_have_one_version():
-    own = {revision for name, revision in DEPENDENCIES if name.startswith("hadoop-") and "shaded" not in name}
-    assert own == {"3.4.2"}
+@of_each_version
+def test_all_jars_of_hadoop_have_the_version_of_their_folder(version):
+    found = dependencies(version)
+    assert {revision for name, revision in found if name.startswith("hadoop-") and "shaded" not in name} == {
+        version.name
+    }
 
 
-def test_every_library_has_one_version():
-    names = [name for name, _ in DEPENDENCIES]
+@of_each_version
+def test_every_library_has_one_version(version):
+    names = [name for name, _ in dependencies(version)]
     assert len(names) == len(set(names))
 
 
+def test_the_default_version_is_that_of_a_cluster_that_names_none():
+    assert f"ARG VERSION={spec.VERSION}\n" in (FOLDER / "Dockerfile").read_text()
+
+
 def test_the_jar_of_web_applications_has_the_folders_that_the_daemons_look_up(tmp_path):
-    spec = importlib.util.spec_from_file_location("webapps", FOLDER / "webapps.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    found = importlib.util.spec_from_file_location("webapps", FOLDER / "webapps.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
     module.write(tmp_path / "webapps.jar")
     with zipfile.ZipFile(tmp_path / "webapps.jar") as jar:
         assert {"webapps/hdfs/", "webapps/datanode/", "webapps/secondary/", "webapps/static/"} < set(jar.namelist())
 
 
 def test_the_image_is_built_only_on_request():
-    assert images.HADOOP in images.ALL
-    assert images.HADOOP not in images.DEFAULT
+    assert {images.HADOOP, images.OLDER_HADOOP} <= set(images.ALL)
+    assert not {images.HADOOP, images.OLDER_HADOOP} & set(images.DEFAULT)
+
+
+def test_the_images_of_two_versions_are_two_archives():
+    assert images.archive_of(images.HADOOP) != images.archive_of(images.OLDER_HADOOP)
+    assert images.RECIPES[images.HADOOP].key(images.REPOSITORY) != images.RECIPES[images.OLDER_HADOOP].key(
+        images.REPOSITORY
+    )

@@ -146,6 +146,21 @@ def test_without_docker_kind_needs_root_on_debian_and_says_what_to_do(monkeypatc
         kind.KindProvider().up(ClusterSpec(name="x"))
 
 
+def test_what_docker_needs_is_installed_before_the_namespaces_are_made(monkeypatch):
+    class StoppedError(Exception):
+        pass
+
+    def stop(packages):
+        assert "nftables" in packages
+        raise StoppedError
+
+    monkeypatch.setattr(debian, "ensure", stop)
+    monkeypatch.setattr(kind.network, "create", lambda *_: pytest.fail("a network before its programs"))
+    monkeypatch.setattr(daemon, "client", lambda _: None)
+    with pytest.raises(StoppedError):
+        kind.Start(state.begin(ClusterSpec(name="x"), provider=state.KIND, own_docker=True)).run()
+
+
 def test_a_state_folder_whose_socket_cannot_be_is_named():
     with pytest.raises(ClusterError, match="XDG_STATE_HOME"):
         daemon.socket_of(Layout(slot=0, folder=Path("/") / ("x" * 120), nodes=0, docker=True))
