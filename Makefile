@@ -65,12 +65,12 @@ test-hostile: setup build/reports ## All attacks in full size, with a table of t
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
-	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1200 --junit-xml=$(REPORTS)/e2e.xml
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1800 --junit-xml=$(REPORTS)/e2e.xml
 
 .PHONY: test-e2e-kind
 test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (four to six minutes), with Docker or as root on Debian
 	@echo "==> end-to-end tests on kind, short form"
-	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=900 --junit-xml=build/reports/e2e-kind.xml
+	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=1800 --junit-xml=build/reports/e2e-kind.xml
 
 .PHONY: test-e2e-faults
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)

@@ -9,9 +9,16 @@ from boathouse_e2e import debian, images, tools
 from boathouse_e2e.errors import ClusterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pytest
+
+
+@contextlib.contextmanager
+def shown(config: pytest.Config) -> Iterator[None]:
+    """Show what is printed meanwhile, for who waits."""
+    with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        yield
 
 
 def build(
@@ -30,8 +37,7 @@ def build(
     """
     if not session.items or session.config.option.collectonly:
         return
-    capture = session.config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled(), contextlib.suppress(ClusterError):
+    with shown(session.config), contextlib.suppress(ClusterError):
         debian.ensure(packages or {})
         tools.ensure(programs)
         images.ensure(image_names)

@@ -52,14 +52,16 @@ def chosen(name: str = NAME) -> Provider:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     provider = chosen()
-    print(f"provider: {provider.name}")
     spec = ClusterSpec(name=NAME, nodes=2, audit_log=AUDIT_LOG)
     if provider.missing(spec):
         spec = dataclasses.replace(spec, audit_log=None)
     before = traces.machine()
-    yield provider.up(spec)
+    with ahead.shown(pytestconfig):  # kind may build the image of its nodes, which takes a quarter of an hour
+        print(f"provider: {provider.name}")
+        up = provider.up(spec)
+    yield up
     if spec.audit_log is not None:
         rights.record(spec.audit_log, NAME.removeprefix("boathouse-"))
     if os.environ.get("KEEP") == "1":

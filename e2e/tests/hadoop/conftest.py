@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from obstore.store import S3Store
 
-from boathouse_e2e import storage
+from boathouse_e2e import ahead, storage
 from boathouse_e2e.spec import Cluster, ClusterSpec
 from e2e.tests import conftest, harness, local_volumes
 
@@ -27,9 +27,11 @@ VALUES = {
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     provider = conftest.chosen(NAME)
-    yield provider.up(ClusterSpec(name=NAME, nodes=NODES))
+    with ahead.shown(pytestconfig):
+        up = provider.up(ClusterSpec(name=NAME, nodes=NODES))
+    yield up
     if os.environ.get("KEEP") != "1":
         provider.down(NAME)
 
