@@ -82,13 +82,16 @@ def write_root(target: Path, image: Image, layer: Path) -> None:
     config_name = hashlib.sha256(config).hexdigest() + ".json"
     manifest = json.dumps([{"Config": config_name, "RepoTags": [image.name], "Layers": ["layer.tar"]}]).encode()
     unfinished = target.with_name(f".{target.name}.unfinished")
-    with tarfile.open(unfinished, "w") as tar:
-        tar.add(layer, "layer.tar")
-        for name, data in ((config_name, config), ("manifest.json", manifest)):
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            tar.addfile(info, io.BytesIO(data))
-    unfinished.rename(target)
+    try:
+        with tarfile.open(unfinished, "w") as tar:
+            tar.add(layer, "layer.tar")
+            for name, data in ((config_name, config), ("manifest.json", manifest)):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        unfinished.rename(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def forget_older(archive: Path, *, kept: int) -> None:

@@ -87,16 +87,17 @@ def _build_with_buildah(one: Build, context: Path, secrets: Sequence[str], folde
         shutil.rmtree(store)
     buildah = ("buildah", "--storage-driver", driver, "--root", store / "root", "--runroot", folder / "run")
     env = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
+    unfinished = one.archive.with_name(f".{one.archive.name}.unfinished")
     try:
         base_image = run(*buildah, "pull", "--quiet", f"docker-archive:{base}", env=env).strip()
         arguments = _arguments(one.recipe, f"BASE={base_image}")
         options = (*arguments, "--pull-never", "--layers", "--target", one.recipe.target)
         run(*buildah, "build", *options, *secrets, "--tag", one.name, context, env=env)
-        unfinished = one.archive.with_name(f".{one.archive.name}.unfinished")
         unfinished.unlink(missing_ok=True)
         run(*buildah, "push", "--quiet", one.name, f"docker-archive:{unfinished}:{one.name}", env=env)
         unfinished.rename(one.archive)
     finally:
+        unfinished.unlink(missing_ok=True)
         run(*buildah, "rm", "--all", env=env)  # unmounts what a failed build left mounted
         succeeds("umount", store / "root" / driver)  # the driver mounts its own folder upon itself
 

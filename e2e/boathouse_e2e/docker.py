@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.shell import run, succeeds
 
 if TYPE_CHECKING:
@@ -44,7 +45,18 @@ class Docker:
 
     def obtains(self, image: str) -> bool:
         """Return whether the daemon has an image, after a pull if it has not; False where no registry answers."""
-        return self.succeeds("image", "inspect", image) or self.succeeds("pull", "--quiet", image, timeout_s=_PULL_S)
+        return not self.pull(image)
+
+    def pull(self, image: str) -> str:
+        """Pull an image that the daemon has not; return why that failed, empty if the daemon has it."""
+        if self.succeeds("image", "inspect", image):
+            return ""
+        print(f"  pulling {image}", flush=True)
+        try:
+            self.run("pull", "--quiet", image, timeout_s=_PULL_S)
+        except ClusterError as error:
+            return str(error).splitlines()[-1]
+        return ""
 
 
 def docker_answers() -> bool:

@@ -40,9 +40,17 @@ class Leader:
     restarts: int
 
     def send(self, number: signal.Signals) -> None:
-        """Send its process a signal; no error where it has ended already."""
-        with contextlib.suppress(ProcessLookupError):
+        """Send its process a signal; no error where it has ended already.
+
+        Raises:
+            ClusterError: this user may not.
+        """
+        try:
             os.kill(self.pid, number)
+        except ProcessLookupError:
+            return
+        except PermissionError as error:
+            raise errors.ClusterError(f"only root may signal the operator's process {self.pid}: run as root") from error
 
     @property
     def lives(self) -> bool:

@@ -31,17 +31,16 @@ def tools_folder() -> Path:
 def ensure(names: Iterable[str], release: str | None = None) -> dict[str, Path]:
     """Return the paths of the named tools, after building those that are not in the cache; a line of progress for each.
 
-    `KUBEBUILDER_ASSETS`, as envtest has it, wins for etcd, and for kube-apiserver where no release is selected.
-
     Args:
         names: Of tools.
-        release: Of Kubernetes; None for what the environment selects.
+        release: Of Kubernetes. None: what the environment selects. `KUBEBUILDER_ASSETS`, as envtest has it, then wins
+            for etcd, and for kube-apiserver where no release is selected.
 
     Raises:
         ClusterError: there is no Go, or a build failed.
     """
     wanted = [TOOLS_BY_NAME[name].of(release or chosen_release()) for name in names]
-    given = from_assets(os.environ)
+    given = {} if release else from_assets(os.environ)
     found = {tool.name: given.get(tool.name) or path_of(tool) for tool in wanted}
     missing = [tool for tool in wanted if not found[tool.name].exists()]
     if missing:

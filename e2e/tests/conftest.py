@@ -51,12 +51,14 @@ def chosen(name: str = NAME) -> Provider:
     return providers.choose(os.environ.get("PROVIDER", "auto"), name=name, context=os.environ.get("CONTEXT"))
 
 
+def with_audit_log_if_possible(provider: Provider, spec: ClusterSpec) -> ClusterSpec:
+    return dataclasses.replace(spec, audit_log=None) if provider.missing(spec) else spec
+
+
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
     provider = chosen()
-    spec = ClusterSpec(name=NAME, nodes=2, audit_log=AUDIT_LOG)
-    if provider.missing(spec):
-        spec = dataclasses.replace(spec, audit_log=None)
+    spec = with_audit_log_if_possible(provider, ClusterSpec(name=NAME, nodes=2, audit_log=AUDIT_LOG))
     before = traces.machine()
     with ahead.shown(pytestconfig):  # kind may build the image of its nodes, which takes a quarter of an hour
         print(f"provider: {provider.name}")

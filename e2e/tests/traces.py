@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from boathouse_e2e.docker import docker_answers
 from boathouse_e2e.local import cgroups, cleanup, processes, state
 from boathouse_e2e.local.state import State
 from boathouse_e2e.shell import run, succeeds
@@ -11,7 +12,10 @@ from boathouse_e2e.shell import run, succeeds
 ISOLATED = {"processes", "cgroups", "device", "routes", "rules", "namespaces", "files"}
 """What there is of a cluster that runs in namespaces of its own."""
 NAMESPACES = ("net", "mnt", "pid")
-FOLDERS = ("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt")
+FOLDERS = (
+    *("/run", "/var/run", "/var/lib", "/var/log", "/var/log/pods", "/var/log/containers", "/etc/cni", "/etc/docker"),
+    "/opt",
+)
 
 
 def of(known: State) -> dict[str, list[Any]]:
@@ -25,7 +29,7 @@ def of(known: State) -> dict[str, list[Any]]:
         "cgroups": cgroups.find(layout.cgroup),
         "device": [layout.veth] if succeeds("ip", "link", "show", layout.veth) else [],
         "routes": [line for line in run("ip", "route").splitlines() if layout.veth in line],
-        "rules": [line for line in run("nft", "list", "tables").splitlines() if line.endswith(f" {layout.nft_table}")],
+        "rules": [table for table in _tables() if table.endswith(f" {layout.nft_table}")],
         "files": [layout.folder] if layout.folder.exists() else [],
     }
     return {what: traces for what, traces in found.items() if traces}
@@ -76,22 +80,29 @@ class Machine:
 
 
 def machine() -> Machine:
-    """Return files, rules and devices, and the settings and folders that are put back after the last cluster."""
+    """Return files, rules and devices, and the settings and folders that are put back after the last cluster.
+
+    A cluster in the user's Docker leaves the settings of the kernel that kubelets change: they are not among these.
+    """
     files = {str(path) for folder in FOLDERS if Path(folder).exists() for path in Path(folder).iterdir()}
     files -= {str(folder) for folder in cleanup.FOLDERS}
     devices = {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
     folders = {str(folder) for folder in cleanup.FOLDERS if folder.exists()}
-    settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in cleanup.SYSCTLS}
+    saved = () if docker_answers() else cleanup.SYSCTLS
+    settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in saved}
     clusters = {known.spec.name for known in state.load_all() if known.layout.isolated}
     return Machine(own=files | devices | _rules(), shared=folders | settings, clusters=clusters)
 
 
 def _rules() -> set[str]:
     """Return the rules of all tables but those of clusters, which bear their names; none where they cannot be read."""
-    if not succeeds("nft", "list", "tables"):
-        return set()
-    tables = [line for line in run("nft", "list", "tables").splitlines() if _foreign(line)]
-    return {f"{table}: {line}" for table in tables for line in run("nft", "list", *table.split()).splitlines()}
+    tables = [table for table in _tables() if _foreign(table)]
+    listed = ("nft", "--stateless", "list")  # counters change
+    return {f"{table}: {line}" for table in tables for line in run(*listed, *table.split()).splitlines()}
+
+
+def _tables() -> list[str]:
+    return run("nft", "list", "tables").splitlines() if succeeds("nft", "list", "tables") else []
 
 
 def _foreign(name: str) -> bool:

@@ -10,7 +10,7 @@ from boathouse_e2e import debian
 from boathouse_e2e.docker import Docker
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.kind import capabilities
-from boathouse_e2e.local import cgroups, node
+from boathouse_e2e.local import cgroups, checks, node
 from boathouse_e2e.local.processes import Component
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def missing() -> list[str]:
     """Return why no Docker daemon can be started here; empty where it can."""
-    return [] if debian.can_install() else [_NO_DOCKER]
+    if not debian.can_install():
+        return [_NO_DOCKER]
+    return checks.cgroup_problems() or ([] if debian.absent(debian.DOCKER_PACKAGES) else checks.kernel_problems())
 
 
 def socket_of(layout: Layout) -> Path:
@@ -64,9 +66,11 @@ def install() -> None:
     """Install what the daemon and its namespaces need of the machine.
 
     Raises:
-        ClusterError: a Debian package could not be had.
+        ClusterError: a Debian package could not be had, or the kernel refuses what the daemon needs.
     """
     debian.ensure(debian.DOCKER_PACKAGES)
+    if problems := checks.kernel_problems():
+        raise ClusterError("\n".join(["Docker cannot run here:", *problems]))
 
 
 def components(layout: Layout) -> tuple[Component, Component]:

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boathouse_e2e import builders, catalogue, tools
+from boathouse_e2e import builders, catalogue, debian, tools
 from boathouse_e2e.archive import Image, forget_older, write_programs, write_root
 from boathouse_e2e.dockerfiles import Base
 from boathouse_e2e.errors import ClusterError
@@ -95,7 +95,8 @@ def ensure() -> Path:
     target = archive()
     with locked(images_folder() / ".kind-node.lock"):
         if not target.exists():
-            programs = tools.ensure(catalogue.KIND_NODE)
+            debian.ensure(debian.IMAGE_PACKAGES)
+            programs = tools.ensure(catalogue.KIND_NODE, catalogue.DEFAULT_RELEASE)
             print("Building the image of kind's nodes once, from Debian packages and Go modules", flush=True)
             started = time.monotonic()
             with tempfile.TemporaryDirectory(prefix="boathouse-kind-") as folder:

@@ -15,7 +15,6 @@ from boathouse_e2e import catalogue, kwok, tools
 from boathouse_e2e.archive import mark
 from boathouse_e2e.docker import Docker, docker_answers
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.existing import find_kubectl
 from boathouse_e2e.kind import config, daemon, node_image
 from boathouse_e2e.local import cleanup, control_plane, network, processes, state
 from boathouse_e2e.local.processes import Component
@@ -48,7 +47,7 @@ class KindProvider:
 
     def missing(self, spec: ClusterSpec) -> list[str]:
         """Return what kind lacks for the spec on this machine."""
-        wrong = [] if docker_answers() else daemon.missing()
+        wrong = _remote() if docker_answers() else daemon.missing()
         if spec.kubernetes != catalogue.DEFAULT_RELEASE:
             wrong.append(f"Kubernetes {spec.kubernetes} is had from the local provider only (PROVIDER=local)")
         if spec.audit_log and os.geteuid() != 0:
@@ -68,11 +67,17 @@ class KindProvider:
         with locked(state.lock_of(spec.name)):
             if up_already := self._already_up(spec):
                 return up_already
-            begun = state.begin(spec, provider=self.name, own_docker=not docker_answers())
+            own_docker = not docker_answers()
+            if not own_docker:
+                _refuse_foreign(spec.name)
+            begun = state.begin(spec, provider=self.name, own_docker=own_docker)
             try:
                 Start(begun).run()
-            except BaseException:
-                _end(begun, keep_logs=True)
+            except BaseException as error:
+                try:
+                    _end(begun, keep_logs=True)
+                except ClusterError as second:
+                    raise ClusterError(f"{error}\nand what was started did not end: {second}") from error
                 raise
             begun.ready().save()
         return _cluster(begun)
@@ -98,7 +103,7 @@ class KindProvider:
     def find(self, name: str) -> Cluster | None:
         """Return the cluster of this name, if it is up."""
         known = state.load(name, self.name)
-        return _cluster(known) if known and known.phase == state.READY else None
+        return _cluster(known) if known and known.phase == state.READY and _lives(known) else None
 
     def status(self, name: str) -> list[ComponentStatus]:
         """Return the cluster's processes on this machine, and its nodes."""
@@ -106,6 +111,8 @@ class KindProvider:
         if known is None:
             return []
         parts = [processes.status(known.cluster_id, component) for component in processes.known(known.layout.folder)]
+        if known.phase != state.READY:
+            return parts
         return [*parts, *kwok.node_status(_cluster(known).get("nodes")["items"])]
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
@@ -231,7 +238,10 @@ class Start:
     def _image(self) -> str:
         """Return the image of the nodes, once Docker has it."""
         published = node_image.published_image()
-        return published if self._docker.obtains(published) else self._own_image()
+        if why_not := self._docker.pull(published):
+            print(f"  no {published}: {why_not}", flush=True)
+            return self._own_image()
+        return published
 
     def _own_image(self) -> str:
         name = node_image.name()
@@ -265,7 +275,8 @@ class Start:
         )
         ready = ("wait", "--for=condition=Ready", "nodes", "--all", f"--timeout={READY_TIMEOUT}")
         _cluster(self._state).run(*ready, timeout_s=400)
-        print(f"  all nodes are ready ({time.monotonic() - started:.1f} s)", flush=True)
+        version = _cluster(self._state).get("nodes")["items"][0]["status"]["nodeInfo"]["kubeletVersion"]
+        print(f"  all nodes are ready, with Kubernetes {version} ({time.monotonic() - started:.1f} s)", flush=True)
 
     def _start_kwok(self) -> None:
         cluster, spec = _cluster(self._state), self._spec
@@ -302,6 +313,27 @@ def _network_mark(known: State) -> Path:
 
 def _docker(known: State) -> Docker:
     return daemon.client(known.layout) if known.own_docker else Docker()
+
+
+def _remote() -> list[str]:
+    """Return why the user's Docker cannot have the cluster: its nodes read folders of this machine."""
+    host = Docker().run("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").strip()
+    if host.startswith(("unix://", "npipe://")):
+        return []
+    return [f"Docker is on another machine ({host}), and kind's nodes read images from folders of this one: unset it"]
+
+
+def _refuse_foreign(name: str) -> None:
+    """Be sure that a cluster of the user's, which `down` would delete, has not this name.
+
+    Raises:
+        ClusterError: one has.
+    """
+    if Docker().run("ps", "--all", "--quiet", "--filter", f"label=io.x-k8s.kind.cluster={name}").strip():
+        raise ClusterError(
+            f"Docker has a kind cluster {name!r} that was not started from here: choose another name, or delete it "
+            f"with `kind delete cluster --name {name}`"
+        )
 
 
 def _kind() -> Path:
@@ -342,6 +374,6 @@ def _cluster(known: State) -> Cluster:
         provider=state.KIND,
         kubeconfig=kubeconfig,
         context=context,
-        kubectl=find_kubectl(),
+        kubectl=tools.ensure(["kubectl"])["kubectl"],
         server=yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"],
     )

@@ -51,7 +51,7 @@ def missing(spec: ClusterSpec) -> list[str]:
     packages = debian.absent(debian.NODE_PACKAGES)
     if packages and not debian.can_install():
         return [f"Debian packages are missing: {debian.install_command(packages)}"]
-    return _cgroup_problems() or ([] if packages else _kernel_problems())
+    return cgroup_problems() or ([] if packages else kernel_problems())
 
 
 def prepare(spec: ClusterSpec) -> None:
@@ -65,11 +65,12 @@ def prepare(spec: ClusterSpec) -> None:
     if not spec.nodes:
         return
     debian.ensure(debian.NODE_PACKAGES)
-    if problems := _kernel_problems():
+    if problems := kernel_problems():
         raise ClusterError("\n".join(["A local cluster cannot run here:", *problems, INSTEAD]))
 
 
-def _cgroup_problems() -> list[str]:
+def cgroup_problems() -> list[str]:
+    """Return why no cgroups can be made here; empty where they can."""
     root = cgroups.ROOT
     if cgroups.unified():
         have = (root / "cgroup.controllers").read_text().split()
@@ -85,7 +86,8 @@ def _cgroup_problems() -> list[str]:
     return []
 
 
-def _kernel_problems() -> list[str]:
+def kernel_problems() -> list[str]:
+    """Return what the kernel refuses of what nodes need, with `nft` and `ip`, which must be there."""
     problems = []
     for what, script in _KERNEL.items():
         try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LEAST = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 8192, "fs/inotify/max_user_watches": 524288}
 # Kubelets set the others.
 SYSCTLS = (*LEAST, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
-FOLDERS = (Path("/var/lib/kubelet"), Path("/lib/modules"))
+FOLDERS = (Path("/var/lib/kubelet"), Path("/lib/modules"), Path("/etc/docker"))
 _REMOVE_TIMEOUT_S = 300  # a busy disk takes a minute for the layers of all nodes
 
 

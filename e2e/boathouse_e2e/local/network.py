@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 HOLDER = "namespaces"
 _RESOLV_CONF = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
 _HOLDER_TIMEOUT_S = 60
-# Mounts made inside stay inside and are shared among the cluster's processes only. /run, /var/log and /var/lib/kubelet
-# are its own, so that sockets and links which programs put there neither meet another cluster's, or those of the
-# machine's own kubelet, nor stay behind.
+# Mounts made inside stay inside and are shared among the cluster's processes only. /run, /var/log, /var/lib/kubelet and
+# /etc/docker are its own, so that what programs put there neither meets another cluster's, or that of the machine's own
+# kubelet and Docker, nor stays behind.
 _HOLDER_SCRIPT = """
 set -eu
 mount --make-rshared /
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=755 tmpfs /var/log
-mkdir -p /var/lib/kubelet
+mkdir -p /var/lib/kubelet /etc/docker
 mount -t tmpfs -o mode=755 tmpfs /var/lib/kubelet
+mount -t tmpfs -o mode=755 tmpfs /etc/docker
 mkdir -p /run/lock /run/netns
 target=$(realpath -m /etc/resolv.conf)
 mkdir -p "$(dirname "$target")"

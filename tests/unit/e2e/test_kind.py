@@ -146,6 +146,41 @@ def test_without_docker_kind_needs_root_on_debian_and_says_what_to_do(monkeypatc
         kind.KindProvider().up(ClusterSpec(name="x"))
 
 
+@pytest.fixture
+def docker(monkeypatch, tmp_path):
+    """The user's Docker: a script, which gives these answers to commands by their first words."""
+
+    def answer(**answers):
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        cases = "".join(f"{word}) echo {answer!r};;" for word, answer in answers.items())
+        (folder / "docker").write_text(f"#!/bin/sh\ncase $1 in {cases} *) echo Error: no $1 >&2; exit 1;; esac\n")
+        (folder / "docker").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        monkeypatch.setattr(kind.tools, "ensure", lambda names: dict.fromkeys(names, folder / "none"))
+
+    return answer
+
+
+def test_a_kind_cluster_that_the_user_has_is_not_deleted_for_one_of_the_same_name(docker, monkeypatch):
+    docker(info="", context="unix:///var/run/docker.sock", ps="3e1f")
+    monkeypatch.setattr(kind, "_end", lambda *_: pytest.fail("deleted"))
+    with pytest.raises(ClusterError, match="a kind cluster 'x' that was not started from here"):
+        kind.KindProvider().up(ClusterSpec(name="x"))
+    assert state.load("x") is None
+
+
+def test_a_docker_on_another_machine_is_refused(docker):
+    docker(info="", context="tcp://other:2376")
+    with pytest.raises(ClusterError, match="tcp://other:2376"):
+        kind.KindProvider().up(ClusterSpec(name="x"))
+
+
+def test_why_an_image_cannot_be_pulled_is_what_docker_says(docker):
+    docker(info="")
+    assert kind.Docker().pull("an/image") == "Error: no pull"
+
+
 def test_what_docker_needs_is_installed_before_the_namespaces_are_made(monkeypatch):
     class StoppedError(Exception):
         pass
