@@ -93,10 +93,10 @@ def run(options: Options, screen: console.Console) -> int:
     started_s = time.monotonic()
     cluster: Cluster | None = None
     try:
-        with stages("tools and images (built once, then cached)"):
-            _build(options, screen)
         with stages("text from Debian's documentation packages"):
             text = _corpus(options, screen)
+        with stages("tools and images (built once, then cached)"):
+            _build(options, screen)
         with stages(f"cluster {options.name} ({options.nodes} nodes)"):
             cluster = _cluster(options)
         _demonstrate(cluster, text, stages, screen)
@@ -137,9 +137,11 @@ def _demonstrate(cluster: Cluster, text: corpus.Corpus, stages: Stages, screen: 
 
 
 def _build(options: Options, screen: console.Console) -> None:
-    """Build whatever the later stages need, so that none of them stops to compile."""
+    """Build what the later stages need, once it is known that the machine can run the cluster."""
     provider = providers.choose(options.provider, name=options.name, context=options.context)
     screen.print(f"  provider: {provider.name}", highlight=False)
+    if problems := provider.missing(_spec(options)):
+        raise errors.ClusterError("\n".join(problems))
     tools.ensure((*catalogue.for_provider(provider.name, nodes=options.nodes, kwok_nodes=0), *catalogue.WORKLOADS))
     images.ensure(IMAGES)
 
@@ -156,7 +158,11 @@ def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
 
 def _cluster(options: Options) -> Cluster:
     provider = providers.choose(options.provider, name=options.name, context=options.context)
-    return provider.find(options.name) or provider.up(ClusterSpec(name=options.name, nodes=options.nodes))
+    return provider.find(options.name) or provider.up(_spec(options))
+
+
+def _spec(options: Options) -> ClusterSpec:
+    return ClusterSpec(name=options.name, nodes=options.nodes)
 
 
 def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: console.Console) -> None:

@@ -1,12 +1,14 @@
 """Volumes for claims where the cluster makes none: folders of this machine, on which local nodes run, or of nodes."""
 
 import contextlib
+import dataclasses
 import pathlib
 import secrets
 import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from boathouse_e2e import shell
 from boathouse_e2e.kind.provider import KindProvider
 from boathouse_e2e.local import state
 from boathouse_e2e.spec import Cluster
@@ -35,6 +37,50 @@ def pool(cluster: Cluster, *, each: int, size: str = "1Gi") -> Iterator[str | No
         yield name
         cluster.run("delete", "persistentvolumes", "-l", f"{LABEL}={name}", "--wait=false")
         cluster.run("delete", "storageclass", name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Folder:
+    """A folder of nodes for a volume that many pods use at a time.
+
+    Attributes:
+        node: The only node that has it, one of kind; None if all nodes are of this machine.
+    """
+
+    cluster: Cluster
+    node: str | None
+    path: pathlib.Path
+
+    def volume(self) -> dict[str, Any]:
+        """Fields of a PersistentVolume."""
+        return {"hostPath": {"path": str(self.path)}, **({"nodeAffinity": _on(self.node)} if self.node else {})}
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of it, whose folder is made."""
+        self._sh(f'mkdir -p "$(dirname "{name}")" && cat >"{name}"', data.decode())
+
+    def files(self, name: str) -> dict[str, bytes]:
+        """Return the files of a folder in it."""
+        names = self._sh(f'ls "{name}"').split()
+        return {each: self._sh(f'cat "{name}/{each}"').encode() for each in names}
+
+    def _sh(self, script: str, stdin: str = "") -> str:
+        command = ("sh", "-ec", f'cd "{self.path}"; {script}')
+        if self.node is None:
+            return shell.run(*command, stdin=stdin)
+        return KindProvider().run_on(self.cluster.name, self.node, *command, stdin=stdin)
+
+
+@contextlib.contextmanager
+def shared(cluster: Cluster) -> Iterator[Folder]:
+    """Yield a folder that every user may write."""
+    with _folder(cluster) as path:
+        node = str(cluster.workers()[0]["metadata"]["name"]) if cluster.provider == state.KIND else None
+        if node:
+            KindProvider().run_on(cluster.name, node, "mkdir", "--parents", str(path))
+        folder = Folder(cluster=cluster, node=node, path=path)
+        folder._sh("chmod 777 .")
+        yield folder
 
 
 def _has_default_class(cluster: Cluster) -> bool:
@@ -73,7 +119,6 @@ def _class(name: str) -> dict[str, Any]:
 
 
 def _volume(name: str, node: str, folder: pathlib.Path, size: str) -> dict[str, Any]:
-    here = {"key": HOST, "operator": "In", "values": [node]}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -84,6 +129,11 @@ def _volume(name: str, node: str, folder: pathlib.Path, size: str) -> dict[str, 
             "storageClassName": name,
             "persistentVolumeReclaimPolicy": "Retain",
             "local": {"path": str(folder)},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
+            "nodeAffinity": _on(node),
         },
     }
+
+
+def _on(node: str) -> dict[str, Any]:
+    here = {"key": HOST, "operator": "In", "values": [node]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}

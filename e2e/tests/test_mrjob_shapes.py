@@ -16,7 +16,7 @@ from backports import zstd
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_e2e import paths
-from e2e.tests import harness
+from e2e.tests import harness, local_volumes
 
 pytestmark = pytest.mark.cluster
 
@@ -165,16 +165,15 @@ def test_a_record_that_is_too_long_fails_the_job_with_the_limit_to_raise(place):
     assert "spec.maxRecordBytes (65536)" in failed.message
 
 
-def test_a_job_reads_and_writes_a_shared_volume(place, tmp_path_factory):
-    """The local cluster's nodes are of this machine: a hostPath is a volume that both see."""
-    folder = tmp_path_factory.mktemp("volume")
-    folder.chmod(0o777)
-    for parent in folder.parents:
-        if parent.stat().st_mode & 0o001 == 0:
-            parent.chmod(parent.stat().st_mode | 0o001)  # pytest's folders are closed to others
+@pytest.fixture
+def folder(cluster):
+    with local_volumes.shared(cluster) as found:
+        yield found
+
+
+def test_a_job_reads_and_writes_a_shared_volume(place, folder):
     data = harness.text(2_500_000)
-    (folder / "in").mkdir()
-    (folder / "in" / "a.txt").write_bytes(data)
+    folder.write("in/a.txt", data)
     size = {"storage": "1Gi"}
     claim = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
     place.cluster.apply(
@@ -185,7 +184,7 @@ def test_a_job_reads_and_writes_a_shared_volume(place, tmp_path_factory):
             "spec": claim
             | {
                 "capacity": size,
-                "hostPath": {"path": str(folder)},
+                **folder.volume(),
                 "claimRef": {"namespace": place.namespace, "name": "books"},
             },
         },
@@ -203,8 +202,8 @@ def test_a_job_reads_and_writes_a_shared_volume(place, tmp_path_factory):
         storage={"volume": {"claimName": "books", "mountPath": "/books"}},
     )
     place.succeed("shared")
-    parts = {path.name: path.read_bytes() for path in (folder / "out").glob("part-*")}
-    assert harness.pairs(parts) == harness.counted(data)
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["_SUCCESS", "part-00000", "part-00001"]
-    assert json.loads((folder / "out" / "_SUCCESS").read_bytes())["parts"] == 2
+    found = folder.files("out")
+    assert json.loads(found.pop("_SUCCESS"))["parts"] == 2
+    assert sorted(found) == ["part-00000", "part-00001"]
+    assert harness.pairs(found) == harness.counted(data)
     place.cluster.run("delete", "persistentvolume", place.namespace, "--wait=false")

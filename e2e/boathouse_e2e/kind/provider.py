@@ -190,13 +190,13 @@ class KindProvider:
         """Undo `cut_off`."""
         self.run_on(name, node, "nft", "delete", "table", "inet", _CUT)
 
-    def run_on(self, name: str, node: str, *command: str) -> str:
+    def run_on(self, name: str, node: str, *command: str, stdin: str = "") -> str:
         """Run a command on a node; returns what it wrote.
 
         Raises:
             ClusterError: there is no such cluster or node, or the command failed.
         """
-        return _docker(_known(name)).run("exec", node, *command)
+        return _docker(_known(name)).run("exec", "--interactive", node, *command, stdin=stdin)
 
 
 class Start:
