@@ -72,9 +72,10 @@ class Row:
         self.kills += sum(int(one.get("value", 0)) for one in case.iter("property") if one.get("name") == "kills")
         self.seconds += float(case.get("time", 0))
 
-    def cells(self, name: str) -> str:
-        """Return the row of the table."""
-        return f"| {name} | {self.tests:,} | {self.passed:,} | {self.kills or '–'} | {self.seconds / 60:.1f} |"
+    def cells(self, name: str, *, kills: bool) -> str:
+        """Return the row of the table, with or without the column of kills."""
+        killed = f" {self.kills or '–'} |" if kills else ""
+        return f"| {name} | {self.tests:,} | {self.passed:,} |{killed} {self.seconds / 60:.1f} |"
 
 
 def rows(page: Page, reports: Path) -> Iterator[tuple[str, Row]]:
@@ -109,8 +110,11 @@ def written(text: str, page: Page, reports: Path) -> str:
     _, closed, tail = rest.partition(END)
     if not (found and closed):
         raise ValueError("the page has no place for the table of runs")
-    lines = ["| tests | run | passed | operator killed | minutes of tests |", "|---|---:|---:|---:|---:|"]
-    lines += [row.cells(name) for name, row in rows(page, reports / page.reports)]
+    found_rows = list(rows(page, reports / page.reports))
+    kills = any(row.kills for _, row in found_rows)
+    lines = [f"| tests | run | passed |{' operator killed |' if kills else ''} minutes of tests |"]
+    lines += [f"|---|---:|---:|{'---:|' if kills else ''}---:|"]
+    lines += [row.cells(name, kills=kills) for name, row in found_rows]
     return f"{head}{BEGIN}{chr(10).join(lines)}\n{END}{tail}"
 
 

@@ -34,6 +34,11 @@ def test_reports_of_one_file_of_tests_are_one_row(reports):
 
 
 def test_a_part_of_make_test_is_one_row(reports):
+    assert "| end-to-end, short | 1 | 1 | 0.5 |" in written(reports)
+
+
+def test_kills_have_a_column_if_there_were_any(reports):
+    write(reports, "campaigns", KILLED)
     assert "| end-to-end, short | 1 | 1 | – | 0.5 |" in written(reports)
 
 
