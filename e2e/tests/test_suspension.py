@@ -38,7 +38,7 @@ def free_milli(cluster, node):
 @pytest.mark.timeout(600)
 def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_output(place):
     with faults.recording(place.cluster) as recording:
-        data = reduces.start(place, count=2, cpu=CPU, sleep_s=60)
+        data = reduces.start(place, count=2, cpu=CPU)
         pods = reduces.running(place, 2)
         free = {pod["spec"]["nodeName"]: free_milli(place.cluster, pod["spec"]["nodeName"]) for pod in pods}
         assert max(free.values()) < quantity.milli(CPU)
@@ -55,6 +55,7 @@ def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_out
         harness.until(
             lambda: {each.limit_milli() for each in paused} == {reduces.LIMIT_MILLI}, "the reduces have their CPU again"
         )
+        reduces.end_map(place)
         job = place.succeed(reduces.JOB)
         assert harness.pairs(place.parts(reduces.JOB)) == harness.counted(data)
         assert [*recording.over_commits(), *recording.wrong_suspensions()] == []
