@@ -1,6 +1,6 @@
 """Rounds of an agent whose cluster and operator are objects of the test."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -121,7 +121,8 @@ class ResourceManager:
             raise RestError("ResourceManager: ConnectionRefusedError")
         return self.world.yarn, self.world.managers
 
-    def applications(self, tag: str) -> Sequence[ApplicationFigures]:
+    def applications(self, tag: str, has_time: Callable[[], bool]) -> Sequence[ApplicationFigures]:
+        assert has_time()
         self.world.now_s += 1
         if tag == "broken":
             raise RestError("ResourceManager: unexpected response")
