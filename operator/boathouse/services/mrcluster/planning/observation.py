@@ -75,6 +75,7 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
+        failing_s: Since when each report has an error of the agent, though the daemons respond.
         heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
@@ -84,6 +85,7 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
+    failing_s: float | None = None
     heard_s: float | None = None
 
 

@@ -120,6 +120,39 @@ def test_an_image_of_another_version_than_the_spec_degrades_a_cluster(version, e
     assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
 
 
+def with_error(world: World, error: str) -> None:
+    """Reconcile a report with an error of the agent."""
+    world.exchange()
+    world.report = structs.replace(world.report, error=error)
+    world.reconcile()
+
+
+def test_an_error_of_the_agent_that_persists_degrades_a_cluster_until_it_is_gone():
+    world, error = ready(), "NameNode: PUT /webhdfs/v1/mr-history: status 403"
+    for _ in range(12):
+        with_error(world, error)
+        assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+        world.now_s += 5
+    with_error(world, error)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.AGENT_FAILING)
+    assert error in world.state.condition(ConditionType.DEGRADED).message
+    assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
+    assert directory_entry.of(world.observation(), world.state).is_ready
+    with_error(world, "")
+    assert world.state.phase == "Ready"
+
+
+@pytest.mark.parametrize("fields", [{"error": ""}, {"yarn": None}, {"hdfs": None}])
+def test_short_errors_of_the_agent_and_those_of_a_daemon_that_is_away_do_not(fields):
+    world = ready()
+    for second in range(0, 200, 5):
+        world.exchange()
+        world.report = structs.replace(world.report, **({"error": "status 404"} | (fields if second % 30 == 0 else {})))
+        world.reconcile()
+        assert why(world, ConditionType.DEGRADED)[1] != Reason.AGENT_FAILING
+        world.now_s += 5
+
+
 STORAGE = {"compute": False, "transient": {}, "resizing": {"policy": "Static"}}
 
 
