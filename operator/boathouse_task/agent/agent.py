@@ -62,7 +62,7 @@ class Agent:
         resource_manager: None if the cluster has no compute.
         client: sends the reports.
         resolve: returns the addresses of a domain name, none if it has none.
-        canary: returns whether the canary listens.
+        canary: returns whether the ports for the test of the network listen.
         monotonic: clock of intervals.
     """
 

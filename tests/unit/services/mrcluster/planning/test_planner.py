@@ -614,7 +614,7 @@ def test_the_default_replication_does_not_follow_a_cluster_that_grows():
 # The network
 
 
-def network(world: World, probe: bool | None) -> tuple[str, str]:
+def network(world: World, probe: Reason | None) -> tuple[str, str]:
     """Plan with the result of a test of the network; return the condition."""
     plan = planner.plan(dataclasses.replace(world.observation(), probe=probe))
     world.status = cluster_state.to_status(plan.state)
@@ -625,12 +625,20 @@ def network(world: World, probe: bool | None) -> tuple[str, str]:
 def test_the_network_is_unverified_until_a_connection_was_refused():
     world = ready()
     assert network(world, None) == ("Unknown", Reason.CANNOT_TELL)
-    assert network(world, True) == ("True", Reason.NOT_ENFORCED)
+    assert network(world, Reason.NOT_ENFORCED) == ("True", Reason.NOT_ENFORCED)
     assert EventReason.NETWORK_UNVERIFIED in reasons(world)
-    assert network(world, False) == ("False", Reason.ENFORCED)
+    assert network(world, Reason.ENFORCED) == ("False", Reason.ENFORCED)
 
 
-@pytest.mark.parametrize("probe", [True, False])
+def test_the_network_is_unverified_again_when_a_test_shows_nothing():
+    world = ready()
+    network(world, Reason.ENFORCED)
+    assert network(world, Reason.CANNOT_TELL) == ("Unknown", Reason.CANNOT_TELL)
+    assert "9898" in world.state.condition(ConditionType.NETWORK_UNVERIFIED).message
+    assert not world.events
+
+
+@pytest.mark.parametrize("probe", [Reason.ENFORCED, Reason.NOT_ENFORCED])
 def test_a_new_leader_keeps_what_the_last_test_of_the_network_has_shown(probe):
     world = ready()
     before = network(world, probe)
@@ -641,7 +649,7 @@ def test_a_new_leader_keeps_what_the_last_test_of_the_network_has_shown(probe):
 
 def test_a_cluster_without_network_policies_is_unverified():
     world = ready(networkPolicy="None")
-    assert network(world, False) == ("True", Reason.DISABLED)
+    assert network(world, Reason.ENFORCED) == ("True", Reason.DISABLED)
 
 
 # Idle
