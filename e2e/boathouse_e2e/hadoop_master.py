@@ -28,7 +28,7 @@ from boathouse_task.cluster_contract import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from boathouse_task.agent.agent_client import AgentClient
@@ -193,7 +193,7 @@ class _ResourceManager(ResourceManager):
         return self._hadoop.resource_manager(leaving)
 
     @override
-    def applications(self, tag: str) -> list[ApplicationFigures]:
+    def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
         return list(self._hadoop.yarn.tagged(tag, self._hadoop.now_s))
 
     @override

@@ -78,6 +78,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         has_compute: whether the cluster has a ResourceManager.
         node_manager_port: the port in YARN's names of nodes.
         canary_port: port that no NetworkPolicy allows.
+        control_port: port that the cluster's NetworkPolicies allow for the operator.
         files_path: folder on the master's volume for the orders and the exclude files.
         refresh_path: folder that the agent shares with the container `refresh`.
     """
@@ -92,6 +93,7 @@ class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     history_port: int = 19888
     node_manager_port: int = 8041
     canary_port: int = 9899
+    control_port: int = 9898
     files_path: str = "/data/agent"
     refresh_path: str = "/refresh"
 
@@ -256,7 +258,7 @@ class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         nodes: nodes that HDFS or YARN know. A node that is absent is not registered, unless `idle_nodes` is above 0.
         idle_nodes: number of idle nodes that were left out because the report would be too large.
         tags: applications of each tag that the ResourceManager was asked for and responded.
-        canary: whether the agent listens on the canary port.
+        canary: whether the agent listens on the canary port and on the control port.
         follows: number of the last response that the agent got before this round; 0: none. The agent asked for what
             it reports after that response.
     """

@@ -122,7 +122,7 @@ class Cluster:
     def make_folders(self, folders):
         pass
 
-    def applications(self, tag):
+    def applications(self, tag, _has_time):
         return self.found.get(tag, [])
 
     def kill(self, application_id):

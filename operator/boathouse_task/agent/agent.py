@@ -46,7 +46,7 @@ FOLDERS: Final = (
 )
 """Folders that YARN and MapReduce need in HDFS."""
 ASKING_S: Final = 10.0
-"""Time in a round after which the agent asks for no further tag."""
+"""Time in a round after which the agent asks for no further tag and no further details."""
 _LEAST_DISTANCE_S: Final = 2.0
 _LONGEST_DISTANCE_S: Final = 60.0
 _ERROR_CHARS: Final = 300
@@ -62,7 +62,7 @@ class Agent:
         resource_manager: None if the cluster has no compute.
         client: sends the reports.
         resolve: returns the addresses of a domain name, none if it has none.
-        canary: returns whether the canary listens.
+        canary: returns whether the ports for the test of the network listen.
         monotonic: clock of intervals.
     """
 
@@ -154,11 +154,15 @@ class Agent:
     def _ask_applications(self, began_s: float) -> dict[str, list[ApplicationFigures]]:
         """Return the applications of each tag. Rounds start with different tags, as there may be no time for all."""
         manager, found = self._resource_manager, dict[str, list[ApplicationFigures]]()
+
+        def has_time() -> bool:
+            return self._monotonic() - began_s <= ASKING_S
+
         first = self._rounds % max(1, len(self._tags))
         for tag in (*self._tags[first:], *self._tags[:first]):
-            if manager is None or self._monotonic() - began_s > ASKING_S:
+            if manager is None or not has_time():
                 break
-            applications = self._try(partial(manager.applications, tag))
+            applications = self._try(partial(manager.applications, tag, has_time))
             if applications is not None:
                 found[tag] = applications
         return found

@@ -1,4 +1,8 @@
-"""A port that no NetworkPolicy allows: if the operator can connect to it, the policies are not enforced."""
+"""Ports to which the operator connects to find out whether NetworkPolicies are enforced.
+
+No policy allows the canary port, so a connection to it shows that they are not. The policies allow the control port for
+the operator: if it cannot connect to this one either, the canary shows nothing.
+"""
 
 import contextlib
 import socket

@@ -1,21 +1,36 @@
 """Orders on the master's volume, and what the other containers of the pod read of them.
 
 The orders are stored first and the exclude files derived from them, so after a crash between two writes the agent
-writes the exclude files again. Each write is atomic and reaches the disk before it counts.
+writes the exclude files again. Each write is atomic and reaches the disk before it counts. A file that the agent cannot
+have written, because another container replaced it, counts as absent.
 """
 
-import os
+import sys
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
+from boathouse_task.agent import shared_files
 from boathouse_task.agent.failpoints import AGENT
-from boathouse_task.cluster_contract import HDFS_EXCLUDE, YARN_EXCLUDE, AgentSpec, Leaving, Request, Version
+from boathouse_task.agent.values import clip
+from boathouse_task.cluster_contract import (
+    HDFS_EXCLUDE,
+    MOST_LEAVING,
+    YARN_EXCLUDE,
+    AgentSpec,
+    Host,
+    Leaving,
+    Request,
+    Version,
+)
 
+MOST_ORDERS_BYTES: Final = 65_536
 _ORDERS: Final = "orders.json"
-_LARGEST_BYTES: Final = 64
+_MOST_WORDS_BYTES: Final = 64
 _DONE_WORDS: Final = 2
+_MESSAGE_CHARS: Final = 300
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +41,8 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     version: Version = Version()
-    leaving: list[Leaving] = []
-    names: dict[str, str] = {}
+    leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
+    names: Annotated[dict[Host, _Name], msgspec.Meta(max_length=MOST_LEAVING)] = {}
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -48,6 +63,7 @@ class HostFiles:
         self._folder = Path(spec.files_path)
         self._shared = Path(spec.refresh_path)
         self._domain = spec.domain
+        self._logged: set[str] = set()
 
     def read(self) -> Stored:
         """Return the stored orders.
@@ -55,9 +71,13 @@ class HostFiles:
         Raises:
             OSError: the volume cannot be read.
         """
+        content = self._read(self._folder / _ORDERS, MOST_ORDERS_BYTES)
+        if content is None:
+            return Stored()
         try:
-            return msgspec.json.decode((self._folder / _ORDERS).read_bytes(), type=Stored)
-        except (FileNotFoundError, msgspec.DecodeError):  # who damages it gets the orders anew
+            return msgspec.json.decode(content, type=Stored)
+        except (msgspec.DecodeError, RecursionError) as error:  # who damages it gets the orders anew
+            self._log(f"{_ORDERS} is damaged: {error}")
             return Stored()
 
     def write(self, stored: Stored) -> None:
@@ -105,7 +125,7 @@ class HostFiles:
         path = self._shared / f"{kind.value}.want"
         number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
         AGENT.hit("before-refresh-request")
-        _replace(path, f"{number}\n".encode())
+        shared_files.replace(path, f"{number}\n".encode())
         AGENT.hit("after-refresh-request")
         return number
 
@@ -115,39 +135,37 @@ class HostFiles:
         Raises:
             OSError: the folder cannot be read.
         """
-        words = _words(self._shared / f"{kind.value}.done")
+        words = self._words(self._shared / f"{kind.value}.done")
         return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
 
     def _write(self, name: str, content: bytes) -> None:
         AGENT.hit("before-file")
-        _replace(self._folder / name, content)
+        shared_files.replace(self._folder / name, content)
         AGENT.hit("after-file")
 
     def _number(self, path: Path) -> int:
-        words = _words(path)
+        words = self._words(path)
         return int(words[0]) if words else 0
 
+    def _words(self, path: Path) -> list[str]:
+        """Return the decimal numbers in a file, none if there is no such file or it has something else."""
+        words = (self._read(path, _MOST_WORDS_BYTES) or b"").decode("ascii", "replace").split()
+        return words if all(word.isascii() and word.isdecimal() for word in words) else []
 
-def _words(path: Path) -> list[str]:
-    """Return the decimal numbers in a file, none if there is no such file or it has something else."""
-    try:
-        with path.open("rb") as opened:
-            words = opened.read(_LARGEST_BYTES).decode("ascii", "replace").split()
-    except FileNotFoundError:
-        return []
-    return words if all(word.isascii() and word.isdecimal() for word in words) else []
+    def _read(self, path: Path, most_bytes: int) -> bytes | None:
+        """Return the content of a file, or None if there is none that the agent can have written."""
+        try:
+            return shared_files.read(path, most_bytes)
+        except FileNotFoundError:
+            return None
+        except shared_files.UnusableError as error:
+            self._log(str(error))
+            return None
 
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file so that it has its old or its new content after a crash at any time."""
-    temporary = path.with_name(f"{path.name}.new")
-    with temporary.open("wb") as opened:
-        opened.write(content)
-        opened.flush()
-        os.fsync(opened.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    def _log(self, text: str) -> None:
+        """Write a message to the agent's log, once: the files are read in every round."""
+        message = clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
+        if message not in self._logged:
+            self._logged.add(message)
+            sys.stderr.write(f"boathouse-task: {message}\n")
+            sys.stderr.flush()

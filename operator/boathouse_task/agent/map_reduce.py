@@ -4,6 +4,8 @@ While an application runs, its ApplicationMaster knows its progress, and the Res
 it. Once it has ended, the JobHistoryServer knows its progress and its counters.
 """
 
+import time
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -16,6 +18,8 @@ from boathouse_task.contract import clamp
 
 MOST_KEPT: Final = 512
 """Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
+PAUSE_S: Final = 5.0
+"""Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
 _HISTORY: Final = "/ws/v1/history/mapreduce/jobs"
 _NAME_CHARS: Final = 128
 
@@ -26,11 +30,14 @@ class MapReduce:
     Args:
         proxy: connection to the ResourceManager's web port.
         history: connection to the JobHistoryServer.
+        monotonic: clock of the pause after a timeout.
     """
 
-    def __init__(self, proxy: Rest, history: Rest) -> None:
+    def __init__(self, proxy: Rest, history: Rest, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._proxy = proxy
         self._history = history
+        self._monotonic = monotonic
+        self._paused_until_s = 0.0
         self._ended: dict[str, ApplicationFigures] = {}
 
     def add_details(self, application: ApplicationFigures) -> ApplicationFigures:
@@ -38,9 +45,13 @@ class MapReduce:
         if not application.has_ended:
             return self._running(application) if application.state == "RUNNING" else application
         if application.id not in self._ended:
+            if self._monotonic() < self._paused_until_s:
+                return application
             try:
                 details = self._details(application)
-            except RestError:  # it has the job some seconds after its end, or never if the job did not start
+            except RestError as error:  # it has the job some seconds after its end, or never if the job did not start
+                if error.is_timeout:
+                    self._paused_until_s = self._monotonic() + PAUSE_S
                 return application
             while len(self._ended) >= MOST_KEPT:
                 del self._ended[next(iter(self._ended))]

@@ -1,7 +1,9 @@
 """Program of the container `agent`: `boathouse-task agent`."""
 
+import contextlib
 import signal
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -29,22 +31,27 @@ def run_pod(order: str, environment: Environment) -> None:
     Raises:
         TaskError: InternalError: the progress URL is not one.
         msgspec.DecodeError: the order is not an `AgentSpec`.
-        OSError: the master's volume cannot be read or written, or the canary's port is in use.
+        OSError: the master's volume cannot be read or written, or a port of the canary is in use.
         ValueError: the environment names a failpoint that does not exist.
     """
     AGENT.arm(environment.variables)
     spec = msgspec.json.decode(order, type=AgentSpec)
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
-    canary = Canary(spec.canary_port)
-    try:
-        agent.run(build(spec, environment, canary), stopped.wait)
-    finally:
-        canary.close()
+    with contextlib.ExitStack() as stack:
+        canaries = [
+            stack.enter_context(contextlib.closing(Canary(port))) for port in (spec.canary_port, spec.control_port)
+        ]
+        agent.run(build(spec, environment, lambda: all(each.listens for each in canaries)), stopped.wait)
 
 
-def build(spec: AgentSpec, environment: Environment, canary: Canary) -> Agent:
+def build(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
     """Return the agent of a pod.
+
+    Args:
+        spec: its parameters.
+        environment: of the pod.
+        canary: returns whether the ports for the test of the network listen.
 
     Raises:
         TaskError: InternalError: the progress URL is not one.
@@ -57,7 +64,7 @@ def build(spec: AgentSpec, environment: Environment, canary: Canary) -> Agent:
         _resource_manager(spec) if spec.has_compute else None,
         AgentClient(endpoint, environment),
         resolve=agent.addresses,
-        canary=lambda: canary.listens,
+        canary=canary,
     )
 
 

@@ -95,8 +95,12 @@ class ResourceManager:
         ended = {host: node for host, node in gone if node is not None}
         return figures, nodes | ended
 
-    def applications(self, tag: str) -> list[ApplicationFigures]:
+    def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
         """Return the applications with a tag: first those that run, then the newest.
+
+        Args:
+            tag: the tag.
+            has_time: whether there is time for the details of another application.
 
         Raises:
             RestError: the ResourceManager does not respond.
@@ -107,7 +111,7 @@ class ResourceManager:
         found.sort(key=lambda each: (each.has_ended, -each.started_ms, each.id))
         kinds = {each.id: each.application_type for each in applications}
         return [
-            self._map_reduce.add_details(each) if kinds[each.id] == "MAPREDUCE" else each
+            self._map_reduce.add_details(each) if kinds[each.id] == "MAPREDUCE" and has_time() else each
             for each in found[:MOST_APPLICATIONS]
         ]
 

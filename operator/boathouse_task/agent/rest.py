@@ -27,11 +27,13 @@ class RestError(Exception):
 
     Attributes:
         status: the HTTP status; 0 without a response.
+        is_timeout: whether the daemon took too long.
     """
 
-    def __init__(self, reason: str, status: int = 0) -> None:
+    def __init__(self, reason: str, status: int = 0, *, is_timeout: bool = False) -> None:
         super().__init__(reason)
         self.status = status
+        self.is_timeout = is_timeout
 
 
 class Rest:
@@ -94,7 +96,8 @@ class Rest:
                     response.begin()
                     content = _read(response)
         except (OSError, http.client.HTTPException, ValueError) as error:
-            raise RestError(f"{self._name}: {method} {path}: {type(error).__name__}: {error}") from None
+            reason = f"{self._name}: {method} {path}: {type(error).__name__}: {error}"
+            raise RestError(reason, is_timeout=isinstance(error, TimeoutError)) from None
         if response.status not in _OK:
             raise RestError(f"{self._name}: {method} {path}: status {response.status}", response.status)
         if response.headers.get("Content-Encoding", "identity") != "identity":

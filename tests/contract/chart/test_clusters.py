@@ -124,6 +124,12 @@ def test_a_claim_is_never_deleted(installed, operator, etl):
 # NetworkPolicies
 
 
+OPERATOR = {
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "boathouse-system"}},
+    "podSelector": {"matchLabels": {"app.kubernetes.io/name": "boathouse"}},
+}
+
+
 @pytest.fixture(scope="module")
 def network(installed, etl):
     """The NetworkPolicies of the cluster; they are there."""
@@ -150,6 +156,18 @@ def test_network_policies_of_a_cluster_are_admitted(operator, etl, kind):
         ({"spec__ingress": [{"from": [{"namespaceSelector": {}}]}]}, "pods of their own namespace"),
         ({"spec__ingress": [{"from": [{"podSelector": {}, "namespaceSelector": {}}]}]}, "pods of their own namespace"),
         ({"spec__ingress": [{"from": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]}, "pods of their own namespace"),
+        ({"spec__ingress": [{"from": [OPERATOR]}]}, "pods of their own namespace"),
+        ({"spec__ingress": [{"from": [OPERATOR], "ports": [{"port": 8020}]}]}, "pods of their own namespace"),
+        ({"spec__ingress": [{"from": [OPERATOR], "ports": [{"port": "hdfs"}]}]}, "pods of their own namespace"),
+        ({"spec__ingress": [{"from": [OPERATOR], "ports": [{}]}]}, "pods of their own namespace"),
+        (
+            {"spec__ingress": [{"from": [OPERATOR], "ports": [{"port": 9898, "endPort": 9899}]}]},
+            "pods of their own namespace",
+        ),
+        (
+            {"spec__ingress": [{"from": [{**OPERATOR, "namespaceSelector": {}}], "ports": [{"port": 9898}]}]},
+            "pods of their own namespace",
+        ),
     ],
 )
 def test_other_network_policies_are_refused(operator, etl, parts, complaint):

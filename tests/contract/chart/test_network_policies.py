@@ -202,7 +202,7 @@ def test_the_examples_labels_are_those_of_the_pods(of_spark):
 # The NetworkPolicies of a Hadoop cluster
 
 
-NAME_NODE, RESOURCE_MANAGER, TRACKER, AGENT_CANARY = 8020, 8088, 8031, 9899
+NAME_NODE, RESOURCE_MANAGER, TRACKER, AGENT_CANARY, AGENT_CONTROL = 8020, 8088, 8031, 9899, 9898
 WEB = Pod(namespace="demo", labels={"app": "web"})
 ETL = clusters.cluster()
 NODE = Pod(namespace="demo", labels={"boathouse.dev/job-uid": ETL.uid, "boathouse.dev/task-type": "master"})
@@ -239,6 +239,14 @@ def test_nobody_but_the_cluster_itself_reaches_the_port_that_tests_the_policies(
     whole = [*of_cluster(kind), *policies()]
     assert not allowed(whole, operator, NODE, AGENT_CANARY)
     assert not allowed(whole, WEB, NODE, AGENT_CANARY)
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "Cluster"])
+def test_the_operator_alone_reaches_the_control_of_that_test(policies, operator, kind):
+    whole = [*of_cluster(kind), *policies(policy={"egress": EGRESS})]
+    assert allowed(whole, operator, NODE, AGENT_CONTROL)
+    for source in (WEB, OTHER, NEIGHBOUR, *CLIENTS):
+        assert not allowed(whole, source, NODE, AGENT_CONTROL)
 
 
 def test_the_operator_may_try_that_port_where_its_own_connections_are_restricted(policies, operator):

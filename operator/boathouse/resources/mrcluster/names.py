@@ -61,6 +61,7 @@ class Reason(StrEnum):
     DECOMMISSION_STALLED = "DecommissionStalled"
     VERSION_MISMATCH = "VersionMismatch"
     MASTER_NOT_REPORTING = "MasterNotReporting"
+    AGENT_FAILING = "AgentFailing"
     # Scheduled
     NAME_TAKEN = "NameTaken"
     WRITE_REFUSED = "WriteRefused"

@@ -53,6 +53,7 @@ class Cluster:
     transient: Requests
     replication: int
     defaults: HadoopDefaults
+    operator_namespace: str
     deleting_since_s: float | None = None
 
     @property
@@ -109,6 +110,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
         transient=_requests(spec.transient.resources),
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
         defaults=defaults,
+        operator_namespace=config.namespace,
         deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
     )
 

@@ -228,7 +228,7 @@ class MRClusterKind:
             digest=rendered.digest,
             overridden=rendered.overridden,
             users=self._clusters.users(cluster.uid),
-            probe=self.network.connected(cluster.uid),
+            probe=self.network.finding(cluster.uid),
             marks=memory.marks,
         )
         return _with_sizes(dataclasses.replace(observation, claims=self._claims(observation)))
@@ -270,7 +270,7 @@ class MRClusterKind:
         return {host: facts for host, facts in found.items() if facts is not None}
 
     def _canaries(self) -> dict[ObjectUid, str]:
-        """Return the addresses of masters whose agents listen on the port that no policy allows."""
+        """Return the addresses of masters whose agents listen on the ports for the test of the network."""
         masters = ((uid, pod) for uid, pod in self.pods if pod.role is Role.MASTER and not pod.is_over and pod.address)
         reports = ((uid, pod, self.reports.last(uid)) for uid, pod in masters)
         return {uid: pod.address for uid, pod, report in reports if report is not None and report.canary}

@@ -1,7 +1,9 @@
 """Find out whether the network enforces the NetworkPolicies of clusters.
 
 The agents listen on a port that no policy allows. If a connection from the operator to it succeeds, nothing protects
-the cluster's other ports either. The probe sends and reads nothing.
+the cluster's other ports either. If it fails, that may have another cause, such as a route that is missing or a policy
+for the operator's own connections. So only a connection to the control port, which the cluster's policies allow, shows
+that they are the cause. The probe sends and reads nothing.
 """
 
 import asyncio
@@ -14,11 +16,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from boathouse.cluster import loops
+from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.ports import CANARY
+from boathouse.services.mrcluster.ports import CANARY, CONTROL
 
 EVERY_S: Final = 600.0
-"""Time between two connections to a cluster."""
+"""Time between two probes of a cluster that showed something. One that showed nothing is repeated in each round."""
 ROUND_S: Final = 30.0
 """Time between two rounds, each of which probes the clusters that are due: new ones, and those with another address."""
 TIMEOUT_S: Final = 2.0
@@ -29,11 +32,11 @@ _BLOCKED: Final = frozenset({errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUN
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
-    """The result of a connection to an address: whether it succeeded, None if that is unknown."""
+    """What the probe of an address has shown."""
 
     address: str
     at_s: float
-    connected: bool | None
+    finding: Reason
 
 
 class NetworkProbe:
@@ -42,7 +45,8 @@ class NetworkProbe:
     Args:
         targets: Returns the IP addresses of the masters whose agents listen, by cluster.
         mark: Called with a cluster whose result has changed.
-        port: The canaries' port.
+        canary: The port that no policy allows.
+        control: The port that the policies allow.
         monotonic: The clock.
     """
 
@@ -51,18 +55,19 @@ class NetworkProbe:
         targets: Callable[[], Mapping[ObjectUid, str]],
         mark: Callable[[ObjectUid], None],
         *,
-        port: int = CANARY,
+        canary: int = CANARY,
+        control: int = CONTROL,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._targets, self._mark = targets, mark
-        self._port, self._monotonic = port, monotonic
+        self._canary, self._control, self._monotonic = canary, control, monotonic
         self._results: dict[ObjectUid, _Result] = {}
         self.loop = loops.Loop("network probe", self.run_once, every_s=ROUND_S)
 
-    def connected(self, uid: ObjectUid) -> bool | None:
-        """Return whether the last connection to a cluster's canary succeeded; None if that is unknown."""
+    def finding(self, uid: ObjectUid) -> Reason | None:
+        """Return ENFORCED, NOT_ENFORCED or CANNOT_TELL by the last probe of a cluster; None without one."""
         result = self._results.get(uid)
-        return result.connected if result else None
+        return result.finding if result else None
 
     async def run_once(self) -> None:
         """Connect to the canaries that are due, and drop the results of clusters that are no targets any more."""
@@ -73,22 +78,31 @@ class NetworkProbe:
 
         async def probe(uid: ObjectUid, address: str) -> None:
             async with places:
-                connected = await _connects(address, self._port)
-                self._put(uid, _Result(address=address, at_s=self._monotonic(), connected=connected))
+                finding = await self._find(address)
+                self._put(uid, _Result(address=address, at_s=self._monotonic(), finding=finding))
 
         await asyncio.gather(*(probe(uid, address) for uid, address in targets.items() if self._is_due(uid, address)))
 
+    async def _find(self, address: str) -> Reason:
+        connected = await _connects(address, self._canary)
+        if connected:
+            return Reason.NOT_ENFORCED
+        is_blocked = connected is False and await _connects(address, self._control)
+        return Reason.ENFORCED if is_blocked else Reason.CANNOT_TELL
+
     def _is_due(self, uid: ObjectUid, address: str) -> bool:
         last = self._results.get(uid)
-        return last is None or last.address != address or self._monotonic() - last.at_s >= EVERY_S
+        if last is None or last.address != address or last.finding is Reason.CANNOT_TELL:
+            return True
+        return self._monotonic() - last.at_s >= EVERY_S
 
     def _put(self, uid: ObjectUid, result: _Result | None) -> None:
-        before = self.connected(uid)
+        before = self.finding(uid)
         if result is None:
             del self._results[uid]
         else:
             self._results[uid] = result
-        if self.connected(uid) is not before:
+        if self.finding(uid) is not before:
             self._mark(uid)
 
 

@@ -16,6 +16,7 @@ APP: Final = "boathouse-hadoop"
 _MAX_LABEL: Final = 63
 _CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _POLICIES: Final = ("cluster", "clients")
 Manifest = dict[str, Any]
 
@@ -78,18 +79,24 @@ def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
 
 
 def network_policies(cluster: Cluster) -> Sequence[Manifest]:
-    """Return the policies: the own pods reach all ports, clients those for clients. None opens the canary port."""
+    """Return the policies: the own pods reach all ports, clients those for clients. None opens the canary port.
+
+    The operator reaches the control port: without it a fault of the network would look like an enforced policy.
+    """
     if cluster.spec.network_policy == "None":
         return []
     first, last = ports.APPLICATION_MASTERS
     clients = [*({"port": port, "protocol": "TCP"} for port in ports.OF_CLIENTS)]
     clients.append({"port": first, "endPort": last, "protocol": "TCP"})
     itself = {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}
-    ingress: list[Manifest] = [
-        {"from": [{"podSelector": itself}]},
-        {"from": [{"podSelector": _clients(cluster)}], "ports": clients},
+    rules: list[list[Manifest]] = [
+        [{"from": [{"podSelector": itself}]}],
+        [
+            {"from": [{"podSelector": _clients(cluster)}], "ports": clients},
+            {"from": [_operator(cluster)], "ports": [{"port": ports.CONTROL, "protocol": "TCP"}]},
+        ],
     ]
-    return [_network_policy(cluster, part, [rule]) for part, rule in zip(_POLICIES, ingress, strict=True)]
+    return [_network_policy(cluster, part, ingress) for part, ingress in zip(_POLICIES, rules, strict=True)]
 
 
 def removed_policies(cluster: Cluster) -> Sequence[Manifest]:
@@ -104,6 +111,14 @@ def _clients(cluster: Cluster) -> Manifest:
     if cluster.spec.network_policy == "Namespace":
         return {}
     return {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
+
+
+def _operator(cluster: Cluster) -> Manifest:
+    """Return the peer that is the operator."""
+    return {
+        "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.operator_namespace}},
+        "podSelector": {"matchLabels": {names.APP_NAME: names.MANAGER, names.APP_COMPONENT: "operator"}},
+    }
 
 
 def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Manifest:

@@ -23,6 +23,8 @@ APPLICATION_MASTERS: Final = (40000, 40199)
 """First and last port where ApplicationMasters listen for the clients of their jobs."""
 CANARY: Final = 9899
 """Port of the agent that no NetworkPolicy opens."""
+CONTROL: Final = 9898
+"""Port of the agent that the NetworkPolicies open to the operator alone."""
 
 BY_NAME: Final = {
     "hdfs": NAME_NODE,

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster import network_probe
 from boathouse.services.mrcluster.network_probe import EVERY_S, NetworkProbe
@@ -14,22 +15,35 @@ UID = ObjectUid("u-1")
 
 
 class World:
-    """Clusters' canaries, and a clock."""
+    """Clusters' canaries with their controls, and a clock."""
 
-    def __init__(self, port):
+    def __init__(self, canary, control):
         self.now_s = 0.0
         self.targets = {UID: "127.0.0.1"}
         self.marked = []
-        self.probe = NetworkProbe(lambda: self.targets, self.marked.append, port=port, monotonic=lambda: self.now_s)
+        self.probe = NetworkProbe(
+            lambda: self.targets,
+            self.marked.append,
+            canary=canary,
+            control=control,
+            monotonic=lambda: self.now_s,
+        )
 
     async def run(self, after_s=0.0):
         self.now_s += after_s
         await self.probe.run_once()
-        return self.probe.connected(UID)
+        return self.probe.finding(UID)
 
 
 @pytest.fixture
 def canary():
+    listening = Canary(0)
+    yield listening
+    listening.close()
+
+
+@pytest.fixture
+def control():
     listening = Canary(0)
     yield listening
     listening.close()
@@ -43,44 +57,59 @@ def closed_port():
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-async def test_a_connection_that_succeeds_shows_that_policies_are_not_enforced(canary, address):
-    world = World(canary.port)
+async def test_a_connection_that_succeeds_shows_that_policies_are_not_enforced(canary, closed_port, address):
+    world = World(canary.port, closed_port)
     world.targets = {UID: address}
-    assert world.probe.connected(UID) is None
-    assert await world.run() is True
+    assert world.probe.finding(UID) is None
+    assert await world.run() is Reason.NOT_ENFORCED
     assert world.marked == [UID]
 
 
-async def test_a_refused_connection_shows_that_policies_are_enforced(closed_port):
-    assert await World(closed_port).run() is False
+async def test_a_refused_connection_beside_one_that_succeeds_shows_that_policies_are_enforced(closed_port, control):
+    assert await World(closed_port, control.port).run() is Reason.ENFORCED
 
 
-async def test_a_connection_without_an_answer_shows_that_policies_are_enforced(canary, monkeypatch):
-    monkeypatch.setattr(network_probe, "TIMEOUT_S", 0.0)
-    assert await World(canary.port).run() is False
+async def test_a_connection_without_an_answer_beside_one_that_succeeds_shows_it_too(canary, control, monkeypatch):
+    connects = network_probe._connects
+
+    async def slow(address, port):
+        with monkeypatch.context() as patch:
+            if port == canary.port:
+                patch.setattr(network_probe, "TIMEOUT_S", 0.0)
+            return await connects(address, port)
+
+    monkeypatch.setattr(network_probe, "_connects", slow)
+    assert await World(canary.port, control.port).run() is Reason.ENFORCED
+
+
+async def test_two_connections_that_fail_show_nothing_until_one_succeeds(closed_port, control):
+    world = World(closed_port, closed_port)
+    assert await world.run() is Reason.CANNOT_TELL
+    world.probe._control = control.port
+    assert await world.run(1) is Reason.ENFORCED
+    assert world.marked == [UID, UID]
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "255.255.255.255"])
-async def test_an_error_of_this_host_shows_nothing(canary, address):
-    world = World(canary.port)
+async def test_an_error_of_this_host_shows_nothing(canary, control, address):
+    world = World(canary.port, control.port)
     world.targets = {UID: address}
-    assert await world.run() is None
-    assert world.marked == []
+    assert await world.run() is Reason.CANNOT_TELL
 
 
-async def test_a_cluster_is_probed_again_when_it_is_due_or_has_another_address(canary):
-    world = World(canary.port)
+async def test_a_cluster_is_probed_again_when_it_is_due_or_has_another_address(canary, control):
+    world = World(canary.port, control.port)
     await world.run()
     canary.close()
-    assert await world.run(EVERY_S - 1) is True
-    assert await world.run(1) is False
+    assert await world.run(EVERY_S - 1) is Reason.NOT_ENFORCED
+    assert await world.run(1) is Reason.ENFORCED
     assert world.marked == [UID, UID]
     world.targets = {UID: ""}
-    assert await world.run() is None
+    assert await world.run() is Reason.CANNOT_TELL
 
 
-async def test_a_result_ends_with_its_target(canary):
-    world = World(canary.port)
+async def test_a_result_ends_with_its_target(canary, control):
+    world = World(canary.port, control.port)
     await world.run()
     world.targets = {}
     assert await world.run() is None
@@ -88,7 +117,7 @@ async def test_a_result_ends_with_its_target(canary):
 
 
 async def test_few_connections_are_open_at_once(monkeypatch):
-    world = World(1)
+    world = World(1, 2)
     world.targets = {ObjectUid(f"u-{number}"): "127.0.0.1" for number in range(50)}
     now, most = 0, 0
 

@@ -61,22 +61,30 @@ def test_a_cluster_reaches_itself_on_all_ports():
 
 
 def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_clients():
-    (rule,) = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies()["etl-0a1b2c3d-clients"]["ingress"]
     assert rule["from"] == [{"podSelector": {}}]
     opened = {each["port"] for each in rule["ports"]}
     assert {8020, 9870, 9866, 8032, 8088, 10020, 19888} <= opened
-    assert not {ports.CANARY, ports.NODE_MANAGER, ports.RESOURCE_MANAGER_ADMIN, ports.SHUFFLE} & opened
+    assert not {ports.CANARY, ports.CONTROL, ports.NODE_MANAGER, ports.RESOURCE_MANAGER_ADMIN, ports.SHUFFLE} & opened
+
+
+def test_the_operator_alone_reaches_the_control_port():
+    _, rule = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    assert rule["ports"] == [{"port": ports.CONTROL, "protocol": "TCP"}]
+    (peer,) = rule["from"]
+    assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "boathouse-system"}}
+    assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "operator"
 
 
 def test_clients_reach_the_application_masters_of_their_jobs():
-    (rule,) = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies()["etl-0a1b2c3d-clients"]["ingress"]
     first, last = ports.APPLICATION_MASTERS
     assert {"port": first, "endPort": last, "protocol": "TCP"} in rule["ports"]
     assert f"{first}-{last}" in files.render(cluster()).files["mapred-site.xml"]
 
 
 def test_a_closed_cluster_is_reached_by_pods_of_jobs_alone():
-    (rule,) = policies(networkPolicy="Cluster")["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies(networkPolicy="Cluster")["etl-0a1b2c3d-clients"]["ingress"]
     (sender,) = rule["from"]
     (expression,) = sender["podSelector"]["matchExpressions"]
     assert expression["key"] == "boathouse.dev/task-type"

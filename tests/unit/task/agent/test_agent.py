@@ -1,6 +1,6 @@
 """Rounds of an agent whose cluster and operator are objects of the test."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,7 @@ class World:
         self.managers: dict[str, NodeManager] = {}
         self.asked: dict[str, str] = {}
         self.folders_made = 0
+        self.folders_error = ""
         self.killed: list[str] = []
         self.addresses: dict[str, list[str]] = {}
         self.orders: AgentOrders | None = AgentOrders()
@@ -106,6 +107,8 @@ class NameNode:
 
     def make_folders(self, folders):
         assert folders == FOLDERS
+        if self.world.folders_error:
+            raise RestError(self.world.folders_error)
         self.world.folders_made += 1
 
 
@@ -121,7 +124,8 @@ class ResourceManager:
             raise RestError("ResourceManager: ConnectionRefusedError")
         return self.world.yarn, self.world.managers
 
-    def applications(self, tag: str) -> Sequence[ApplicationFigures]:
+    def applications(self, tag: str, has_time: Callable[[], bool]) -> Sequence[ApplicationFigures]:
+        assert has_time()
         self.world.now_s += 1
         if tag == "broken":
             raise RestError("ResourceManager: unexpected response")
@@ -323,6 +327,14 @@ def test_applications_are_killed_and_what_cannot_be_killed_is_reported(ready):
     report = ready.order(1, 7, kill=["application_1_0404", "application_1_0001"])
     assert ready.killed[0] == "application_1_0001"
     assert report.error == "ResourceManager: status 404"
+
+
+def test_folders_that_cannot_be_made_are_an_error_of_each_report_until_they_are(world):
+    world.folders_error = "NameNode: status 403"
+    for _ in range(3):
+        assert world.step().error == "NameNode: status 403"
+    world.folders_error = ""
+    assert (world.step().error, world.folders_made) == ("", 1)
 
 
 def test_folders_are_made_once_after_each_start_of_the_name_node(ready):

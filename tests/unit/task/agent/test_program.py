@@ -66,15 +66,16 @@ class World:
         self.manager = Daemon.resource_manager(apps="rm-apps-finished")
         daemons = (Daemon.name_node(), self.manager, Daemon.history())
         ports = [stack.enter_context(serving(daemon)) for daemon in daemons]
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.canary_port = free.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as canary, socket.create_server(("127.0.0.1", 0)) as control:
+            self.canary_ports = canary.getsockname()[1], control.getsockname()[1]
         self.spec = agent_spec(
             folder,
             progress_url=stack.enter_context(endpoints.serving(folder, self.operator)),
             name_node_port=ports[0],
             resource_manager_port=ports[1],
             history_port=ports[2],
-            canary_port=self.canary_port,
+            canary_port=self.canary_ports[0],
+            control_port=self.canary_ports[1],
         )
 
     @contextlib.contextmanager
@@ -127,11 +128,11 @@ def test_orders_are_carried_out_by_the_next_agent_if_one_is_killed_between_two_w
     assert f"t0.{DOMAIN}" in (world.folder / "agent" / "yarn.exclude.xml").read_text()
 
 
-def test_an_agent_ends_with_its_pod_and_answers_on_the_canarys_port_until_then(world):
+def test_an_agent_ends_with_its_pod_and_answers_on_the_canarys_ports_until_then(world):
     with world.agent() as process:
         world.operator.report(Version(0, 0))
-        for _ in range(3):
-            with socket.create_connection(("127.0.0.1", world.canary_port), timeout=10) as connection:
+        for port in world.canary_ports * 3:
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
                 assert connection.recv(1) == b""
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from boathouse_task.agent import map_reduce
-from boathouse_task.agent.map_reduce import MapReduce
+from boathouse_task.agent.map_reduce import PAUSE_S, MapReduce
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
@@ -20,9 +20,14 @@ class World:
 
     def __init__(self, manager: Daemon, history: Daemon, ports: tuple[int, int], folder: Path) -> None:
         self.manager, self.history = manager, history
-        proxy, rest = Rest("ResourceManager", ports[0]), Rest("JobHistoryServer", ports[1])
-        spec = agent_spec(folder)
-        self.client = ResourceManager(proxy, MapReduce(proxy, rest), spec, clock=lambda: 1795455236.0)
+        self.now_s = 0.0
+        proxy, self.rest = Rest("ResourceManager", ports[0]), Rest("JobHistoryServer", ports[1])
+        map_reduce = MapReduce(proxy, self.rest, monotonic=lambda: self.now_s)
+        self.client = ResourceManager(proxy, map_reduce, agent_spec(folder), clock=lambda: 1795455236.0)
+
+    def applications(self, tag: str) -> list[ApplicationFigures]:
+        """The applications with a tag, with time for all details."""
+        return self.client.applications(tag, lambda: True)
 
     def with_apps(self, *applications: dict[str, object]) -> None:
         """Change the list of applications."""
@@ -103,7 +108,7 @@ def test_a_resource_manager_without_figures_is_an_error(world, path, response):
 
 
 def test_a_running_job_has_its_progress_from_its_application_master(world):
-    (found,) = world.client.applications("uid-1-1")
+    (found,) = world.applications("uid-1-1")
     assert found == ApplicationFigures(
         id=RUNNING,
         name="word count",
@@ -118,48 +123,80 @@ def test_a_running_job_has_its_progress_from_its_application_master(world):
 
 def test_a_job_whose_application_master_does_not_respond_has_no_progress(world):
     world.manager.responses["/proxy/"] = (302, b"")
-    (found,) = world.client.applications("uid-1-1")
+    (found,) = world.applications("uid-1-1")
     assert (found.state, found.maps) == ("RUNNING", (0, 0))
 
 
 def test_a_job_that_ended_has_its_counters_from_the_history(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    (found,) = world.client.applications("uid-3-1")
+    (found,) = world.applications("uid-3-1")
     assert (found.id, found.final, found.maps, found.reduces) == (APPLICATION, "SUCCEEDED", (6, 6), (1, 1))
     assert found.counters["org.apache.hadoop.mapreduce.TaskCounter"]["MAP_INPUT_RECORDS"] == 73585
 
 
 def test_the_history_is_asked_once_for_a_job(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    first = world.client.applications("uid-3-1")
-    assert world.client.applications("uid-3-1") == first
+    first = world.applications("uid-3-1")
+    assert world.applications("uid-3-1") == first
     assert len(world.history.requests) == 2
 
 
 def test_the_history_is_asked_again_while_it_does_not_know_the_job(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
     responses, world.history.responses = world.history.responses, {}
-    assert world.client.applications("uid-3-1")[0].counters == {}
+    assert world.applications("uid-3-1")[0].counters == {}
     world.history.responses = responses
-    assert world.client.applications("uid-3-1")[0].counters
+    assert world.applications("uid-3-1")[0].counters
+
+
+def test_a_history_that_hangs_delays_a_round_once(world, monkeypatch):
+    asked = []
+
+    def hang(path, _expected):
+        asked.append(path)
+        raise RestError("JobHistoryServer: TimeoutError", is_timeout=True)
+
+    monkeypatch.setattr(world.rest, "get", hang)
+    world.with_apps(*[app(number, state="FINISHED", applicationType="MAPREDUCE") for number in range(1, 9)])
+    for _ in range(3):
+        assert len(world.applications("uid-1")) == 8
+    assert len(asked) == 1
+    world.now_s = PAUSE_S
+    world.applications("uid-1")
+    assert len(asked) == 2
+
+
+def test_a_history_that_does_not_know_a_job_is_asked_for_the_next(world):
+    world.with_apps(*[app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)])
+    world.applications("uid-1")
+    assert len(world.history.requests) == 2
+
+
+def test_details_are_left_out_when_there_is_no_time_for_them(world):
+    jobs = [app(number, applicationType="MAPREDUCE") for number in range(1, 9)]
+    world.with_apps(*jobs)
+    time_left = iter([True, True])
+    found = world.client.applications("uid-1", lambda: next(time_left, False))
+    assert [each.maps for each in found] == [(6, 6)] * 2 + [(0, 0)] * 6
+    assert sum(path.startswith("/proxy/") for path in world.manager.paths()) == 2
 
 
 def test_a_job_that_was_killed_says_why(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-killed"))
-    (found,) = world.client.applications("uid-4-1")
+    (found,) = world.applications("uid-4-1")
     assert (found.state, found.final, found.has_ended) == ("KILLED", "KILLED", True)
     assert found.diagnostics.endswith("was killed by user hadoop")
 
 
 def test_a_tag_without_applications_has_none(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-none"))
-    assert world.client.applications("uid-9") == []
+    assert world.applications("uid-9") == []
 
 
 def test_of_many_applications_those_that_run_come_first_then_the_newest(world):
     ended = [app(number, state="FINISHED", startedTime=number) for number in range(1, 20)]
     world.with_apps(*ended, app(20), app(21))
-    found = world.client.applications("uid-1")
+    found = world.applications("uid-1")
     assert [each.id[-2:] for each in found] == ["20", "21", "19", "18", "17", "16", "15", "14"]
 
 
@@ -168,7 +205,7 @@ def test_texts_of_an_application_are_brought_into_their_bounds(world):
         app(name="a\n" + "b" * 100, state="</script>", diagnostics="x\x00" * 900, progress=-3.5),
         {"id": "application_1_1/../../jmx", "state": "RUNNING"},
     )
-    (found,) = world.client.applications("uid-1")
+    (found,) = world.applications("uid-1")
     assert (found.name, found.state, found.progress) == ("a " + "b" * 78, "UNKNOWN", 0)
     assert found.diagnostics == "x " * 250
 
@@ -179,7 +216,7 @@ def test_counters_are_limited_in_number(world):
     world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
     path = next(iter(world.history.responses))
     world.history.responses[path] = (200, json.dumps({"jobCounters": {"counterGroup": groups}}).encode())
-    (found,) = world.client.applications("uid-3-1")
+    (found,) = world.applications("uid-3-1")
     assert sum(map(len, found.counters.values())) == MOST_COUNTERS
     assert found.counters["g0"]["n0"] == 2**63 - 1
 
@@ -193,10 +230,10 @@ def test_details_of_ended_jobs_are_kept_in_a_limited_number(world, monkeypatch):
     }
     jobs = [app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)]
     world.with_apps(*jobs)
-    assert [each.maps for each in world.client.applications("uid-1")] == [(0, 3), (0, 3)]
+    assert [each.maps for each in world.applications("uid-1")] == [(0, 3), (0, 3)]
     assert len(world.history.requests) == 4
     world.with_apps(jobs[1])
-    world.client.applications("uid-1")
+    world.applications("uid-1")
     assert len(world.history.requests) == 4
 
 

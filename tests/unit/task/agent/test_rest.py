@@ -78,8 +78,9 @@ def test_an_endless_response_is_cut_off_at_its_limit(first, endless):
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 2", OK, OK + b"\r\n{"], ids=["nothing", "status", "headers", "body"])
 def test_a_daemon_that_stops_in_the_middle_is_left(first):
-    with sending(first, keep_open=True) as port, pytest.raises(RestError, match="TimeoutError"):
+    with sending(first, keep_open=True) as port, pytest.raises(RestError, match="TimeoutError") as error:
         ask(port, timeout_s=0.05)
+    assert error.value.is_timeout
 
 
 def test_a_daemon_that_sends_slowly_has_no_more_time_in_all():

@@ -10,7 +10,7 @@ from boathouse.services.frame.conditions import ConditionTable
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.hadoop import directory
-from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster import naming, ports
 from boathouse.services.mrcluster.planning import degradation, load, membership, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
 from boathouse.services.mrcluster.planning.observation import (
@@ -29,6 +29,10 @@ RESOURCE_MANAGER_PORT: Final = 8088
 HISTORY_PORT: Final = 19888
 _RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
 """Reasons of the scheduler's diagnosis that name others who have the room."""
+_NO_CONTROL: Final = (
+    f"the operator cannot connect to the master's port {ports.CONTROL} either, which the cluster's NetworkPolicies "
+    "open to it: check the network between them, and policies for connections of the operator's namespace"
+)
 _TESTED: Final = frozenset({Reason.ENFORCED, Reason.NOT_ENFORCED})
 
 
@@ -163,7 +167,9 @@ def _set_network(observation: Observation, conditions: ConditionTable) -> None:
         conditions.set(unverified, known.status == "True", known.reason, known.message)
     elif observation.probe is None:
         conditions.set(unverified, None, Reason.CANNOT_TELL, "no connection was tried yet, or none can be")
-    elif observation.probe:
+    elif observation.probe is Reason.CANNOT_TELL:
+        conditions.set(unverified, None, Reason.CANNOT_TELL, _NO_CONTROL)
+    elif observation.probe is Reason.NOT_ENFORCED:
         message = (
             "a connection went through that no NetworkPolicy allows: this cluster's network plugin does not enforce "
             "them, and a client that reaches the ports can run code as any Hadoop user"
@@ -179,7 +185,7 @@ def _with_events(observation: Observation, draft: Draft) -> Draft:
     if observation.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
         keys = ", ".join(observation.overridden)
         draft = draft.with_event(EventReason.SETTINGS_OVERRIDDEN, f"ignored settings: {keys}", is_warning=True)
-    if observation.probe and not state.holds(ConditionType.NETWORK_UNVERIFIED):
+    if observation.probe is Reason.NOT_ENFORCED and not state.holds(ConditionType.NETWORK_UNVERIFIED):
         draft = draft.with_event(
             EventReason.NETWORK_UNVERIFIED, "this cluster does not enforce NetworkPolicies", is_warning=True
         )

@@ -5,7 +5,7 @@ import dataclasses
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.planning import draining, membership, replacing
+from boathouse.services.mrcluster.planning import agent_errors, draining, membership, replacing
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
     LATE_S,
@@ -40,7 +40,7 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
-    return _other_version(observation)
+    return _other_version(observation) or agent_errors.problem(observation, draft)
 
 
 def _other_version(observation: Observation) -> Problem | None:

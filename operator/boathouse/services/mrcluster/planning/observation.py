@@ -75,6 +75,7 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
+        failing_s: Since when each report has an error of the agent, though the daemons respond.
         heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
@@ -84,6 +85,7 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
+    failing_s: float | None = None
     heard_s: float | None = None
 
 
@@ -106,7 +108,7 @@ class Observation:
         core_mb: What a core node offers to YARN.
         transient_mb: What a transient node offers to YARN.
         users: Jobs with clusterRef, and pods of jobs that read the HDFS.
-        probe: Whether the network let a connection through that no policy allows; None: unknown.
+        probe: What the test of the network has shown: ENFORCED, NOT_ENFORCED or CANNOT_TELL; None: not tested yet.
         marks: What the last plan returned.
     """
 
@@ -126,7 +128,7 @@ class Observation:
     core_mb: int = 1024
     transient_mb: int = 1024
     users: int = 0
-    probe: bool | None = None
+    probe: Reason | None = None
     marks: Marks = Marks()
     _by_host: Mapping[str, NodePod] = dataclasses.field(init=False, repr=False, compare=False)
 

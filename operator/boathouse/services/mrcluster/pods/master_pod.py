@@ -92,6 +92,7 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
         history_port=ports.HISTORY_HTTP,
         node_manager_port=ports.NODE_MANAGER,
         canary_port=ports.CANARY,
+        control_port=ports.CONTROL,
         files_path=paths.AGENT,
         refresh_path=paths.REFRESH,
     )
@@ -109,7 +110,10 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
             {"name": cluster_contract.AGENT_ENV, "value": msgspec.json.encode(spec).decode()},
             *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields),
         ],
-        "ports": [{"name": "canary", "containerPort": ports.CANARY, "protocol": "TCP"}],
+        "ports": [
+            {"name": "canary", "containerPort": ports.CANARY, "protocol": "TCP"},
+            {"name": "control", "containerPort": ports.CONTROL, "protocol": "TCP"},
+        ],
         "resources": {"requests": {"memory": f"{memory.AGENT_MIB}Mi"}, "limits": {"memory": _AGENT_LIMIT}},
         "securityContext": containers.security(),
         "volumeMounts": [

@@ -120,6 +120,39 @@ def test_an_image_of_another_version_than_the_spec_degrades_a_cluster(version, e
     assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
 
 
+def with_error(world: World, error: str) -> None:
+    """Reconcile a report with an error of the agent."""
+    world.exchange()
+    world.report = structs.replace(world.report, error=error)
+    world.reconcile()
+
+
+def test_an_error_of_the_agent_that_persists_degrades_a_cluster_until_it_is_gone():
+    world, error = ready(), "NameNode: PUT /webhdfs/v1/mr-history: status 403"
+    for _ in range(12):
+        with_error(world, error)
+        assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+        world.now_s += 5
+    with_error(world, error)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.AGENT_FAILING)
+    assert error in world.state.condition(ConditionType.DEGRADED).message
+    assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
+    assert directory_entry.of(world.observation(), world.state).is_ready
+    with_error(world, "")
+    assert world.state.phase == "Ready"
+
+
+@pytest.mark.parametrize("fields", [{"error": ""}, {"yarn": None}, {"hdfs": None}])
+def test_short_errors_of_the_agent_and_those_of_a_daemon_that_is_away_do_not(fields):
+    world = ready()
+    for second in range(0, 200, 5):
+        world.exchange()
+        world.report = structs.replace(world.report, **({"error": "status 404"} | (fields if second % 30 == 0 else {})))
+        world.reconcile()
+        assert why(world, ConditionType.DEGRADED)[1] != Reason.AGENT_FAILING
+        world.now_s += 5
+
+
 STORAGE = {"compute": False, "transient": {}, "resizing": {"policy": "Static"}}
 
 
@@ -581,7 +614,7 @@ def test_the_default_replication_does_not_follow_a_cluster_that_grows():
 # The network
 
 
-def network(world: World, probe: bool | None) -> tuple[str, str]:
+def network(world: World, probe: Reason | None) -> tuple[str, str]:
     """Plan with the result of a test of the network; return the condition."""
     plan = planner.plan(dataclasses.replace(world.observation(), probe=probe))
     world.status = cluster_state.to_status(plan.state)
@@ -592,12 +625,20 @@ def network(world: World, probe: bool | None) -> tuple[str, str]:
 def test_the_network_is_unverified_until_a_connection_was_refused():
     world = ready()
     assert network(world, None) == ("Unknown", Reason.CANNOT_TELL)
-    assert network(world, True) == ("True", Reason.NOT_ENFORCED)
+    assert network(world, Reason.NOT_ENFORCED) == ("True", Reason.NOT_ENFORCED)
     assert EventReason.NETWORK_UNVERIFIED in reasons(world)
-    assert network(world, False) == ("False", Reason.ENFORCED)
+    assert network(world, Reason.ENFORCED) == ("False", Reason.ENFORCED)
 
 
-@pytest.mark.parametrize("probe", [True, False])
+def test_the_network_is_unverified_again_when_a_test_shows_nothing():
+    world = ready()
+    network(world, Reason.ENFORCED)
+    assert network(world, Reason.CANNOT_TELL) == ("Unknown", Reason.CANNOT_TELL)
+    assert "9898" in world.state.condition(ConditionType.NETWORK_UNVERIFIED).message
+    assert not world.events
+
+
+@pytest.mark.parametrize("probe", [Reason.ENFORCED, Reason.NOT_ENFORCED])
 def test_a_new_leader_keeps_what_the_last_test_of_the_network_has_shown(probe):
     world = ready()
     before = network(world, probe)
@@ -608,7 +649,7 @@ def test_a_new_leader_keeps_what_the_last_test_of_the_network_has_shown(probe):
 
 def test_a_cluster_without_network_policies_is_unverified():
     world = ready(networkPolicy="None")
-    assert network(world, False) == ("True", Reason.DISABLED)
+    assert network(world, Reason.ENFORCED) == ("True", Reason.DISABLED)
 
 
 # Idle
