@@ -7,7 +7,7 @@ starts pods, and a model of Hadoop is behind the real agent of each master, whic
 clusters grow by GSP under a load that lasts. First a few clusters, the baseline: when all have all their transient
 nodes, the operator is measured for some minutes. Then the others are created, and it is measured again. Prints for both
 the operator's CPU time per cluster and minute, reports and API requests per minute (the audit log's, by account), and
-the ratio per cluster; and the same of growing. About 20 minutes on two cores.
+the ratio per cluster; and the same of growing. About 18 minutes on two cores.
 """
 
 from __future__ import annotations
