@@ -11,7 +11,7 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.hadoop import directory
 from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.planning import degradation, load, membership, sizing
+from boathouse.services.mrcluster.planning import degradation, draining, load, membership, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
@@ -125,7 +125,8 @@ def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionT
             ConditionType.RESIZING, True, Reason.RESERVED_FOR_OTHERS if is_reserved else Reason.NO_ROOM, message
         )
     elif state.leaving:
-        message = f"nodes leaving: {len(state.leaving)}{_failed_orders(observation)}"
+        awaited = draining.awaited(observation, state)
+        message = f"nodes leaving: {len(state.leaving)}{awaited}{_failed_orders(observation)}"
         conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, message)
     elif pending:
         message = degradation.with_problem(observation, f"{pending} nodes are not ready yet", Role.CORE, Role.TRANSIENT)

@@ -20,18 +20,18 @@ from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
     FRESH_S,
+    LATE_S,
     Draft,
     Observation,
     Stall,
+    Step,
     figures,
 )
 from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
-from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, YarnState
+from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
 """Time after which a decommission without progress counts as stalled."""
-_ALL_BLOCKS: Final = 2**63
-"""Blocks left of a decommission that HDFS has not begun: more than any report says."""
 OVERTIME_S: Final = 30.0
 """How long after its deadline a node is removed that YARN did not decommission itself."""
 SETTLED_S: Final = 15.0
@@ -44,6 +44,12 @@ _ROOM: Final = 1.2
 """Free space that other core nodes need, relative to what a leaving one uses."""
 _OUT_OF_YARN: Final = frozenset({YarnState.DECOMMISSIONED, YarnState.LOST, YarnState.SHUTDOWN})
 _OUT_OF_HDFS: Final = frozenset({DfsState.NONE, DfsState.DEAD})
+_STEPS: Final = {
+    DfsState.LIVE: Step.NOT_BEGUN,
+    DfsState.STALE: Step.NOT_BEGUN,
+    DfsState.DECOMMISSIONING: Step.COPYING,
+    DfsState.DECOMMISSIONED: Step.COPIED,
+}
 _IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
 
 
@@ -220,36 +226,64 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         return draft
     known = figures(report)
     for node in leaving:
-        draft = _watched(observation, draft, known.get(node.host, ABSENT))
+        draft = _watched(observation, draft, report.hdfs, known.get(node.host, ABSENT))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
-            draft = undo(draft, node.host, _stalled(stall), is_warning=True)
+            why = _stalled(stall, _awaited(report, known.get(node.host, ABSENT)))
+            draft = undo(draft, node.host, why, is_warning=True)
             draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(draft, report):
             draft = undo(draft, node.host, why, is_warning=True)
     return draft
 
 
-def _watched(observation: Observation, draft: Draft, found: NodeFigures) -> Draft:
+def _watched(observation: Observation, draft: Draft, hdfs: HdfsFigures, found: NodeFigures) -> Draft:
     before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
-    left = found.blocks_left if found.dfs is DfsState.DECOMMISSIONING else _ALL_BLOCKS
-    if found.dfs not in {DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING}:
+    step = _STEPS.get(found.dfs)
+    if step is None:
         stalls.pop(found.host, None)
-    elif before is None or left < before.blocks:
-        stalls[found.host] = Stall(blocks=left, since_s=observation.now_s)
+        return draft.with_marks(stalls=stalls)
+    left = found.containers + hdfs.missing + hdfs.corrupt if step is Step.COPIED else found.blocks_left
+    stall = Stall(step=step, left=left, since_s=observation.now_s)
+    if before is None or stall.is_ahead(before):
+        stalls[found.host] = stall
     return draft.with_marks(stalls=stalls)
 
 
-def _stalled(stall: Stall) -> str:
-    if stall.blocks == _ALL_BLOCKS:
+def _stalled(stall: Stall, awaited: str) -> str:
+    if stall.step is Step.COPIED:
+        return f"its blocks are copied, but for {STALL_S / 60:.0f} minutes it has waited for {awaited}"
+    if stall.step is Step.NOT_BEGUN:
         return (
             f"HDFS has not begun its decommission for {STALL_S / 60:.0f} minutes: see the log of the container refresh "
             "of the master"
         )
     return (
-        f"{stall.blocks} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
+        f"{stall.left} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
         "files more than the core nodes that would be left?"
     )
+
+
+def awaited(observation: Observation, state: ClusterState) -> str:
+    """Return what a core node waits for whose blocks are copied, with a separator before it; empty for none."""
+    report = observation.report_within(LATE_S)
+    known = figures(report) if report else {}
+    for node in state.leaving:
+        found = known.get(node.host, ABSENT)
+        if report and found.dfs is DfsState.DECOMMISSIONED and not has_ended(node):
+            return f"; {node.host}: copied; waits for {_awaited(report, found)}"
+    return ""
+
+
+def _awaited(report: AgentReport, found: NodeFigures) -> str:
+    hdfs = report.hdfs
+    if hdfs is None or hdfs.safe_mode:
+        return "the NameNode"
+    if hdfs.missing or hdfs.corrupt:
+        return f"HDFS, which has {hdfs.missing} missing and {hdfs.corrupt} corrupt blocks"
+    if found.containers:
+        return f"{found.containers} containers"
+    return "YARN, which keeps a node while running jobs need its map output"
 
 
 def _too_few(draft: Draft, report: AgentReport) -> str:

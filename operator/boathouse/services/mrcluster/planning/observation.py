@@ -1,6 +1,7 @@
 """What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
 
 import dataclasses
+import enum
 from collections.abc import Mapping, Sequence
 
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
@@ -56,12 +57,29 @@ class Target:
     offer: int = 0
 
 
+class Step(enum.IntEnum):
+    """How much of a decommission is left."""
+
+    COPIED = 0
+    COPYING = 1
+    NOT_BEGUN = 2
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Blocks that a decommission has left, and since when there are no fewer. One that has not begun has all left."""
+    """What a decommission has left, and since when it is no less.
 
-    blocks: int
+    Attributes:
+        left: Blocks to copy; once all are copied, containers, and blocks without a good replica.
+    """
+
+    step: Step
+    left: int
     since_s: float
+
+    def is_ahead(self, other: "Stall") -> bool:
+        """Return whether less is left than of another."""
+        return (self.step, self.left) < (other.step, other.left)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

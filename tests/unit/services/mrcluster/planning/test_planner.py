@@ -312,6 +312,43 @@ def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
 
 
+def test_a_copied_core_node_says_what_it_waits_for_and_stays_if_that_does_not_end():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.yarn.containers["c3"] = 2
+    world.spec["core"] = {"count": 3}
+    world.settle(50)
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message == "nodes leaving: 1; c3: copied; waits for 2 containers"
+    world.yarn.containers["c3"] = 1  # progress
+    world.settle(50)
+    assert world.state.leaving
+    world.settle(15)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
+    undone = next(event for event in world.events if event.reason == EventReason.DECOMMISSION_UNDONE)
+    assert undone.message == "c3 stays: its blocks are copied, but for 10 minutes it has waited for 1 containers"
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
+def test_a_copied_core_node_is_not_removed_while_a_block_is_corrupt_and_stays_if_that_does_not_end():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    figures = world.hdfs.figures
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.hdfs.figures = lambda live: structs.replace(figures(live), corrupt=1)
+    world.settle(10)
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message.endswith("; c3: copied; waits for HDFS, which has 0 missing and 1 corrupt blocks")
+    world.settle(60)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
 def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
     world = ready()
     world.spec["core"] = {"count": 4}
