@@ -73,6 +73,7 @@ class Reason(StrEnum):
     AS_WANTED = "AsWanted"
     GROWING = "Growing"
     DRAINING = "Draining"
+    SHRINK_BLOCKED = "ShrinkBlocked"
     NO_ROOM = "NoRoom"
     RESERVED_FOR_OTHERS = "ReservedForOthers"
     # NetworkUnverified

@@ -10,11 +10,12 @@ object is gone.
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
-from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import (
@@ -112,31 +113,61 @@ def transient_candidates(observation: Observation, draft: Draft) -> list[str]:
     return [host for _, _, host in sorted(found)]
 
 
-def core_candidate(observation: Observation, draft: Draft) -> str | None:
-    """Return the core node that may leave now: the newest, if HDFS is whole and the others can take its blocks."""
-    report = observation.report_within(FRESH_S)
-    state = draft.state
-    is_leaving = any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts)
-    if report is None or is_leaving or not is_whole(observation) or is_barred(observation, draft):
-        return None
+def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
+    """Return the core node that may leave now, or why none may.
+
+    It is the newest, if HDFS is whole and the others can take its blocks.
+    """
+    report, state, why = observation.report_within(FRESH_S), draft.state, _unwhole(observation)
+    if any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts):
+        why = "another core node leaves"
+    elif is_barred(observation, draft):
+        why = "a decommission was undone: see the events, and change the spec to retry it"
+    if report is None or why:
+        return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
     known, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
-    live = [host for host in hosts if known.get(host, ABSENT).dfs is DfsState.LIVE]
-    for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host))):
-        node, others = known.get(host, ABSENT), [known[each] for each in live if each != host]
-        if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS} or node.yarn not in _IN_SERVICE | {YarnState.LOST}:
-            continue
-        if len(others) < _least_live(state) or sum(one.free_bytes for one in others) < _ROOM * node.used_bytes:
-            continue
-        return host
-    return None
+    nodes = {host: known.get(host, ABSENT) for host in hosts}
+    live = [host for host in hosts if nodes[host].dfs is DfsState.LIVE]
+    obstacles = {
+        host: _obstacle(host, nodes[host], [nodes[each] for each in live if each != host], _least_live(state))
+        for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host)))
+    }
+    first = Problem(reason=Reason.SHRINK_BLOCKED, message=next(iter(obstacles.values()), ""))
+    return next((host for host, why in obstacles.items() if not why), first)
+
+
+def _obstacle(host: str, node: NodeFigures, others: Sequence[NodeFigures], least: int) -> str:
+    """Return why a core node may not leave though HDFS is whole; empty if it may. The others are live."""
+    if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS}:
+        return f"the DataNode of {host} is not in service"
+    if node.yarn not in _IN_SERVICE | {YarnState.LOST}:
+        return f"the NodeManager of {host} is not in service"
+    if len(others) < least:
+        return f"without {host} only {len(others)} core nodes would be live, and {least} are needed"
+    free, needed = sum(one.free_bytes for one in others), _ROOM * node.used_bytes
+    if free < needed:
+        return f"the other core nodes have {free >> 20} MiB free, and the blocks of {host} need {int(needed) >> 20} MiB"
+    return ""
 
 
 def is_whole(observation: Observation) -> bool:
     """Return whether HDFS has all replicas, by a report that is fresh enough to remove a node on it."""
+    return not _unwhole(observation)
+
+
+def _unwhole(observation: Observation) -> str:
+    """Return why HDFS may lack replicas; empty if it has all."""
     hdfs = observation.hdfs_within(FRESH_S)
-    if hdfs is None or hdfs.safe_mode or observation.now_s - hdfs.started_s < _STARTED_S:
-        return False
-    return not (hdfs.missing or hdfs.corrupt or hdfs.under_replicated)
+    if hdfs is None:
+        return f"the NameNode has not been reported for {FRESH_S:.0f} s"
+    if hdfs.safe_mode:
+        return "the NameNode is in safe mode"
+    if observation.now_s - hdfs.started_s < _STARTED_S:
+        return f"the NameNode started less than {_STARTED_S:.0f} s ago"
+    if hdfs.missing or hdfs.corrupt or hdfs.under_replicated:
+        counts = f"{hdfs.missing} missing, {hdfs.corrupt} corrupt and {hdfs.under_replicated} under-replicated blocks"
+        return f"HDFS has {counts}"
+    return ""
 
 
 def _least_live(state: ClusterState) -> int:

@@ -11,7 +11,7 @@ from boathouse.services.mrcluster import directory_entry
 from boathouse.services.mrcluster.planning import load, planner
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse.services.mrcluster.state import cluster_state
-from boathouse_task.cluster_contract import YarnState
+from boathouse_task.cluster_contract import DfsState, YarnState
 from tests.unit.services.mrcluster.planning.world import World
 
 CORE, TRANSIENT = Role.CORE, Role.TRANSIENT
@@ -275,6 +275,46 @@ def test_no_core_node_leaves_while_replicas_are_missing():
     world.settle(10)
     assert len(world.hosts(CORE)) == 4
     assert not world.state.leaving
+    assert (
+        blocked_shrink(world) == "4 core nodes, 3 wanted: HDFS has 0 missing, 0 corrupt and 1 under-replicated blocks"
+    )
+
+
+def blocked_shrink(world: World) -> str:
+    condition = world.state.condition(ConditionType.RESIZING)
+    assert (condition.status, condition.reason) == ("True", Reason.SHRINK_BLOCKED)
+    return condition.message
+
+
+def test_a_core_node_stays_and_says_why_while_the_others_have_no_room_for_its_blocks():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    nodes = [structs.replace(node, free_bytes=100 << 20, used_bytes=400 << 20) for node in world.report.nodes]
+    world.report = structs.replace(world.report, nodes=nodes)
+    world.spec["core"] = {"count": 3}
+    world.reconcile()
+    expected = "4 core nodes, 3 wanted: the other core nodes have 300 MiB free, and the blocks of c3 need 480 MiB"
+    assert blocked_shrink(world) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (DfsState.STALE, "the DataNode of c1 is not in service"),
+        (DfsState.DEAD, "without c1 only 2 core nodes would be live, and 3 are needed"),
+    ],
+)
+def test_a_core_node_stays_and_says_why_while_too_few_others_are_live(state, expected):
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    lost = {"c0", "c1"}
+    nodes = [structs.replace(node, dfs=state) if node.host in lost else node for node in world.report.nodes]
+    world.report = structs.replace(world.report, nodes=nodes)
+    world.spec["core"] = {"count": 3}
+    world.reconcile()
+    assert blocked_shrink(world) == f"4 core nodes, 3 wanted: {expected}"
 
 
 def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again():
