@@ -85,7 +85,8 @@ class Master(Model):
     resources: MasterResources = Field(default_factory=MasterResources, json_schema_extra=default_of(MasterResources()))
     volume: Volume = Field(
         default_factory=Volume,
-        description="Holds the NameNode's image, the ResourceManager's state and the job history.",
+        description="Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
+        "job history is in HDFS.",
         json_schema_extra=default_of(Volume()) | _immutable("master.volume"),
     )
 

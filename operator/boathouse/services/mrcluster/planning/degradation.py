@@ -1,5 +1,6 @@
 """What is wrong with a cluster, and what runs of it. Pure."""
 
+import collections
 import dataclasses
 
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
@@ -82,7 +83,8 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
         message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
         return Service(is_available=False, reason=Reason.STARTING, message=message)
     if report.hdfs.safe_mode:
-        return Service(is_available=False, reason=Reason.SAFE_MODE, message="the NameNode is in safe mode")
+        text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
+        return Service(is_available=False, reason=Reason.SAFE_MODE, message=f"the NameNode is in safe mode{text}")
     live = live_data_nodes(report)
     least = draft.state.first_core_nodes if draft.state.ready_s is None else 1
     if live < least:
@@ -105,9 +107,11 @@ def yarn(observation: Observation, draft: Draft) -> Service:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
         return Service(is_available=False, reason=Reason.STARTING, message=message)
     known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
-    running = sum(known.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
+    states = collections.Counter(known.get(host, ABSENT).yarn for host in hosts)
+    running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
     if not running:
-        message = with_problem(observation, "no core node has a NodeManager that runs", Role.CORE)
+        note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""
+        message = with_problem(observation, f"no core node has a NodeManager that runs{note}", Role.CORE)
         return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
 

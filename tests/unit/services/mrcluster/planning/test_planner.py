@@ -91,6 +91,24 @@ def test_a_cluster_is_not_ready_while_the_name_node_is_in_safe_mode():
     world.report = structs.replace(world.report, hdfs=structs.replace(world.report.hdfs, safe_mode=True))
     world.reconcile()
     assert why(world, ConditionType.HDFS_AVAILABLE) == ("False", Reason.SAFE_MODE)
+    assert world.state.condition(ConditionType.READY).message == "the NameNode is in safe mode"
+
+
+def test_the_name_node_says_why_it_is_in_safe_mode():
+    world = ready()
+    hdfs = structs.replace(world.report.hdfs, safe_mode=True, safe_mode_text="Resources are\x1b low")
+    world.report = structs.replace(world.report, hdfs=hdfs)
+    world.reconcile()
+    expected = "the NameNode is in safe mode: Resources are  low"
+    assert world.state.condition(ConditionType.READY).message == expected
+
+
+def test_node_managers_with_full_disks_are_counted():
+    world = ready()
+    world.yarn.state = lambda host, _up: YarnState.UNHEALTHY if host != "c0" else YarnState.NONE
+    world.turn()
+    expected = "no core node has a NodeManager that runs; 2 are unhealthy, as with disks that are nearly full"
+    assert world.state.condition(ConditionType.READY).message == expected
 
 
 def test_blocks_without_a_replica_degrade_a_cluster():
