@@ -61,6 +61,7 @@ class Reason(StrEnum):
     DECOMMISSION_STALLED = "DecommissionStalled"
     VERSION_MISMATCH = "VersionMismatch"
     MASTER_NOT_REPORTING = "MasterNotReporting"
+    MASTER_CONTAINER_FAILING = "MasterContainerFailing"
     # Scheduled
     NAME_TAKEN = "NameTaken"
     WRITE_REFUSED = "WriteRefused"

@@ -9,6 +9,7 @@ from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import draining, membership, replacing
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
+    FAILING_S,
     LATE_S,
     READY_S,
     Draft,
@@ -38,10 +39,23 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
+    if failing := _failing_master(observation, draft):
+        return failing
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
     return _other_version(observation)
+
+
+def _failing_master(observation: Observation, draft: Draft) -> Problem | None:
+    """Return a problem of the master's pod that persists. A new leader keeps what the status says."""
+    failing, was_reported = draft.marks.failing, observation.state.reason == Reason.MASTER_CONTAINER_FAILING
+    if failing is None or draft.state.ready_s is None:
+        return None
+    if not was_reported and failing.seen_s - failing.since_s < FAILING_S:
+        return None
+    message = f"{naming.MASTER}: {failing.problem.message} ({failing.problem.reason})"
+    return Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message)
 
 
 def _other_version(observation: Observation) -> Problem | None:

@@ -17,6 +17,8 @@ READY_S = 30.0
 """Age of a report up to which a cluster counts as ready."""
 LATE_S = 60.0
 """Age of a report from which the master counts as not reporting."""
+FAILING_S = 60.0
+"""How long the master's pod has a problem until the cluster is degraded, and none until it is not any more."""
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
 
 
@@ -83,6 +85,15 @@ class Stall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A problem of a pod, since when it has it, and when it was last seen: a container runs between two failures."""
+
+    problem: Problem
+    since_s: float
+    seen_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Marks:
     """What the planner remembers beside the status. It is lost with the process, and observed again.
 
@@ -93,6 +104,7 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
+        failing: A problem of the master's pod.
         heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
@@ -102,6 +114,7 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
+    failing: Failing | None = None
     heard_s: float | None = None
 
 

@@ -159,6 +159,39 @@ def test_a_cluster_for_storage_alone_is_ready_with_hdfs_and_follows_its_spec():
     assert world.state.settings == "second"
 
 
+CRASHING = Problem(reason="CrashLoopBackOff", message="the container checkpoint ended with exit code 1")
+
+
+def test_a_container_of_the_master_that_keeps_failing_degrades_a_ready_cluster():
+    world = ready()
+    world.change("master", problem=CRASHING)
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+    world.settle(6)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    message = world.state.condition(ConditionType.DEGRADED).message
+    assert message == "master: the container checkpoint ended with exit code 1 (CrashLoopBackOff)"
+    assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
+    world.forget()  # a new leader
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    world.change("master", problem=None)
+    world.settle(5)  # it runs between two failures
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    world.settle(2)
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+
+
+def test_a_container_of_the_master_that_failed_once_does_not_degrade_a_cluster():
+    world = ready()
+    world.change("master", problem=CRASHING)
+    world.settle(2)
+    world.change("master", problem=None)
+    for _ in range(15):
+        world.turn()
+        assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+
+
 # Growing and shrinking
 
 
