@@ -692,6 +692,46 @@ def test_a_node_that_does_not_serve_is_restarted_at_once():
     assert [pod.host for pod in world.reconcile().delete] == ["c1"]
 
 
+def without_node_managers(world: World, *hosts: str) -> None:
+    """Let NodeManagers restart whose DataNodes are live."""
+    for host in hosts:
+        world.change(host, is_ready=False)
+
+
+def test_a_node_manager_that_restarts_takes_no_data_node_away_while_another_one_rolls():
+    world = ready()
+    world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c0"]
+    without_node_managers(world, "c1")
+    assert not world.reconcile().delete
+    world.vanish("c0")
+    world.reconcile()
+    world.create("c0")
+    world.change("c1", problem=CRASHING)
+    assert not world.reconcile().delete
+    world.start("c0")
+    assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
+def test_nodes_whose_node_managers_do_not_start_are_restarted_one_by_one():
+    world = ready()
+    without_node_managers(world, "c0", "c1", "c2")
+    world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c0"]
+    assert not world.reconcile().delete
+
+
+def test_a_node_with_a_problem_is_restarted_though_hdfs_lacks_replicas():
+    world = ready()
+    hdfs = structs.replace(world.report.hdfs, under_replicated=1)
+    world.report = structs.replace(world.report, hdfs=hdfs)
+    without_node_managers(world, "c1")
+    world.digest = "second"
+    assert not world.reconcile().delete
+    world.change("c1", problem=CRASHING)
+    assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
 def test_the_status_has_the_replication_of_the_spec():
     world = ready(hdfs={"replication": 1})
     world.spec["hdfs"] = {"replication": 3}
