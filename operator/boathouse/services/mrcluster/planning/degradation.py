@@ -100,7 +100,7 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
         text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
         return Service(is_available=False, reason=Reason.SAFE_MODE, message=f"the NameNode is in safe mode{text}")
     live = live_data_nodes(report)
-    least = draft.state.first_core_nodes if draft.state.ready_s is None else 1
+    least = _least_nodes(draft)
     if live < least:
         message = with_problem(observation, f"{live} of {least} DataNodes are live", Role.CORE)
         return Service(is_available=False, reason=Reason.DATA_NODES_MISSING, message=message)
@@ -110,8 +110,13 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{live} DataNodes are live")
 
 
+def _least_nodes(draft: Draft) -> int:
+    """Return how many core nodes must serve: all until the cluster is ready for the first time, then any."""
+    return draft.state.first_core_nodes if draft.state.ready_s is None else 1
+
+
 def yarn(observation: Observation, draft: Draft) -> Service:
-    """Return whether YARN is available: its ApplicationMasters run on core nodes."""
+    """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
         return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
     if before := _as_before(observation, draft, ConditionType.YARN_AVAILABLE):
@@ -123,9 +128,10 @@ def yarn(observation: Observation, draft: Draft) -> Service:
     known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
     states = collections.Counter(known.get(host, ABSENT).yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
-    if not running:
+    if running < _least_nodes(draft):
         note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""
-        message = with_problem(observation, f"no core node has a NodeManager that runs{note}", Role.CORE)
+        message = f"{running} of {len(hosts)} core nodes have a NodeManager that runs{note}"
+        message = with_problem(observation, message, Role.CORE)
         return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
 

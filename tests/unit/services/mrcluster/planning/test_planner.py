@@ -60,6 +60,22 @@ def test_a_cluster_is_not_ready_before_all_first_core_nodes_are_live():
     assert world.state.phase == "Starting"
 
 
+def test_a_cluster_is_not_ready_before_the_node_managers_of_all_first_core_nodes_run():
+    world = World()
+    state = world.yarn.state
+    world.yarn.state = lambda host, up: state(host, up) if host != "c2" else YarnState.NONE
+    world.settle(20)
+    assert why(world, ConditionType.READY) == ("False", Reason.NODE_MANAGERS_MISSING)
+    message = world.state.condition(ConditionType.READY).message
+    assert message == "2 of 3 core nodes have a NodeManager that runs"
+    world.yarn.state = state
+    world.turn()
+    assert world.state.phase == "Ready"
+    world.yarn.state = lambda host, up: state(host, up) if host == "c0" else YarnState.NONE
+    world.turn()
+    assert world.state.phase == "Ready"  # later one is enough
+
+
 def test_conditions_say_why_a_pod_does_not_start():
     world = World()
     world.reconcile()
@@ -107,7 +123,7 @@ def test_node_managers_with_full_disks_are_counted():
     world = ready()
     world.yarn.state = lambda host, _up: YarnState.UNHEALTHY if host != "c0" else YarnState.NONE
     world.turn()
-    expected = "no core node has a NodeManager that runs; 2 are unhealthy, as with disks that are nearly full"
+    expected = "0 of 3 core nodes have a NodeManager that runs; 2 are unhealthy, as with disks that are nearly full"
     assert world.state.condition(ConditionType.READY).message == expected
 
 
