@@ -22,7 +22,7 @@ class Times:
         started_s: Their containers run: that of the kubelets.
         stored_s: All DataNodes are registered: Hadoop's.
         computed_s: All NodeManagers are registered: Hadoop's.
-        ready_s: The MRCluster is ready, for which one NodeManager is enough: our part after the DataNodes.
+        ready_s: The MRCluster is ready, for which all NodeManagers must run: our part after them.
     """
 
     placed_s: float

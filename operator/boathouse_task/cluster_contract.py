@@ -28,6 +28,7 @@ MOST_COUNTERS: Final = 64
 """Counters of an application, in all its groups."""
 MOST_GROUPS: Final = 16
 MOST_VERSION_CHARS: Final = 32
+MOST_SAFE_MODE_CHARS: Final = 200
 LEAST_TAGS: Final = 4
 """Tags that a report keeps if it would be too large."""
 DEFAULT_DISTANCE_S: Final = 5.0
@@ -145,6 +146,7 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
         under_replicated: blocks with fewer replicas than they should have.
         pending_replication: blocks that are being copied.
         version: version of Hadoop of the NameNode; empty if it is unknown.
+        safe_mode_text: why it is in safe mode, in its own words; empty if it is not, or if the agent is an older one.
     """
 
     cluster_id: ClusterId
@@ -159,6 +161,7 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
     under_replicated: Figure = 0
     pending_replication: Figure = 0
     version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""
+    safe_mode_text: Annotated[str, msgspec.Meta(max_length=MOST_SAFE_MODE_CHARS)] = ""
 
 
 class YarnFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,11 +9,12 @@ import msgspec
 
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.agent.values import clip, figure, host_of
-from boathouse_task.cluster_contract import MOST_VERSION_CHARS, DfsState, HdfsFigures
+from boathouse_task.cluster_contract import MOST_SAFE_MODE_CHARS, MOST_VERSION_CHARS, DfsState, HdfsFigures
 
 USER: Final = "hadoop"
 STALE_S: Final = 30
 """dfs.namenode.stale.datanode.interval."""
+_SAFE_MODE_ON: Final = "Safe mode is ON. "
 _JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
 
 
@@ -77,6 +78,7 @@ class NameNode:
             under_replicated=figure(system.under_replicated_blocks),
             pending_replication=figure(system.pending_replication_blocks),
             version=clip(info.software_version, MOST_VERSION_CHARS),
+            safe_mode_text=clip(info.safe_mode.removeprefix(_SAFE_MODE_ON), MOST_SAFE_MODE_CHARS),
         )
         return figures, self._data_nodes(info)
 

@@ -62,6 +62,7 @@ class Reason(StrEnum):
     VERSION_MISMATCH = "VersionMismatch"
     MASTER_NOT_REPORTING = "MasterNotReporting"
     AGENT_FAILING = "AgentFailing"
+    MASTER_CONTAINER_FAILING = "MasterContainerFailing"
     # Scheduled
     NAME_TAKEN = "NameTaken"
     WRITE_REFUSED = "WriteRefused"
@@ -74,6 +75,7 @@ class Reason(StrEnum):
     AS_WANTED = "AsWanted"
     GROWING = "Growing"
     DRAINING = "Draining"
+    SHRINK_BLOCKED = "ShrinkBlocked"
     NO_ROOM = "NoRoom"
     RESERVED_FOR_OTHERS = "ReservedForOthers"
     # NetworkUnverified

@@ -17,6 +17,7 @@ NodeMemory = Annotated[
 VolumeSize = Annotated[
     int | str, quantity_schema(at_least("16Mi", "Hadoop stops below a few MiB of free space"), POSSIBLE)
 ]
+Scratch = Annotated[Quantity, Field(description="Size limit of the emptyDir for files of running containers.")]
 
 
 def default_of(value: Model) -> JsonDict:
@@ -84,7 +85,8 @@ class Master(Model):
     resources: MasterResources = Field(default_factory=MasterResources, json_schema_extra=default_of(MasterResources()))
     volume: Volume = Field(
         default_factory=Volume,
-        description="Holds the NameNode's image, the ResourceManager's state and the job history.",
+        description="Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
+        "job history is in HDFS.",
         json_schema_extra=default_of(Volume()) | _immutable("master.volume"),
     )
 
@@ -112,6 +114,7 @@ class Core(Model):
         description="Holds the blocks of the DataNode.",
         json_schema_extra=default_of(Volume()) | _immutable("core.volume"),
     )
+    scratch: Scratch = "10Gi"
 
 
 class Transient(Model):
@@ -127,4 +130,4 @@ class Transient(Model):
         default=0, ge=0, le=MAX_TRANSIENT, description="With the policies GSP and GGP more than the minimum."
     )
     resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
-    scratch: Quantity = Field(default="10Gi", description="Size limit of the emptyDir for files of running containers.")
+    scratch: Scratch = "10Gi"

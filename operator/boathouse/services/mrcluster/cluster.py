@@ -92,6 +92,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
     for amount in (
         spec.master.volume.size,
         spec.core.volume.size,
+        spec.core.scratch,
         spec.transient.scratch,
         spec.hdfs.block_size,
     ):

@@ -53,6 +53,7 @@ def test_a_queue_that_does_not_exist_is_refused():
         ("core", {"resources": {"memory": "much"}}),
         ("master", {"volume": {"size": "1e99999999999999999999x"}}),
         ("hdfs", {"blockSize": "big"}),
+        ("core", {"scratch": "x"}),
         ("transient", {"scratch": "x"}),
         ("core", {"count": "three"}),
     ],

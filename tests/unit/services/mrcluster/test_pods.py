@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from boathouse.resources import quantity
-from boathouse.resources.config import HadoopDefaults
+from boathouse.resources.config import EphemeralStorageConfig, HadoopDefaults
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.pods import master_pod, worker_pod
@@ -217,6 +217,13 @@ def test_a_transient_node_stores_nothing_that_outlives_it():
     assert volume(manifest, "local") == {"name": "local", "emptyDir": {"sizeLimit": "20Gi"}}
     assert not any("persistentVolumeClaim" in each for each in manifest["spec"]["volumes"])
     assert containers(manifest)["nodemanager"]["resources"]["limits"]["ephemeral-storage"] == "20Gi"
+
+
+def test_the_scratch_of_a_core_node_has_a_size_and_the_pods_limit_has_room_for_it():
+    defaults = DEFAULTS.model_copy(update={"ephemeral_storage": EphemeralStorageConfig(limit="5Gi")})
+    manifest = pod("c0", core={"scratch": "20Gi"}, defaults=defaults)
+    assert volume(manifest, "local") == {"name": "local", "emptyDir": {"sizeLimit": "20Gi"}}
+    assert containers(manifest)["datanode"]["resources"]["limits"]["ephemeral-storage"] == "20Gi"
 
 
 def test_data_are_on_the_claim_of_the_host():

@@ -210,6 +210,7 @@ def test_daemons_make_their_folders_below_the_mounts_because_they_set_modes():
         {"core": {"resources": {"memory": "3Gi"}}},
         {"master": {"resources": {"cpu": "2"}}},
         {"transient": {"scratch": "20Gi"}},
+        {"core": {"scratch": "20Gi"}},
         {"hdfs": {"settings": {"dfs.x": "y"}}},
         {"env": [{"name": "TZ", "value": "UTC"}]},
         {"nodeSelector": {"disk": "ssd"}},
@@ -225,6 +226,7 @@ def test_a_change_of_settings_or_pods_is_another_digest(fields):
     "fields",
     [
         {"core": {"count": 4}, "hdfs": {"replication": 3}},
+        {"core": {"scratch": "10Gi"}},
         {"core": {"maximum": 9}, "resizing": {"policy": "GGDP"}},
         {"weight": 7},
         {"transient": {"minimum": 1, "maximum": 9}},

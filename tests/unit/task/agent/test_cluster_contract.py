@@ -50,6 +50,12 @@ def test_a_report_survives_the_wire():
     assert decode(encode_report(report)) == report
 
 
+def test_reports_of_agents_without_and_with_the_words_of_safe_mode_are_read():
+    old = {"cluster_id": "C", "started_s": 1, "safe_mode": True}
+    for hdfs, text in ((old, ""), (old | {"safe_mode_text": "low", "of_a_later_version": 1}, "low")):
+        assert decode(msgspec.json.encode({"hdfs": hdfs})).hdfs.safe_mode_text == text
+
+
 def test_orders_are_short_lists_on_the_wire():
     orders = AgentOrders(version=Version(2, 7), leaving=[Leaving("t3", 300), Leaving("c4", stores=True)])
     body = msgspec.json.encode(orders)
@@ -103,6 +109,9 @@ def test_a_report_keeps_a_few_tags_and_counts_idle_nodes_as_the_last_resort():
         pytest.param({"yarn": {"started_s": 2**62 + 1}}, id="beyond 2^62"),
         pytest.param({"yarn": {"started_s": 1, "pending": 1.5}}, id="no integer"),
         pytest.param({"hdfs": {"cluster_id": "C\n", "started_s": 1, "safe_mode": False}}, id="ID with a newline"),
+        pytest.param(
+            {"hdfs": {"cluster_id": "C", "started_s": 1, "safe_mode": True, "safe_mode_text": "t" * 201}}, id="text"
+        ),
         pytest.param({"nodes": [["../t1", "L", "R"]]}, id="host that is a path"),
         pytest.param({"nodes": [["t1", "?", "R"]]}, id="state that does not exist"),
         pytest.param({"nodes": [["t1"]] * 702}, id="too many nodes"),

@@ -71,6 +71,8 @@ def test_missing_blocks_and_safe_mode_are_reported():
     assert (figures.missing, figures.safe_mode) == (14, False)
     figures, nodes = state(Daemon.name_node("nn-info-safe"))
     assert (figures.safe_mode, nodes) == (True, {})
+    assert figures.safe_mode_text.startswith("The reported blocks 0 needs additional 21 blocks to reach the threshold")
+    assert (len(figures.safe_mode_text), figures.safe_mode_text.isprintable()) == (200, True)
 
 
 def test_of_two_data_nodes_with_a_name_the_live_one_counts():

@@ -15,14 +15,14 @@ def remember(observation: Observation, draft: Draft) -> Draft:
     report = observation.report_within(LATE_S)
     responds = report is not None and report.hdfs and (report.yarn or not observation.cluster.spec.compute)
     if report is None or not responds or not report.error:
-        return draft.with_marks(failing_s=None)
-    since_s = draft.marks.failing_s
-    return draft.with_marks(failing_s=observation.now_s if since_s is None else since_s)
+        return draft.with_marks(agent_failing_s=None)
+    since_s = draft.marks.agent_failing_s
+    return draft.with_marks(agent_failing_s=observation.now_s if since_s is None else since_s)
 
 
 def problem(observation: Observation, draft: Draft) -> Problem | None:
     """Return the error of a cluster's agent that persists; None for nothing."""
-    since_s, report = draft.marks.failing_s, observation.report
+    since_s, report = draft.marks.agent_failing_s, observation.report
     if since_s is None or report is None or draft.state.ready_s is None:
         return None
     if observation.now_s - since_s < PERSISTENT_S:

@@ -11,7 +11,7 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.hadoop import directory
 from boathouse.services.mrcluster import naming, ports
-from boathouse.services.mrcluster.planning import degradation, load, membership, sizing
+from boathouse.services.mrcluster.planning import degradation, draining, load, membership, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
@@ -129,13 +129,25 @@ def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionT
             ConditionType.RESIZING, True, Reason.RESERVED_FOR_OTHERS if is_reserved else Reason.NO_ROOM, message
         )
     elif state.leaving:
-        message = f"nodes leaving: {len(state.leaving)}{_failed_orders(observation)}"
+        awaited = draining.awaited(observation, state)
+        message = f"nodes leaving: {len(state.leaving)}{awaited}{_failed_orders(observation)}"
         conditions.set(ConditionType.RESIZING, True, Reason.DRAINING, message)
+    elif blocked := _blocked_shrink(observation, draft):
+        conditions.set(ConditionType.RESIZING, True, blocked.reason, blocked.message)
     elif pending:
         message = degradation.with_problem(observation, f"{pending} nodes are not ready yet", Role.CORE, Role.TRANSIENT)
         conditions.set(ConditionType.RESIZING, True, Reason.GROWING, message)
     else:
         conditions.set(ConditionType.RESIZING, False, Reason.AS_WANTED, "")
+
+
+def _blocked_shrink(observation: Observation, draft: Draft) -> Problem | None:
+    """Return why a core node stays that is not wanted; None if all are wanted, or one may leave."""
+    staying, wanted = len(membership.staying(draft.state, Role.CORE)), membership.wanted(draft.state, Role.CORE)
+    found = draining.core_candidate(observation, draft) if staying > wanted else None
+    if not isinstance(found, Problem):
+        return None
+    return dataclasses.replace(found, message=f"{staying} core nodes, {wanted} wanted: {found.message}")
 
 
 def _failed_orders(observation: Observation) -> str:

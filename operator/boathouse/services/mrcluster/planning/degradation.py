@@ -1,5 +1,6 @@
 """What is wrong with a cluster, and what runs of it. Pure."""
 
+import collections
 import dataclasses
 
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
@@ -8,6 +9,7 @@ from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import agent_errors, draining, membership, replacing
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
+    FAILING_S,
     LATE_S,
     READY_S,
     Draft,
@@ -37,10 +39,23 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
+    if failing := _failing_master(observation, draft):
+        return failing
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
     return _other_version(observation) or agent_errors.problem(observation, draft)
+
+
+def _failing_master(observation: Observation, draft: Draft) -> Problem | None:
+    """Return a problem of the master's pod that persists. A new leader keeps what the status says."""
+    failing, was_reported = draft.marks.failing, observation.state.reason == Reason.MASTER_CONTAINER_FAILING
+    if failing is None or draft.state.ready_s is None:
+        return None
+    if not was_reported and failing.seen_s - failing.since_s < FAILING_S:
+        return None
+    message = f"{naming.MASTER}: {failing.problem.message} ({failing.problem.reason})"
+    return Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message)
 
 
 def _other_version(observation: Observation) -> Problem | None:
@@ -82,9 +97,10 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
         message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
         return Service(is_available=False, reason=Reason.STARTING, message=message)
     if report.hdfs.safe_mode:
-        return Service(is_available=False, reason=Reason.SAFE_MODE, message="the NameNode is in safe mode")
+        text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
+        return Service(is_available=False, reason=Reason.SAFE_MODE, message=f"the NameNode is in safe mode{text}")
     live = live_data_nodes(report)
-    least = draft.state.first_core_nodes if draft.state.ready_s is None else 1
+    least = _least_nodes(draft)
     if live < least:
         message = with_problem(observation, f"{live} of {least} DataNodes are live", Role.CORE)
         return Service(is_available=False, reason=Reason.DATA_NODES_MISSING, message=message)
@@ -94,8 +110,13 @@ def hdfs(observation: Observation, draft: Draft) -> Service:
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{live} DataNodes are live")
 
 
+def _least_nodes(draft: Draft) -> int:
+    """Return how many core nodes must serve: all until the cluster is ready for the first time, then any."""
+    return draft.state.first_core_nodes if draft.state.ready_s is None else 1
+
+
 def yarn(observation: Observation, draft: Draft) -> Service:
-    """Return whether YARN is available: its ApplicationMasters run on core nodes."""
+    """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
         return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
     if before := _as_before(observation, draft, ConditionType.YARN_AVAILABLE):
@@ -105,9 +126,12 @@ def yarn(observation: Observation, draft: Draft) -> Service:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
         return Service(is_available=False, reason=Reason.STARTING, message=message)
     known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
-    running = sum(known.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
-    if not running:
-        message = with_problem(observation, "no core node has a NodeManager that runs", Role.CORE)
+    states = collections.Counter(known.get(host, ABSENT).yarn for host in hosts)
+    running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
+    if running < _least_nodes(draft):
+        note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""
+        message = f"{running} of {len(hosts)} core nodes have a NodeManager that runs{note}"
+        message = with_problem(observation, message, Role.CORE)
         return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
     return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
 

@@ -10,28 +10,29 @@ object is gone.
 
 import dataclasses
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
-from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
     FRESH_S,
+    LATE_S,
     Draft,
     Observation,
     Stall,
+    Step,
     figures,
 )
 from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
-from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, YarnState
+from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
 """Time after which a decommission without progress counts as stalled."""
-_ALL_BLOCKS: Final = 2**63
-"""Blocks left of a decommission that HDFS has not begun: more than any report says."""
 OVERTIME_S: Final = 30.0
 """How long after its deadline a node is removed that YARN did not decommission itself."""
 SETTLED_S: Final = 15.0
@@ -44,6 +45,12 @@ _ROOM: Final = 1.2
 """Free space that other core nodes need, relative to what a leaving one uses."""
 _OUT_OF_YARN: Final = frozenset({YarnState.DECOMMISSIONED, YarnState.LOST, YarnState.SHUTDOWN})
 _OUT_OF_HDFS: Final = frozenset({DfsState.NONE, DfsState.DEAD})
+_STEPS: Final = {
+    DfsState.LIVE: Step.NOT_BEGUN,
+    DfsState.STALE: Step.NOT_BEGUN,
+    DfsState.DECOMMISSIONING: Step.COPYING,
+    DfsState.DECOMMISSIONED: Step.COPIED,
+}
 _IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
 
 
@@ -106,31 +113,61 @@ def transient_candidates(observation: Observation, draft: Draft) -> list[str]:
     return [host for _, _, host in sorted(found)]
 
 
-def core_candidate(observation: Observation, draft: Draft) -> str | None:
-    """Return the core node that may leave now: the newest, if HDFS is whole and the others can take its blocks."""
-    report = observation.report_within(FRESH_S)
-    state = draft.state
-    is_leaving = any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts)
-    if report is None or is_leaving or not is_whole(observation) or is_barred(observation, draft):
-        return None
+def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
+    """Return the core node that may leave now, or why none may.
+
+    It is the newest, if HDFS is whole and the others can take its blocks.
+    """
+    report, state, why = observation.report_within(FRESH_S), draft.state, _unwhole(observation)
+    if any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts):
+        why = "another core node leaves"
+    elif is_barred(observation, draft):
+        why = "a decommission was undone: see the events, and change the spec to retry it"
+    if report is None or why:
+        return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
     known, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
-    live = [host for host in hosts if known.get(host, ABSENT).dfs is DfsState.LIVE]
-    for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host))):
-        node, others = known.get(host, ABSENT), [known[each] for each in live if each != host]
-        if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS} or node.yarn not in _IN_SERVICE | {YarnState.LOST}:
-            continue
-        if len(others) < _least_live(state) or sum(one.free_bytes for one in others) < _ROOM * node.used_bytes:
-            continue
-        return host
-    return None
+    nodes = {host: known.get(host, ABSENT) for host in hosts}
+    live = [host for host in hosts if nodes[host].dfs is DfsState.LIVE]
+    obstacles = {
+        host: _obstacle(host, nodes[host], [nodes[each] for each in live if each != host], _least_live(state))
+        for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host)))
+    }
+    first = Problem(reason=Reason.SHRINK_BLOCKED, message=next(iter(obstacles.values()), ""))
+    return next((host for host, why in obstacles.items() if not why), first)
+
+
+def _obstacle(host: str, node: NodeFigures, others: Sequence[NodeFigures], least: int) -> str:
+    """Return why a core node may not leave though HDFS is whole; empty if it may. The others are live."""
+    if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS}:
+        return f"the DataNode of {host} is not in service"
+    if node.yarn not in _IN_SERVICE | {YarnState.LOST}:
+        return f"the NodeManager of {host} is not in service"
+    if len(others) < least:
+        return f"without {host} only {len(others)} core nodes would be live, and {least} are needed"
+    if sum(one.free_bytes for one in others) < _ROOM * node.used_bytes:
+        return (
+            f"the other core nodes have no room for the blocks of {host}"  # without figures, which change all the time
+        )
+    return ""
 
 
 def is_whole(observation: Observation) -> bool:
     """Return whether HDFS has all replicas, by a report that is fresh enough to remove a node on it."""
+    return not _unwhole(observation)
+
+
+def _unwhole(observation: Observation) -> str:
+    """Return why HDFS may lack replicas; empty if it has all."""
     hdfs = observation.hdfs_within(FRESH_S)
-    if hdfs is None or hdfs.safe_mode or observation.now_s - hdfs.started_s < _STARTED_S:
-        return False
-    return not (hdfs.missing or hdfs.corrupt or hdfs.under_replicated)
+    if hdfs is None:
+        return f"the NameNode has not been reported for {FRESH_S:.0f} s"
+    if hdfs.safe_mode:
+        return "the NameNode is in safe mode"
+    if observation.now_s - hdfs.started_s < _STARTED_S:
+        return f"the NameNode started less than {_STARTED_S:.0f} s ago"
+    if hdfs.missing or hdfs.corrupt:
+        return "HDFS has missing or corrupt blocks"
+    return "HDFS has under-replicated blocks" if hdfs.under_replicated else ""
 
 
 def _least_live(state: ClusterState) -> int:
@@ -220,36 +257,67 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         return draft
     known = figures(report)
     for node in leaving:
-        draft = _watched(observation, draft, known.get(node.host, ABSENT))
+        draft = _watched(observation, draft, report.hdfs, known.get(node.host, ABSENT))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
-            draft = undo(draft, node.host, _stalled(stall), is_warning=True)
+            why = _stalled(stall)
+            draft = undo(draft, node.host, why, is_warning=True)
             draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(draft, report):
             draft = undo(draft, node.host, why, is_warning=True)
     return draft
 
 
-def _watched(observation: Observation, draft: Draft, found: NodeFigures) -> Draft:
+def _watched(observation: Observation, draft: Draft, hdfs: HdfsFigures, found: NodeFigures) -> Draft:
     before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
-    left = found.blocks_left if found.dfs is DfsState.DECOMMISSIONING else _ALL_BLOCKS
-    if found.dfs not in {DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING}:
+    step = _STEPS.get(found.dfs)
+    left = hdfs.missing + hdfs.corrupt if step is Step.COPIED else found.blocks_left
+    if step is None or (step is Step.COPIED and not left):  # containers end by themselves, however late
         stalls.pop(found.host, None)
-    elif before is None or left < before.blocks:
-        stalls[found.host] = Stall(blocks=left, since_s=observation.now_s)
+        return draft.with_marks(stalls=stalls)
+    stall = Stall(step=step, left=left, since_s=observation.now_s)
+    if before is None or stall.is_ahead(before):
+        stalls[found.host] = stall
     return draft.with_marks(stalls=stalls)
 
 
 def _stalled(stall: Stall) -> str:
-    if stall.blocks == _ALL_BLOCKS:
+    if stall.step is Step.COPIED:
+        return (
+            f"its blocks are copied, but {stall.left} blocks of HDFS have been missing or corrupt for "
+            f"{STALL_S / 60:.0f} minutes"
+        )
+    if stall.step is Step.NOT_BEGUN:
         return (
             f"HDFS has not begun its decommission for {STALL_S / 60:.0f} minutes: see the log of the container refresh "
             "of the master"
         )
     return (
-        f"{stall.blocks} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
+        f"{stall.left} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
         "files more than the core nodes that would be left?"
     )
+
+
+def awaited(observation: Observation, state: ClusterState) -> str:
+    """Return what a core node waits for whose blocks are copied, with a separator before it; empty for none."""
+    report = observation.report_within(LATE_S)
+    known = figures(report) if report else {}
+    for node in state.leaving:
+        found = known.get(node.host, ABSENT)
+        if report and found.dfs is DfsState.DECOMMISSIONED and not has_ended(node):
+            return f"; {node.host}: copied; waits for {_awaited(report, found)}"
+    return ""
+
+
+def _awaited(report: AgentReport, found: NodeFigures) -> str:
+    hdfs = report.hdfs
+    if hdfs is None or hdfs.safe_mode:
+        return "the NameNode"
+    if hdfs.missing or hdfs.corrupt:
+        return "HDFS, which has missing or corrupt blocks"
+    if found.containers:
+        return f"{found.containers} containers"
+    return "YARN, which keeps a node while running jobs need its map output"
 
 
 def _too_few(draft: Draft, report: AgentReport) -> str:

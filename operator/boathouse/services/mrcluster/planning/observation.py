@@ -1,6 +1,7 @@
 """What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
 
 import dataclasses
+import enum
 from collections.abc import Mapping, Sequence
 
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
@@ -16,6 +17,8 @@ READY_S = 30.0
 """Age of a report up to which a cluster counts as ready."""
 LATE_S = 60.0
 """Age of a report from which the master counts as not reporting."""
+FAILING_S = 60.0
+"""How long the master's pod has a problem until the cluster is degraded, and none until it is not any more."""
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
 
 
@@ -56,12 +59,38 @@ class Target:
     offer: int = 0
 
 
+class Step(enum.IntEnum):
+    """How much of a decommission is left."""
+
+    COPIED = 0
+    COPYING = 1
+    NOT_BEGUN = 2
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stall:
-    """Blocks that a decommission has left, and since when there are no fewer. One that has not begun has all left."""
+    """What a decommission has left, and since when it is no less.
 
-    blocks: int
+    Attributes:
+        left: Blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt.
+    """
+
+    step: Step
+    left: int
     since_s: float
+
+    def is_ahead(self, other: "Stall") -> bool:
+        """Return whether less is left than of another."""
+        return (self.step, self.left) < (other.step, other.left)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A problem of a pod, since when it has it, and when it was last seen: a container runs between two failures."""
+
+    problem: Problem
+    since_s: float
+    seen_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +104,8 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
-        failing_s: Since when each report has an error of the agent, though the daemons respond.
+        agent_failing_s: Since when each report has an error of the agent, though the daemons respond.
+        failing: A problem of the master's pod.
         heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
@@ -85,7 +115,8 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
-    failing_s: float | None = None
+    agent_failing_s: float | None = None
+    failing: Failing | None = None
     heard_s: float | None = None
 
 

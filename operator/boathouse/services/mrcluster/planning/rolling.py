@@ -1,13 +1,15 @@
 """Restart nodes with new settings: transient ones by new ones, then core nodes one after the other, the master last.
 
 Nothing rolls while a node leaves. A core node or master that serves is restarted only while HDFS has all replicas and
-all other nodes are ready. One that does not serve is restarted at once, so that a spec that repairs it takes effect.
-Pure.
+all other nodes are ready. One that does not serve is restarted at once, so that a spec that repairs it takes effect. A
+core node that is not ready but has a live DataNode comes first, though only while all other DataNodes are there. Pure.
 """
+
+from collections.abc import Set as AbstractSet
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster.planning import draining, membership
-from boathouse.services.mrcluster.planning.observation import FRESH_S, Draft, Observation, figures
+from boathouse.services.mrcluster.planning.observation import FRESH_S, Draft, Observation
 from boathouse.services.mrcluster.pods.node_pod import NodePod
 from boathouse_task.cluster_contract import DfsState
 
@@ -29,25 +31,35 @@ def roll(observation: Observation, draft: Draft) -> Draft:
 
 
 def _next(observation: Observation, draft: Draft, old: list[NodePod], *, waits: bool) -> NodePod | None:
-    lasting = sorted((pod for pod in old if pod.role is not Role.TRANSIENT), key=lambda pod: (-_rank(pod), pod.number))
-    broken = next((pod for pod in lasting if not pod.is_ready), None)
-    if broken is not None or waits or not lasting:
+    lasting = sorted((pod for pod in old if pod.role is not Role.TRANSIENT), key=_turn)
+    live = _live_data_nodes(observation)
+    broken = next((pod for pod in lasting if not pod.is_ready and pod.host not in live), None)
+    if broken is not None or not lasting or (waits and lasting[0].is_ready):
         return broken
-    return lasting[0] if _is_calm(observation, draft) else None
+    return lasting[0] if _may_restart(observation, draft, lasting[0], live) else None
 
 
-def _rank(pod: NodePod) -> int:
-    return 0 if pod.role is Role.MASTER else 1
+def _turn(pod: NodePod) -> tuple[bool, bool, int]:
+    return pod.is_ready, pod.role is Role.MASTER, pod.number
 
 
-def _is_calm(observation: Observation, draft: Draft) -> bool:
-    """Return whether a node may be away: all are there, and all replicas too."""
+def _live_data_nodes(observation: Observation) -> frozenset[str]:
     report = observation.report_within(FRESH_S)
-    pods = [observation.pod(host) for host in draft.state.wanted_hosts if not host.startswith("t")]
-    if report is None or not draining.is_whole(observation):
+    return frozenset(node.host for node in report.nodes if node.dfs is DfsState.LIVE) if report else frozenset()
+
+
+def _may_restart(observation: Observation, draft: Draft, pod: NodePod, live: AbstractSet[str]) -> bool:
+    """Return whether a node that serves may be away: all others are there, and all replicas too.
+
+    One with a problem does not wait for replicas. One that is not ready does not wait for others that are not ready and
+    have former settings: those may wait for the same repair.
+    """
+    if pod.problem is None and not draining.is_whole(observation):
         return False
-    if any(pod is None or pod.is_over or not pod.is_ready for pod in pods):
-        return False
-    known = figures(report)
-    hosts = membership.staying_hosts(draft.state, Role.CORE)
-    return all(host in known and known[host].dfs is DfsState.LIVE for host in hosts)
+    lasting = (observation.pod(host) for host in draft.state.wanted_hosts if not host.startswith("t"))
+    for other in lasting:
+        if other is None or other.is_over:
+            return False
+        if not other.is_ready and (pod.is_ready or other.settings == observation.digest):
+            return False
+    return live >= set(membership.staying_hosts(draft.state, Role.CORE))

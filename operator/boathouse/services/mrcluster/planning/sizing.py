@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import draining, membership
+from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.services.mrcluster.planning.observation import LATE_S, Draft, Observation
 from boathouse.services.mrcluster.state.cluster_state import SizeReason
 
@@ -96,8 +98,8 @@ def _fewer(observation: Observation, draft: Draft, role: Role, spare: int) -> Dr
     if not spare or not draining.places(draft.state):
         return draft
     if role is Role.CORE:
-        host = draining.core_candidate(observation, draft)
-        return draining.begin(observation, draft, [host], draining.Leave.SHRINKING) if host else draft
+        found = draining.core_candidate(observation, draft)
+        return draft if isinstance(found, Problem) else draining.begin(observation, draft, [found], Leave.SHRINKING)
     return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
 
 
@@ -105,7 +107,7 @@ def _fewer_transient(observation: Observation, draft: Draft, candidates: Sequenc
     leaving = [node for node in draft.state.leaving if not draining.has_ended(node)]
     leaving_transient = sum(naming.role_of(node.host) is Role.TRANSIENT for node in leaving)
     most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving_transient, draining.places(draft.state))
-    return draining.begin(observation, draft, candidates[: max(0, most)], draining.Leave.SHRINKING)
+    return draining.begin(observation, draft, candidates[: max(0, most)], Leave.SHRINKING)
 
 
 def _given_back(observation: Observation, draft: Draft) -> Draft:

@@ -29,8 +29,7 @@ def build(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manife
         if daemon is daemons.NODE_MANAGER:
             env, mounts = _offer(role, requests, heaps.yarn_mb), [volumes.mount(_LOCAL, paths.LOCAL)]
         hadoop.append(containers.daemon(cluster, host, daemon, size, env=env, mounts=mounts))
-    scratch_bytes = quantity.units(cluster.spec.transient.scratch) if role is Role.TRANSIENT else 0
-    containers.with_storage(hadoop[0], cluster, scratch_bytes)
+    containers.with_storage(hadoop[0], cluster, _scratch_bytes(cluster, role))
     containers.with_cpu(hadoop, requests, [_CPU_WEIGHTS[daemon] for daemon in heaps.daemons])
     return pod.build(cluster, host, role, rendered, hadoop, _volumes(cluster, host, role, rendered))
 
@@ -45,9 +44,12 @@ def _offer(role: Role, requests: Requests, yarn_mb: int) -> list[tuple[str, str]
 
 
 def _volumes(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> list[Manifest]:
-    found = [volumes.conf(cluster, rendered), volumes.tmp()]
-    if role is Role.TRANSIENT:
-        scratch = quantity.format_bytes(quantity.units(cluster.spec.transient.scratch))
-        return [*found, volumes.empty(_LOCAL, scratch)]
-    local = [volumes.empty(_LOCAL)] if cluster.spec.compute else []
-    return [*found, volumes.data(cluster, host), *local]
+    data = [volumes.data(cluster, host)] if role is Role.CORE else []
+    scratch = quantity.format_bytes(_scratch_bytes(cluster, role))
+    local = [volumes.empty(_LOCAL, scratch)] if cluster.spec.compute else []
+    return [volumes.conf(cluster, rendered), volumes.tmp(), *data, *local]
+
+
+def _scratch_bytes(cluster: Cluster, role: Role) -> int:
+    node = cluster.spec.transient if role is Role.TRANSIENT else cluster.spec.core
+    return quantity.units(node.scratch)

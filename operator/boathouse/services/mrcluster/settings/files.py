@@ -112,7 +112,10 @@ def _group(cluster: Cluster) -> str:
 
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
+    """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
     resources = [dataclasses.astuple(each) for each in (cluster.master, cluster.core, cluster.transient)]
-    pods = cluster.spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
-    parts = (files, cluster.image, resources, str(cluster.spec.transient.scratch), pods)
+    spec = cluster.spec
+    pods = spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
+    core = spec.core.model_dump(mode="json", include={"scratch"}, exclude_defaults=True)
+    parts = (files, cluster.image, resources, str(spec.transient.scratch), pods | core)
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -11,7 +11,7 @@ from boathouse.services.mrcluster import directory_entry
 from boathouse.services.mrcluster.planning import load, planner
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse.services.mrcluster.state import cluster_state
-from boathouse_task.cluster_contract import YarnState
+from boathouse_task.cluster_contract import DfsState, YarnState
 from tests.unit.services.mrcluster.planning.world import World
 
 CORE, TRANSIENT = Role.CORE, Role.TRANSIENT
@@ -60,6 +60,22 @@ def test_a_cluster_is_not_ready_before_all_first_core_nodes_are_live():
     assert world.state.phase == "Starting"
 
 
+def test_a_cluster_is_not_ready_before_the_node_managers_of_all_first_core_nodes_run():
+    world = World()
+    state = world.yarn.state
+    world.yarn.state = lambda host, up: state(host, up) if host != "c2" else YarnState.NONE
+    world.settle(20)
+    assert why(world, ConditionType.READY) == ("False", Reason.NODE_MANAGERS_MISSING)
+    message = world.state.condition(ConditionType.READY).message
+    assert message == "2 of 3 core nodes have a NodeManager that runs"
+    world.yarn.state = state
+    world.turn()
+    assert world.state.phase == "Ready"
+    world.yarn.state = lambda host, up: state(host, up) if host == "c0" else YarnState.NONE
+    world.turn()
+    assert world.state.phase == "Ready"  # later one is enough
+
+
 def test_conditions_say_why_a_pod_does_not_start():
     world = World()
     world.reconcile()
@@ -91,6 +107,24 @@ def test_a_cluster_is_not_ready_while_the_name_node_is_in_safe_mode():
     world.report = structs.replace(world.report, hdfs=structs.replace(world.report.hdfs, safe_mode=True))
     world.reconcile()
     assert why(world, ConditionType.HDFS_AVAILABLE) == ("False", Reason.SAFE_MODE)
+    assert world.state.condition(ConditionType.READY).message == "the NameNode is in safe mode"
+
+
+def test_the_name_node_says_why_it_is_in_safe_mode():
+    world = ready()
+    hdfs = structs.replace(world.report.hdfs, safe_mode=True, safe_mode_text="Resources are\x1b low")
+    world.report = structs.replace(world.report, hdfs=hdfs)
+    world.reconcile()
+    expected = "the NameNode is in safe mode: Resources are  low"
+    assert world.state.condition(ConditionType.READY).message == expected
+
+
+def test_node_managers_with_full_disks_are_counted():
+    world = ready()
+    world.yarn.state = lambda host, _up: YarnState.UNHEALTHY if host != "c0" else YarnState.NONE
+    world.turn()
+    expected = "0 of 3 core nodes have a NodeManager that runs; 2 are unhealthy, as with disks that are nearly full"
+    assert world.state.condition(ConditionType.READY).message == expected
 
 
 def test_blocks_without_a_replica_degrade_a_cluster():
@@ -172,6 +206,39 @@ def test_a_cluster_for_storage_alone_is_ready_with_hdfs_and_follows_its_spec():
     world.digest = "second"
     world.settle(80)
     assert world.state.settings == "second"
+
+
+CRASHING = Problem(reason="CrashLoopBackOff", message="the container checkpoint ended with exit code 1")
+
+
+def test_a_container_of_the_master_that_keeps_failing_degrades_a_ready_cluster():
+    world = ready()
+    world.change("master", problem=CRASHING)
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+    world.settle(6)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    message = world.state.condition(ConditionType.DEGRADED).message
+    assert message == "master: the container checkpoint ended with exit code 1 (CrashLoopBackOff)"
+    assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
+    world.forget()  # a new leader
+    world.turn()
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    world.change("master", problem=None)
+    world.settle(5)  # it runs between two failures
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.MASTER_CONTAINER_FAILING)
+    world.settle(2)
+    assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
+
+
+def test_a_container_of_the_master_that_failed_once_does_not_degrade_a_cluster():
+    world = ready()
+    world.change("master", problem=CRASHING)
+    world.settle(2)
+    world.change("master", problem=None)
+    for _ in range(15):
+        world.turn()
+        assert why(world, ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
 
 
 # Growing and shrinking
@@ -308,6 +375,43 @@ def test_no_core_node_leaves_while_replicas_are_missing():
     world.settle(10)
     assert len(world.hosts(CORE)) == 4
     assert not world.state.leaving
+    assert blocked_shrink(world) == "4 core nodes, 3 wanted: HDFS has under-replicated blocks"
+
+
+def blocked_shrink(world: World) -> str:
+    condition = world.state.condition(ConditionType.RESIZING)
+    assert (condition.status, condition.reason) == ("True", Reason.SHRINK_BLOCKED)
+    return condition.message
+
+
+def test_a_core_node_stays_and_says_why_while_the_others_have_no_room_for_its_blocks():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    nodes = [structs.replace(node, free_bytes=100 << 20, used_bytes=400 << 20) for node in world.report.nodes]
+    world.report = structs.replace(world.report, nodes=nodes)
+    world.spec["core"] = {"count": 3}
+    world.reconcile()
+    assert blocked_shrink(world) == "4 core nodes, 3 wanted: the other core nodes have no room for the blocks of c3"
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (DfsState.STALE, "the DataNode of c1 is not in service"),
+        (DfsState.DEAD, "without c1 only 2 core nodes would be live, and 3 are needed"),
+    ],
+)
+def test_a_core_node_stays_and_says_why_while_too_few_others_are_live(state, expected):
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    lost = {"c0", "c1"}
+    nodes = [structs.replace(node, dfs=state) if node.host in lost else node for node in world.report.nodes]
+    world.report = structs.replace(world.report, nodes=nodes)
+    world.spec["core"] = {"count": 3}
+    world.reconcile()
+    assert blocked_shrink(world) == f"4 core nodes, 3 wanted: {expected}"
 
 
 def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again():
@@ -342,6 +446,39 @@ def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
     assert len(world.hosts(CORE)) == 4
     assert not world.state.leaving
     assert EventReason.DECOMMISSION_UNDONE in reasons(world)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
+def test_a_copied_core_node_says_for_which_containers_it_waits_and_leaves_when_they_have_ended():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.yarn.containers["c3"] = 2
+    world.spec["core"] = {"count": 3}
+    world.settle(50)
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message == "nodes leaving: 1; c3: copied; waits for 2 containers"
+    world.settle(100)
+    assert [node.host for node in world.state.leaving] == ["c3"]
+    world.yarn.containers["c3"] = 0
+    world.settle(20)
+    assert len(world.hosts(CORE)) == 3
+
+
+def test_a_copied_core_node_is_not_removed_while_a_block_is_corrupt_and_stays_if_that_does_not_end():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    figures = world.hdfs.figures
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.hdfs.figures = lambda live: structs.replace(figures(live), corrupt=1)
+    world.settle(10)
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message.endswith("; c3: copied; waits for HDFS, which has missing or corrupt blocks")
+    world.settle(60)
+    assert len(world.hosts(CORE)) == 4
+    assert not world.state.leaving
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
 
 
@@ -594,6 +731,46 @@ def test_a_node_that_does_not_serve_is_restarted_at_once():
     world.change("c1", is_ready=False)
     world.now_s += 100  # no report either
     world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
+def without_node_managers(world: World, *hosts: str) -> None:
+    """Let NodeManagers restart whose DataNodes are live."""
+    for host in hosts:
+        world.change(host, is_ready=False)
+
+
+def test_a_node_manager_that_restarts_takes_no_data_node_away_while_another_one_rolls():
+    world = ready()
+    world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c0"]
+    without_node_managers(world, "c1")
+    assert not world.reconcile().delete
+    world.vanish("c0")
+    world.reconcile()
+    world.create("c0")
+    world.change("c1", problem=CRASHING)
+    assert not world.reconcile().delete
+    world.start("c0")
+    assert [pod.host for pod in world.reconcile().delete] == ["c1"]
+
+
+def test_nodes_whose_node_managers_do_not_start_are_restarted_one_by_one():
+    world = ready()
+    without_node_managers(world, "c0", "c1", "c2")
+    world.digest = "second"
+    assert [pod.host for pod in world.reconcile().delete] == ["c0"]
+    assert not world.reconcile().delete
+
+
+def test_a_node_with_a_problem_is_restarted_though_hdfs_lacks_replicas():
+    world = ready()
+    hdfs = structs.replace(world.report.hdfs, under_replicated=1)
+    world.report = structs.replace(world.report, hdfs=hdfs)
+    without_node_managers(world, "c1")
+    world.digest = "second"
+    assert not world.reconcile().delete
+    world.change("c1", problem=CRASHING)
     assert [pod.host for pod in world.reconcile().delete] == ["c1"]
 
 
