@@ -166,8 +166,12 @@ class Clusters:
 
     def example(self, on: str, name: str, *arguments: str) -> str:
         """Start a program of Hadoop's examples on a cluster; return the job's name."""
-        jar = {"url": EXAMPLES, "arguments": list(arguments)}
-        return self.place.start(name, clusterRef={"name": on}, jar=jar, **NOT_STREAMING)
+        return self.program(on, name, EXAMPLES, *arguments)
+
+    def program(self, on: str, name: str, url: str, *arguments: str, **spec: Any) -> str:
+        """Start the program of a jar on a cluster; return the job's name."""
+        jar = {"url": url, "arguments": list(arguments)}
+        return self.place.start(name, **NOT_STREAMING | {"clusterRef": {"name": on}, "jar": jar} | spec)
 
     def running(self, name: str) -> mrjobs.MRJob:
         """Wait until the ApplicationMaster of a job says how many maps there are."""

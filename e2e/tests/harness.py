@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 BUCKET = "tests"
 TIMEOUT_S = 300  # for a busy machine; a job takes ten seconds on one that is not
+STORAGE = {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}}
 SMALL = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1"}}
 
 MAPPER = """#!/usr/bin/env python3
@@ -110,7 +111,7 @@ class Place:
             "numReduceTasks": 2,
             "splitMaxSize": "1Mi",
             "files": [script("mapper.py"), script("reducer.py")],
-            "storage": {"s3": {"endpointURL": storage.ENDPOINT, "secretRef": {"name": storage.SECRET}}},
+            "storage": STORAGE,
         }
         fields = {key: value for key, value in (default | spec).items() if value is not None}
         return {

@@ -34,6 +34,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         attempt: number of the job's attempt, from 1.
         settings: settings of the job, which win over the cluster's.
+        secret_settings: variables of this container by the settings that get their values. `settings` win.
         scripts: commands by the name of the script that runs them, in `FILES_FOLDER`.
         exported: variables of this container that the scripts set.
         files: files for `FILES_FOLDER`.
@@ -48,6 +49,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int
     progress_url: str
     settings: dict[str, str] = {}
+    secret_settings: dict[str, str] = {}
     scripts: dict[str, list[str]] = {}
     exported: list[str] = []
     files: list[FileSource] = []

@@ -9,7 +9,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -30,6 +30,9 @@ LEAVE_PATIENCE_S: Final = 600.0
 _TIMEOUT_S: Final = 10.0
 _REFUSED: Final = frozenset({403, 409})
 _SCRIPT_MODE: Final = 0o755
+_SITE_MODE: Final = 0o600
+_REDACTED: Final = "mapreduce.job.redacted-properties"
+"""Setting with the names of those that the pages and the history of a job do not show."""
 
 
 class Client:
@@ -72,7 +75,7 @@ class Client:
 
     def _prepare(self, work: Path) -> None:
         spec = self._spec
-        write_conf(self._conf_path, work / client_contract.CONF_FOLDER, spec.settings)
+        write_conf(self._conf_path, work / client_contract.CONF_FOLDER, spec.settings, self._secrets())
         folder = work / client_contract.FILES_FOLDER
         folder.mkdir(exist_ok=True)
         storage = Storage(
@@ -83,6 +86,10 @@ class Client:
         for name, argv in spec.scripts.items():
             (folder / name).write_text(script(argv, exported), encoding="utf-8")
             (folder / name).chmod(_SCRIPT_MODE)
+
+    def _secrets(self) -> dict[str, str]:
+        variables = self._environment.variables
+        return {key: variables.get(name, "") for key, name in self._spec.secret_settings.items()}
 
     def _await_leave(self) -> None:
         """Ask for leave until the endpoint gives or refuses it.
@@ -123,10 +130,11 @@ def script(argv: list[str], variables: Mapping[str, str]) -> str:
     return f"#!/bin/sh\nPATH=$PWD:$PATH\nexport PATH\n{exports}exec {shlex.join(argv)}\n"
 
 
-def write_conf(source: Path, target: Path, settings: Mapping[str, str]) -> None:
+def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets: Mapping[str, str]) -> None:
     """Copy the cluster's settings and add those of the job.
 
     Each file gets all of them: Hadoop merges the files, and the default values of one replace the values of another.
+    Nobody else can read the files, and Hadoop redacts the secrets.
 
     Raises:
         TaskError: InternalError: the cluster's settings cannot be read.
@@ -136,15 +144,30 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str]) -> None:
         for path in source.iterdir():
             if path.is_file() and path.name not in client_contract.SITES:
                 shutil.copyfile(path, target / path.name)
-        for name in client_contract.SITES:
-            root = ET.Element("configuration")
-            if (source / name).exists():
-                root = ET.parse(source / name).getroot()  # noqa: S314 - the operator writes it
-            _merge(root, settings)
+        roots = {name: _site(source / name) for name in client_contract.SITES}
+        merged = {**secrets, **settings, **_redaction(roots.values(), settings, secrets)}
+        for name, root in roots.items():
+            _merge(root, merged)
+            (target / name).touch(_SITE_MODE)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
         message = f"the settings of the cluster cannot be read: {error}"
         raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False) from None
+
+
+def _site(path: Path) -> ET.Element:
+    if not path.exists():
+        return ET.Element("configuration")
+    return ET.parse(path).getroot()  # noqa: S314 - the operator writes it
+
+
+def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
+    """Return the setting that adds the secrets to what the cluster and the job redact already."""
+    if not secrets:
+        return {}
+    found = (each.findtext("value") for site in sites for each in site if each.findtext("name") == _REDACTED)
+    given = [text for text in (*found, settings.get(_REDACTED)) if text]
+    return {_REDACTED: ",".join([*given, *secrets])}
 
 
 def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:

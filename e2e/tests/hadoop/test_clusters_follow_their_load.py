@@ -1,5 +1,6 @@
 """Hadoop clusters grow and shrink: with their load, and by their weights where several want the same room."""
 
+import re
 import time
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from boathouse_cli import mrclusters, mrjobs
 from boathouse_e2e import faults
-from e2e.tests import hadoop_harness, harness
+from e2e.tests import command_line, hadoop_harness, harness
 from e2e.tests.hadoop_harness import Clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(2400)]
@@ -41,8 +42,8 @@ def fill_with_lines(clusters: Clusters, name: str, files: int) -> None:
 
 
 def slow(clusters: Clusters, on: str, name: str, *, map_s: int, reduce_s: int = 0) -> str:
-    """Start a job that copies lines, each map and the reduce in so many seconds."""
-    mapper = {"command": ["sh", "-c", f"cat; sleep {map_s}"]}
+    """Start a job that copies lines, each map and the reduce in so many seconds. Maps log their hosts."""
+    mapper = {"command": ["sh", "-c", f"cat; echo on $(uname -n) >&2; sleep {map_s}"]}
     reducer = {"command": ["sh", "-c", f"cat; sleep {reduce_s}"]}
     return clusters.streaming(on, name, mapper=mapper, reducer=reducer, files=None)
 
@@ -73,6 +74,8 @@ def test_a_cluster_grows_under_load_and_shrinks_again_without_a_lost_attempt(had
         check_undisturbed(hadoop, "lake", job)
         lines = sorted(b"".join(hadoop.hdfs("lake").files("/out-slow").values()).splitlines())
         assert [line.rstrip(b"\t") for line in lines] == sorted(b"line %d" % number for number in range(MAPS))
+        logs = command_line.output(hadoop.place, "logs", "mrjob/slow")
+        assert re.search(r" stderr: on t\d+$", logs, re.MULTILINE), "logs of nodes that have gone remain"
         for level in cluster.levels:
             print(f"{level.at_s - cluster.created_s:5.0f} s: {level.core} core, {level.transient} transient nodes")
         assert max(level.transient for level in cluster.levels) >= 2

@@ -320,8 +320,9 @@ class _Job:
         """Keep properties that have no field: on a cluster as settings, else as variables of the commands."""
         for key in properties.SECRETS:
             if self._left.pop(key, None) is not None:
+                self._draft.put("storage.s3.secretRef.name", SECRET)
                 self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        endpoint = self._left.pop(properties.ENDPOINT, None) if self._cluster is None else None
+        endpoint = self._left.pop(properties.ENDPOINT, None)
         if endpoint is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
@@ -335,8 +336,9 @@ class _Job:
         self._draft.merge("conf", self._left)
 
     def _storage(self) -> None:
-        if any(url.startswith("s3://") for url in _urls(self._draft.spec)):
+        if any(_S3.match(url) for url in _urls(self._draft.spec)):
             self._draft.put("storage.s3.secretRef.name", SECRET)
+        if self._draft.get("storage.s3.secretRef"):
             self._draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
     def _finish(self) -> Converted:
@@ -372,6 +374,7 @@ def _urls(spec: dict[str, Any]) -> Iterator[str]:
     yield from (*spec["input"], spec["output"])
     for each in (*spec.get("files", ()), *spec.get("archives", ())):
         yield each.get("url", "")
+    yield from spec.get("hadoop", {}).get("archives", ())
 
 
 def object_name(text: str) -> str:

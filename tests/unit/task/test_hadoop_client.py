@@ -22,17 +22,21 @@ def prepare(workshop):
     """Prepares a submission with these answers of the endpoint; returns the endpoint and the work folder."""
     with contextlib.ExitStack() as stack:
 
-        def run(*answers, times=1, is_stopped=False, **more):
+        def run(*answers, times=1, is_stopped=False, variables=None, mapred=None, **more):
             endpoint = Endpoint(list(answers or (LEAVE,)))
             conf = workshop.folder / "conf"
             conf.mkdir(exist_ok=True)
             (conf / "core-site.xml").write_text(SITE)
             (conf / "log4j.properties").write_text("x=y")
+            if mapred is not None:
+                (conf / "mapred-site.xml").write_text(mapred)
             url = stack.enter_context(serving(workshop.folder, endpoint))
             spec = ClientSpec(
                 **({"job_uid": "u", "job_name": "words", "namespace": "demo", "attempt": 1, "progress_url": url} | more)
             )
-            environment = workshop.environment(**credentials(workshop.folder), pod_name="words-client-a1")
+            environment = workshop.environment(
+                **credentials(workshop.folder), pod_name="words-client-a1", variables=variables or {}
+            )
             slept: list[float] = []
 
             def sleep(delay_s):
@@ -63,6 +67,38 @@ def test_the_jobs_settings_are_in_every_file_of_the_cluster_and_win(prepare):
     assert settings(work / "conf/core-site.xml") == {"a": "2", "b": "<&"}
     assert settings(work / "conf/mapred-site.xml") == {"a": "2", "b": "<&"}
     assert (work / "conf/log4j.properties").read_text() == "x=y"
+
+
+KEYS = {"fs.s3a.access.key": "AWS_ACCESS_KEY_ID", "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY"}
+VALUES = {"AWS_ACCESS_KEY_ID": "me", "AWS_SECRET_ACCESS_KEY": "<&"}
+REDACTED = "mapreduce.job.redacted-properties"
+
+
+def test_secrets_are_settings_in_files_that_only_the_client_reads(prepare):
+    _, work = prepare(secret_settings=KEYS, variables=VALUES)
+    for path in (work / "conf").glob("*-site.xml"):
+        found = settings(path)
+        assert [found[key] for key in KEYS] == ["me", "<&"]
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_hadoop_redacts_secrets_and_what_the_cluster_and_the_job_redact(prepare):
+    ours = ",".join(KEYS)
+    _, work = prepare(secret_settings=KEYS, variables=VALUES)
+    assert settings(work / "conf/core-site.xml")[REDACTED] == ours
+    site = f"<configuration><property><name>{REDACTED}</name><value>a</value></property></configuration>"
+    _, work = prepare(secret_settings=KEYS, variables=VALUES, settings={REDACTED: "b"}, mapred=site)
+    assert settings(work / "conf/yarn-site.xml")[REDACTED] == f"a,b,{ours}"
+
+
+def test_a_job_without_secrets_redacts_nothing_by_itself(prepare):
+    _, work = prepare()
+    assert settings(work / "conf/mapred-site.xml") == {}
+
+
+def test_the_users_settings_win_over_secrets(prepare):
+    _, work = prepare(secret_settings=KEYS, variables=VALUES, settings={"fs.s3a.access.key": "mine"})
+    assert settings(work / "conf/core-site.xml")["fs.s3a.access.key"] == "mine"
 
 
 def test_files_are_executable(prepare, workshop):

@@ -1,8 +1,13 @@
 """How pods reach the URLs of a job."""
 
+from typing import Final
+
 from pydantic import Field
 
 from boathouse.resources.base import Model, ObjectName, rule, rules
+
+S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+"""Keys of the Secret of an S3 endpoint, and the variables that have their values in pods."""
 
 
 class SecretRef(Model):

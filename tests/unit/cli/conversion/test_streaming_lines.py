@@ -175,6 +175,28 @@ def test_a_job_on_a_cluster_has_paths_and_settings_of_hadoop():
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "-input s3a://b/in -output /out",
+        "-input /in -output s3a://b/out",
+        "-archives s3a://b/w.zip -input /in -output /out",
+        "-D fs.s3a.access.key=hidden -input /in -output /out",
+    ],
+    ids=["input", "output", "archives", "keys"],
+)
+def test_a_job_on_a_cluster_has_the_keys_of_s3_in_a_secret(words):
+    text = f"-D fs.s3a.endpoint=http://s3:9000 {words} -mapper cat"
+    made = spec(text, cluster="etl")
+    assert made["storage"] == {"s3": {"endpointURL": "http://s3:9000", "secretRef": {"name": "s3-credentials"}}}
+    assert "settings" not in made.get("hadoop", {})
+    assert "s3://: the Secret s3-credentials needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in notes(text, "etl")
+
+
+def test_a_job_of_paths_alone_has_no_storage():
+    assert "storage" not in spec("-input /in -output /out -mapper cat", cluster="etl")
+
+
+@pytest.mark.parametrize(
     ("words", "note"),
     [
         (

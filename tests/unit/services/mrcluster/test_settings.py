@@ -152,6 +152,12 @@ def test_an_application_survives_restarts_of_several_core_nodes():
     assert yarn["yarn.resourcemanager.am.max-attempts"] == mapred["mapreduce.am.max-attempts"] == "5"
 
 
+def test_logs_of_containers_are_kept_for_a_week_unless_the_user_wants_otherwise():
+    key = "yarn.log-aggregation.retain-seconds"
+    assert settings("yarn-site.xml")[key] == "604800"
+    assert settings("yarn-site.xml", yarn={"settings": {key: "-1"}})[key] == "-1"
+
+
 def test_yarn_notices_a_lost_node_within_minutes():
     assert settings("yarn-site.xml")["yarn.nm.liveness-monitor.expiry-interval-ms"] == "180000"
 

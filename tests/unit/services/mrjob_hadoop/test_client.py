@@ -96,6 +96,22 @@ def test_the_order_has_the_tag_and_the_scripts_of_the_attempt() -> None:
     assert (found.attempt, found.exported) == (2, ["A"])
 
 
+def test_the_pod_names_the_keys_of_the_storage_and_has_no_value_of_them() -> None:
+    manifest = build(storage={"s3": {"secretRef": {"name": "keys"}}})
+    variables = {"fs.s3a.access.key": "AWS_ACCESS_KEY_ID", "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY"}
+    assert order(manifest).secret_settings == variables
+    (runtime,), (submitter,) = manifest["spec"]["initContainers"], manifest["spec"]["containers"]
+    given = {each["name"]: each.get("valueFrom") for each in runtime["env"]}
+    for name in variables.values():
+        assert given[name] == {"secretKeyRef": {"name": "keys", "key": name}}
+        assert name not in env(submitter)
+
+
+@pytest.mark.parametrize("storage", [None, {"s3": {}}], ids=["no storage", "no secret"])
+def test_a_job_without_a_secret_has_no_keys(storage: dict[str, Any] | None) -> None:
+    assert order(build(storage=storage)).secret_settings == {}
+
+
 def test_arguments_are_not_expanded_by_kubernetes() -> None:
     jar = {"url": "local:///opt/j.jar", "arguments": ["$(HOME)"]}
     assert build(jar=jar)["spec"]["containers"][0]["command"][-1] == "$$(HOME)"

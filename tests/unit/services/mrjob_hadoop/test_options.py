@@ -30,7 +30,7 @@ ELSEWHERE = {
     "reducer": "-reducer",
     "partitioner": "-partitioner",
     "comparator": "its class",
-    "storage": "keys of s3:// for the client",
+    "storage": "settings and keys of s3a:// and s3://, for the client",
     "queue": "Boathouse's",
     "suspend": "the operator's",
     "activeDeadlineSeconds": "the operator's",
@@ -199,6 +199,43 @@ def test_the_settings_of_boathouse_win() -> None:
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["mapreduce.job.tags"], given["a.b"], given["mapreduce.job.name"]) == ("uid-1", "c", "wordcount")
     assert given["dfs.namenode.rpc-address.lake.nn"] == CLUSTER.name_node
+
+
+S3 = {"endpointURL": "http://s3.demo:9000", "region": "eu", "secretRef": {"name": "keys"}}
+JAR = {"url": "local:///j.jar"}
+
+
+def of_storage(**spec: Any) -> dict[str, str]:
+    found = job(**spec)
+    assert found.on_cluster is not None
+    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    return {key.removeprefix("fs.s3a."): value for key, value in given.items() if key.startswith("fs.s3a.")}
+
+
+@pytest.mark.parametrize("spec", [{}, {"jar": JAR}], ids=["streaming", "jar"])
+def test_hadoop_reaches_the_storage_of_the_job(spec: dict[str, Any]) -> None:
+    assert of_storage(storage={"s3": S3}, **spec) == {
+        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        "connection.ssl.enabled": "false",
+        "endpoint": "http://s3.demo:9000",
+        "endpoint.region": "eu",
+        "path.style.access": "true",
+    }
+
+
+def test_requests_without_a_secret_are_unsigned() -> None:
+    provider = of_storage(storage={"s3": {}})["aws.credentials.provider"]
+    assert provider == "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+
+
+def test_a_job_without_storage_has_the_clusters_settings_of_s3a() -> None:
+    assert of_storage(storage=None) == {}
+
+
+def test_the_users_settings_of_s3a_win() -> None:
+    mine = {"settings": {"fs.s3a.endpoint": "mine"}}
+    found = of_storage(storage={"s3": S3}, hadoop=mine, conf={"fs.s3a.path.style.access": "false"})
+    assert (found["endpoint"], found["path.style.access"]) == ("mine", "false")
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,15 @@ def defaults(cluster: Cluster) -> dict[str, str]:
 
     With Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that
     restarts next: YARN can count a container that its NodeManager stops as a failed attempt.
+
+    Logs of containers would stay in HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
     """
     master = naming.Names(cluster).fqdn(naming.MASTER)
     return {
         "yarn.application.classpath": sizes.classpath(cluster),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "180000",
         "yarn.node-attribute.fs-store.root-dir": f"file://{paths.RM_STATE}/attributes",
+        "yarn.log-aggregation.retain-seconds": str(7 * 24 * 3600),
         "yarn.log.server.url": f"http://{master}:{ports.HISTORY_HTTP}/jobhistory/logs",
         "yarn.resourcemanager.am.max-attempts": APPLICATION_MASTER_ATTEMPTS,
         "yarn.resourcemanager.connect.retry-interval.ms": "5000",

@@ -16,7 +16,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import jobs
 from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.frame import pod_constraints
-from boathouse.services.hadoop import clients
+from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.client import TASK_TYPE
@@ -248,6 +248,7 @@ class ClientBuilder:
             attempt=self.attempt,
             progress_url=self.settings.progress_url,
             settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
+            secret_settings=object_storage.secret_settings(job.s3) if job.s3 else {},
             scripts=options.scripts(job) if is_streaming else {},
             exported=[each.name for each in job.spec.env or ()] if is_streaming else [],
             files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from boathouse.services.hadoop import clients
+from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
 from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster
@@ -208,9 +208,10 @@ def _unless(value: str, default: str) -> str | None:
 
 
 def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
-    """Return the settings of any job for the client's files: the user's, and ours, which win."""
+    """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
     given = on_cluster.settings.get(clients.NAMESERVICES, "")
     return {
+        **(object_storage.settings(job.s3, object_storage.PROVIDER) if job.s3 else {}),
         **on_cluster.settings,
         **(job.spec.conf or {}),
         **clients.name_services(clusters, given),

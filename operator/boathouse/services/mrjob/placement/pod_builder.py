@@ -11,6 +11,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import formats as mrjob_formats
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.pods import storage
 from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.mrjob.attempts.settle import Attempt
@@ -285,10 +286,7 @@ def s3_keys(job: Job) -> list[dict[str, Any]]:
     secret = job.s3.secret_ref if job.s3 else None
     if secret is None:
         return []
-    return [
-        {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
-        for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-    ]
+    return [{"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}} for key in storage.S3_KEYS]
 
 
 def endpoint_mounts() -> list[dict[str, Any]]:

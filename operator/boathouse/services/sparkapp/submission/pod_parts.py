@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
+from boathouse.resources.pods import storage
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
 from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
@@ -23,7 +24,6 @@ LOCAL_DIR: Final = "/var/data/spark-local"
 _LOCAL_VOLUME: Final = "spark-local-dir-1"
 _FILES_VOLUME: Final = "boathouse-files"
 _STORAGE_VOLUME: Final = "boathouse-storage"
-_S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 def pod(app: App, attempt: AttemptNames, role: Role, container: dict[str, Any]) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def environment(app: App, role: Role) -> list[dict[str, Any]]:
         found.setdefault(clients.USER_ENV, {"name": clients.USER_ENV, "value": clients.USER})
     secret = app.spec.storage.s3.secret_ref if app.spec.storage and app.spec.storage.s3 else None
     if secret is not None:
-        for key in _S3_KEYS:
+        for key in storage.S3_KEYS:
             found[key] = {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
     return list(found.values())
 

@@ -6,10 +6,12 @@ from typing import Any, Final
 from boathouse.resources.pods.storage import S3
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.services.hadoop import object_storage
 from boathouse.services.sparkapp.submission import ports, sizing
 from boathouse.services.sparkapp.submission.sizes import spark_size
 
 _SIZES: Final = ("emory", "emoryOverhead")
+_KEYS_OF_VARIABLES: Final = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
 _PENDING_PODS: Final = 5
 """Pending executors of an application beyond its minimum; more would only load the API server."""
 
@@ -75,24 +77,11 @@ def _elastic() -> dict[str, str]:
 
 
 def _s3(s3: S3) -> dict[str, str]:
-    provider = (
-        "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
-        if s3.secret_ref
-        else "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
-    )
     hadoop = {
-        "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
-        "fs.s3a.aws.credentials.provider": provider,
+        **object_storage.settings(s3, _KEYS_OF_VARIABLES),
         "fs.s3a.committer.name": "magic",
-        "fs.s3a.endpoint.region": s3.region,
         "mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
     }
-    if s3.endpoint_url:
-        hadoop |= {
-            "fs.s3a.endpoint": s3.endpoint_url,
-            "fs.s3a.path.style.access": "true",
-            "fs.s3a.connection.ssl.enabled": "true" if s3.endpoint_url.startswith("https://") else "false",
-        }
     return {
         **{f"spark.hadoop.{key}": value for key, value in hadoop.items()},
         "spark.sql.parquet.output.committer.class": (

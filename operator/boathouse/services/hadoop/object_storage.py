@@ -1,0 +1,36 @@
+"""The object storage of a spec as a file system of Hadoop, for clients of clusters and for Spark. Pure."""
+
+from typing import Final
+
+from boathouse.resources.pods.storage import S3, S3_KEYS
+
+_PACKAGE: Final = "org.apache.hadoop.fs.s3a"
+_KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key")
+PROVIDER: Final = f"{_PACKAGE}.SimpleAWSCredentialsProvider"
+"""Class that finds the keys in `secret_settings`."""
+
+
+def settings(s3: S3, provider: str) -> dict[str, str]:
+    """Return the settings by which s3a:// and s3:// URLs reach the storage, without its keys.
+
+    Args:
+        s3: The storage.
+        provider: Class that finds the keys; unused for a storage without a Secret, whose requests are unsigned.
+    """
+    found = {
+        "fs.s3.impl": f"{_PACKAGE}.S3AFileSystem",
+        "fs.s3a.aws.credentials.provider": provider if s3.secret_ref else f"{_PACKAGE}.AnonymousAWSCredentialsProvider",
+        "fs.s3a.endpoint.region": s3.region,
+    }
+    if s3.endpoint_url:
+        found |= {
+            "fs.s3a.endpoint": s3.endpoint_url,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "true" if s3.endpoint_url.startswith("https://") else "false",
+        }
+    return found
+
+
+def secret_settings(s3: S3) -> dict[str, str]:
+    """Return the variables with the keys by the settings that get their values where only the client reads them."""
+    return dict(zip(_KEYS, S3_KEYS, strict=True)) if s3.secret_ref else {}
