@@ -68,7 +68,7 @@ test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=lo
 	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1800 --junit-xml=$(REPORTS)/e2e.xml
 
 .PHONY: test-e2e-kind
-test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (four to six minutes), with Docker or as root on Debian
+test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (three to six minutes), with Docker or as root on Debian
 	@echo "==> end-to-end tests on kind, short form"
 	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=1800 --junit-xml=build/reports/e2e-kind.xml
 
