@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 import yaml
 
+from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as mrcluster_status
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrcluster.settings import sizes
@@ -58,7 +59,7 @@ def test_the_cluster_of_the_examples_has_room_for_its_daemons_and_jobs():
 def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples():
     jobs = [each for each in documents("mrcluster-jobs.yaml") if each["kind"] == "MRJob"]
     assert {job["spec"]["clusterRef"]["name"] for job in jobs} == {"etl"}
-    jars = (EXAMPLES.parent / "images" / "hadoop" / "jars.sha256").read_text()
+    jars = (EXAMPLES.parent / "images" / "hadoop" / "jars" / spec.VERSION / "jars.sha256").read_text()
     assert jobs[1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
 
 
