@@ -42,9 +42,7 @@ PAGES = {
         by_file=("campaigns", "attacks", "e2e-long"),
     ),
     "clusters": Page(reports="kind", by_file=("e2e",)),
-    "kubernetes-versions": Page(
-        reports="kubernetes-1.35", whole={"contract": "contract and fault tests, short"}, by_file=("e2e",)
-    ),
+    "kubernetes-versions": Page(reports="kubernetes-1.35", by_file=("e2e",)),
 }
 """By the names of the files in docs."""
 BEGIN, END = "<!-- runs -->\n", "<!-- /runs -->"
