@@ -79,7 +79,7 @@ class LocalProvider:
     def find(self, name: str) -> Cluster | None:
         """Return the cluster of this name, if it is up."""
         known = state.load(name, state.LOCAL)
-        if known is None or known.phase != state.READY:
+        if known is None or known.phase != state.READY or not _answers(known):  # as after a restart of the machine
             return None
         return _cluster(known, tools.ensure(["kubectl"])["kubectl"])
 
@@ -293,6 +293,10 @@ def _lives(known: State) -> bool:
     components = processes.known(known.layout.folder)
     if not all(processes.find_component(known.cluster_id, component.name) for component in components):
         return False
+    return _answers(known)
+
+
+def _answers(known: State) -> bool:
     with Api(known.layout) as api:
         return api.ready()
 
