@@ -27,9 +27,10 @@ NOWHERE = {"tests.boathouse.dev/none": "true"}
 
 
 def senders(clusters: Clusters) -> list[Any]:
-    """From where the NetworkPolicies of a namespace let connections in."""
+    """Which pods of their namespace the NetworkPolicies let in; each policy lets in some."""
     found = clusters.cluster.get("networkpolicies", "-n", clusters.place.namespace)["items"]
-    return [sender["podSelector"] for policy in found for rule in policy["spec"]["ingress"] for sender in rule["from"]]
+    peers = [peer for policy in found for rule in policy["spec"]["ingress"] for peer in rule["from"]]
+    return [peer["podSelector"] for peer in peers if "namespaceSelector" not in peer]
 
 
 def test_a_hadoop_cluster_runs_a_streaming_job_and_a_jar_on_a_text_in_its_hdfs(hadoop: Clusters) -> None:
