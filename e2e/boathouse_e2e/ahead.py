@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def shown(config: pytest.Config) -> Iterator[None]:
-    """Show what is printed meanwhile, for who waits."""
+    """Let what is printed in the block reach the terminal, as progress of a long step."""
     with config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         yield
 

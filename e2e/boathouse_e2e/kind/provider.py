@@ -320,7 +320,7 @@ def _remote() -> list[str]:
     host = Docker().run("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").strip()
     if host.startswith(("unix://", "npipe://")):
         return []
-    return [f"Docker is on another machine ({host}), and kind's nodes read images from folders of this one: unset it"]
+    return [f"Docker is on another machine ({host}), and kind's nodes read folders of this one: select a local Docker"]
 
 
 def _refuse_foreign(name: str) -> None:

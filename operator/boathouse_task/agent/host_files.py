@@ -76,7 +76,7 @@ class HostFiles:
             return Stored()
         try:
             return msgspec.json.decode(content, type=Stored)
-        except (msgspec.DecodeError, RecursionError) as error:  # who damages it gets the orders anew
+        except (msgspec.DecodeError, RecursionError) as error:  # the operator sends the orders again
             self._log(f"{_ORDERS} is damaged: {error}")
             return Stored()
 

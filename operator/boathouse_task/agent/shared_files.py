@@ -1,7 +1,7 @@
 """Files of folders that containers of a user's image can write too.
 
-Such a container may put anything in the place of a file: a symbolic link to a file of the agent's own container, a pipe
-that nobody writes to, or a file without an end. None of it may block the agent or lead it out of the folder.
+Such a container can replace a file by anything: a symbolic link to a file of the agent's own container, a pipe without
+a writer, or an endless file. Nothing of this blocks the agent, or makes it read or write outside of the folder.
 """
 
 import errno

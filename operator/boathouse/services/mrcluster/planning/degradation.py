@@ -6,10 +6,9 @@ import dataclasses
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.planning import agent_errors, draining, membership, replacing
+from boathouse.services.mrcluster.planning import draining, failing, membership, replacing
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
-    FAILING_S,
     LATE_S,
     READY_S,
     Draft,
@@ -39,23 +38,12 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
-    if failing := _failing_master(observation, draft):
-        return failing
+    if problem := failing.container(observation, draft):
+        return problem
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
-    return _other_version(observation) or agent_errors.problem(observation, draft)
-
-
-def _failing_master(observation: Observation, draft: Draft) -> Problem | None:
-    """Return a problem of the master's pod that persists. A new leader keeps what the status says."""
-    failing, was_reported = draft.marks.failing, observation.state.reason == Reason.MASTER_CONTAINER_FAILING
-    if failing is None or draft.state.ready_s is None:
-        return None
-    if not was_reported and failing.seen_s - failing.since_s < FAILING_S:
-        return None
-    message = f"{naming.MASTER}: {failing.problem.message} ({failing.problem.reason})"
-    return Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message)
+    return _other_version(observation) or failing.agent(observation, draft)
 
 
 def _other_version(observation: Observation) -> Problem | None:

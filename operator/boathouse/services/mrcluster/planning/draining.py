@@ -10,7 +10,7 @@ object is gone.
 
 import dataclasses
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
@@ -127,27 +127,33 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
         return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
     known, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
     nodes = {host: known.get(host, ABSENT) for host in hosts}
-    live = [host for host in hosts if nodes[host].dfs is DfsState.LIVE]
+    live = {host: node.free_bytes for host, node in nodes.items() if node.dfs is DfsState.LIVE}
+    least, free_bytes = _least_live(state), sum(live.values())
     obstacles = {
-        host: _obstacle(host, nodes[host], [nodes[each] for each in live if each != host], _least_live(state))
+        host: _obstacle(host, nodes[host], len(live) - (host in live) - least, free_bytes - live.get(host, 0))
         for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host)))
     }
     first = Problem(reason=Reason.SHRINK_BLOCKED, message=next(iter(obstacles.values()), ""))
     return next((host for host, why in obstacles.items() if not why), first)
 
 
-def _obstacle(host: str, node: NodeFigures, others: Sequence[NodeFigures], least: int) -> str:
-    """Return why a core node may not leave though HDFS is whole; empty if it may. The others are live."""
+def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> str:
+    """Return why a core node may not leave though HDFS is whole; empty if it may. It has no figure that often changes.
+
+    Args:
+        host: The node's host.
+        node: Its figures.
+        spare: Live core nodes beyond those that are needed, without this one; negative: so many are missing.
+        others_bytes: Free space of the other live core nodes.
+    """
     if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS}:
         return f"the DataNode of {host} is not in service"
     if node.yarn not in _IN_SERVICE | {YarnState.LOST}:
         return f"the NodeManager of {host} is not in service"
-    if len(others) < least:
-        return f"without {host} only {len(others)} core nodes would be live, and {least} are needed"
-    if sum(one.free_bytes for one in others) < _ROOM * node.used_bytes:
-        return (
-            f"the other core nodes have no room for the blocks of {host}"  # without figures, which change all the time
-        )
+    if spare < 0:
+        return f"without {host} too few core nodes would be live: {-spare} more are needed"
+    if others_bytes < _ROOM * node.used_bytes:
+        return f"the other core nodes have no room for the blocks of {host}"
     return ""
 
 
@@ -260,8 +266,7 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         draft = _watched(observation, draft, report.hdfs, known.get(node.host, ABSENT))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
-            why = _stalled(stall)
-            draft = undo(draft, node.host, why, is_warning=True)
+            draft = undo(draft, node.host, _stalled(stall), is_warning=True)
             draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(draft, report):
             draft = undo(draft, node.host, why, is_warning=True)

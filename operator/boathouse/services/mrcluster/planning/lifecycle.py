@@ -1,9 +1,8 @@
-"""What is recorded once in the life of a cluster, and since when its nodes lack a place or its master fails. Pure."""
+"""What is recorded once in the life of a cluster, and since when its nodes lack a place. Pure."""
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import membership
-from boathouse.services.mrcluster.planning.observation import FAILING_S, Draft, Failing, Observation
+from boathouse.services.mrcluster.planning.observation import Draft, Observation
 
 
 def record(observation: Observation, draft: Draft) -> Draft:
@@ -35,19 +34,4 @@ def remember(observation: Observation, draft: Draft) -> Draft:
     first_s = now_s if marks.heard_s is None else marks.heard_s
     hosts = [host for host in draft.state.wanted_hosts if host not in draft.state.leaving_hosts]
     unplaced_s = {host: marks.unplaced_s.get(host, now_s) for host in hosts if observation.is_unplaced(host)}
-    return draft.with_marks(
-        unplaced_s=unplaced_s,
-        failing=_failing(observation, marks.failing),
-        heard_s=first_s if age_s is None else now_s - age_s,
-    )
-
-
-def _failing(observation: Observation, known: Failing | None) -> Failing | None:
-    """Return the problem of the master's pod. It is over when the pod has been ready without one for a time."""
-    master, now_s = observation.pod(naming.MASTER), observation.now_s
-    if master is None or master.is_over:
-        return None
-    if master.problem is not None:
-        return Failing(problem=master.problem, since_s=known.since_s if known else now_s, seen_s=now_s)
-    is_over = known is None or (master.is_ready and now_s - known.seen_s >= FAILING_S)
-    return None if is_over else known
+    return draft.with_marks(unplaced_s=unplaced_s, heard_s=first_s if age_s is None else now_s - age_s)

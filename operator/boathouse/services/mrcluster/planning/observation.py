@@ -17,8 +17,6 @@ READY_S = 30.0
 """Age of a report up to which a cluster counts as ready."""
 LATE_S = 60.0
 """Age of a report from which the master counts as not reporting."""
-FAILING_S = 60.0
-"""How long the master's pod has a problem until the cluster is degraded, and none until it is not any more."""
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
 
 
@@ -86,7 +84,7 @@ class Stall:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """A problem of a pod, since when it has it, and when it was last seen: a container runs between two failures."""
+    """What fails, since when, and when that was last seen."""
 
     problem: Problem
     since_s: float
@@ -104,8 +102,8 @@ class Marks:
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
-        agent_failing_s: Since when each report has an error of the agent, though the daemons respond.
-        failing: A problem of the master's pod.
+        container_failing: A container of the master.
+        agent_failing: The agent's work, though the daemons respond.
         heard_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
@@ -115,8 +113,8 @@ class Marks:
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
-    agent_failing_s: float | None = None
-    failing: Failing | None = None
+    container_failing: Failing | None = None
+    agent_failing: Failing | None = None
     heard_s: float | None = None
 
 

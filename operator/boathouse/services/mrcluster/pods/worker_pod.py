@@ -51,5 +51,7 @@ def _volumes(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> lis
 
 
 def _scratch_bytes(cluster: Cluster, role: Role) -> int:
+    if not cluster.spec.compute:
+        return 0
     node = cluster.spec.transient if role is Role.TRANSIENT else cluster.spec.core
     return quantity.units(node.scratch)

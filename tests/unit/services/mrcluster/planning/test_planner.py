@@ -172,6 +172,9 @@ def test_an_error_of_the_agent_that_persists_degrades_a_cluster_until_it_is_gone
     assert error in world.state.condition(ConditionType.DEGRADED).message
     assert why(world, ConditionType.READY) == ("True", Reason.AVAILABLE)
     assert directory_entry.of(world.observation(), world.state).is_ready
+    world.forget()  # a new leader
+    with_error(world, error)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.AGENT_FAILING)
     with_error(world, "")
     assert world.state.phase == "Ready"
 
@@ -399,7 +402,7 @@ def test_a_core_node_stays_and_says_why_while_the_others_have_no_room_for_its_bl
     ("state", "expected"),
     [
         (DfsState.STALE, "the DataNode of c1 is not in service"),
-        (DfsState.DEAD, "without c1 only 2 core nodes would be live, and 3 are needed"),
+        (DfsState.DEAD, "without c1 too few core nodes would be live: 1 more are needed"),
     ],
 )
 def test_a_core_node_stays_and_says_why_while_too_few_others_are_live(state, expected):
