@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 from boathouse_e2e import paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 REPORTS = paths.REPOSITORY / "build" / "reports"
 
@@ -48,14 +48,21 @@ PAGES = {
 BEGIN, END = "<!-- runs -->\n", "<!-- /runs -->"
 
 
+HEAD = """| tests | run | passed | operator killed | minutes of tests | date |
+|---|---:|---:|---:|---:|---|
+"""
+
+
 @dataclasses.dataclass(slots=True)
 class Row:
     """The counts of some tests.
 
     Attributes:
         kills: How often they killed the operator; they note it as the property `kills`.
+        date: Of their run, YYYY-MM-DD.
     """
 
+    date: str
     tests: int = 0
     passed: int = 0
     kills: int = 0
@@ -70,50 +77,49 @@ class Row:
         self.kills += sum(int(one.get("value", 0)) for one in case.iter("property") if one.get("name") == "kills")
         self.seconds += float(case.get("time", 0))
 
-    def cells(self, name: str, *, kills: bool) -> str:
-        """Return the row of the table, with or without the column of kills."""
-        killed = f" {self.kills or '–'} |" if kills else ""
-        return f"| {name} | {self.tests:,} | {self.passed:,} |{killed} {self.seconds / 60:.1f} |"
+    def line(self, name: str) -> str:
+        """Return the row of the table."""
+        killed = self.kills or "–"
+        return f"| {name} | {self.tests:,} | {self.passed:,} | {killed} | {self.seconds / 60:.1f} | {self.date} |"
 
 
 def rows(page: Page, reports: Path) -> Iterator[tuple[str, Row]]:
-    """Yield the rows with their names.
-
-    Raises:
-        OSError: A report is missing: the tests have not run to their end.
-    """
+    """Yield the rows of the reports that are there, with their names."""
     for report, name in page.whole.items():
-        whole = Row()
-        for case in _cases(reports / f"{report}.xml"):
-            whole.add(case)
-        yield name, whole
-    by_file: dict[str, Row] = {}
+        for row in _counted(reports / f"{report}.xml", lambda _: "").values():
+            yield name, row
     for report in page.by_file:
-        for case in _cases(reports / f"{report}.xml"):
-            by_file.setdefault(f"`{case.get('file', '')}`", Row()).add(case)
-    yield from sorted(by_file.items())
+        counted = _counted(reports / f"{report}.xml", lambda case: case.get("file", ""))
+        yield from ((f"`{file}`", row) for file, row in counted.items())
 
 
-def _cases(report: Path) -> Iterator[ET.Element]:
-    return ET.parse(report).iter("testcase")  # noqa: S314 - pytest wrote it here
+def _counted(report: Path, group: Callable[[ET.Element], str]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    if report.exists():
+        for suite in ET.parse(report).iter("testsuite"):  # noqa: S314 - pytest wrote it here
+            for case in suite.iter("testcase"):
+                row = found.setdefault(group(case), Row(date=suite.get("timestamp", "")[:10]))
+                row.add(case)
+    return found
 
 
 def written(text: str, page: Page, reports: Path) -> str:
-    """Return a page's text with its table replaced.
+    """Return a page's text with the rows of the reports in its table. Rows of other runs stay, with their dates.
 
     Raises:
-        ValueError: The text has no place for the table.
+        ValueError: The text has no place for the table, or there is no report.
     """
     head, found, rest = text.partition(BEGIN)
-    _, closed, tail = rest.partition(END)
+    table, closed, tail = rest.partition(END)
     if not (found and closed):
         raise ValueError("the page has no place for the table of runs")
-    found_rows = list(rows(page, reports / page.reports))
-    kills = any(row.kills for _, row in found_rows)
-    lines = [f"| tests | run | passed |{' operator killed |' if kills else ''} minutes of tests |"]
-    lines += [f"|---|---:|---:|{'---:|' if kills else ''}---:|"]
-    lines += [row.cells(name, kills=kills) for name, row in found_rows]
-    return f"{head}{BEGIN}{chr(10).join(lines)}\n{END}{tail}"
+    new = {name: row.line(name) for name, row in rows(page, reports / page.reports)}
+    if not new:
+        raise ValueError(f"{reports / page.reports} has no report of the page: run its tests")
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in table.splitlines()[2:]} | new
+    order = list(page.whole.values())
+    ordered = sorted(lines, key=lambda name: (order.index(name) if name in order else len(order), name))
+    return f"{head}{BEGIN}{HEAD}{''.join(f'{lines[name]}{chr(10)}' for name in ordered)}{END}{tail}"
 
 
 def path_of(name: str) -> Path:

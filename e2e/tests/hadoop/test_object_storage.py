@@ -1,5 +1,6 @@
 """Jobs on a Hadoop cluster read an object store with the endpoint and the keys of their storage."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from e2e.tests.hadoop_harness import TEXT, Clusters
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-DISTCP = "local:///opt/hadoop/lib/hadoop-distcp-3.4.2.jar"
+DISTCP_PATH = "/opt/hadoop/lib/hadoop-distcp-3.4.2.jar"
+DISTCP = f"local://{DISTCP_PATH}"
 WITH_STORAGE: dict[str, Any] = {
     "storage": harness.STORAGE,
     # The client of S3 has no room in the small maps of the tests.
@@ -47,3 +49,20 @@ def test_distcp_copies_files_from_an_object_store(hadoop: Clusters) -> None:
     hadoop.program("lake", "copy", DISTCP, stored(hadoop, files), "/copy", **WITH_STORAGE)
     hadoop.succeed("copy")
     assert hadoop.hdfs("lake").files("/copy") == files
+
+
+def test_programs_run_from_jars_in_an_object_store_and_in_hdfs(hadoop: Clusters) -> None:
+    hadoop.start("lake")
+    hadoop.ready("lake")
+    master = hadoop.pods("lake")[hadoop_web.MASTER]["metadata"]["name"]
+    coded = hadoop.cluster.run(
+        "exec", master, "-n", hadoop.place.namespace, "-c", "namenode", "--", "base64", DISTCP_PATH
+    )
+    jar = base64.b64decode(coded)
+    hadoop.place.put("jars/copy.jar", jar)
+    hadoop.hdfs("lake").write("/jars/copy.jar", jar)
+    files = {"a.txt": TEXT[:1_000_000]}
+    for name, url in {"stored": hadoop.place.url("jars/copy.jar"), "in-hdfs": "hdfs://lake/jars/copy.jar"}.items():
+        hadoop.program("lake", name, url, stored(hadoop, files), f"/{name}", **WITH_STORAGE)
+        hadoop.succeed(name)
+        assert hadoop.hdfs("lake").files(f"/{name}") == files

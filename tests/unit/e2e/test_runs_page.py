@@ -4,7 +4,8 @@ from boathouse_e2e import runs_page
 
 CASE = '<testcase file="tests/faults/test_kills.py" time="30">{}</testcase>'
 KILLED = CASE.format('<properties><property name="kills" value="3" /></properties>')
-PAGE = "before\n<!-- runs -->\nold\n<!-- /runs -->\nafter\n"
+OLD = "| `tests/faults/test_old.py` | 9 | 8 | – | 7.0 | 2025-12-31 |"
+PAGE = f"before\n<!-- runs -->\n{runs_page.HEAD}{OLD}\n<!-- /runs -->\nafter\n"
 
 
 FAULTS = runs_page.PAGES["faults"]
@@ -14,7 +15,7 @@ FAULTS = runs_page.PAGES["faults"]
 def reports(tmp_path):
     for page in runs_page.PAGES.values():
         for name in (*page.whole, *page.by_file):
-            write(tmp_path / page.reports, name, CASE.format(""))
+            write(tmp_path / page.reports, name, CASE.replace("kills", name).format(""))
     return tmp_path
 
 
@@ -24,34 +25,46 @@ def written(reports):
 
 def write(folder, name, *cases):
     folder.mkdir(exist_ok=True)
-    (folder / f"{name}.xml").write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
+    suite = f'<testsuite timestamp="2026-01-02T03:04:05">{"".join(cases)}</testsuite>'
+    (folder / f"{name}.xml").write_text(f"<testsuites>{suite}</testsuites>")
 
 
 def test_reports_of_one_file_of_tests_are_one_row(reports):
     write(reports, "campaigns", KILLED, CASE.format("<failure />"), CASE.format("<skipped />"))
     page = written(reports)
-    assert "| `tests/faults/test_kills.py` | 4 | 3 | 3 | 2.0 |" in page
+    assert "| `tests/faults/test_kills.py` | 2 | 1 | 3 | 1.0 | 2026-01-02 |" in page
 
 
 def test_a_part_of_make_test_is_one_row(reports):
-    assert "| end-to-end, short | 1 | 1 | 0.5 |" in written(reports)
+    assert "| end-to-end, short | 1 | 1 | – | 0.5 | 2026-01-02 |" in written(reports)
 
 
-def test_kills_have_a_column_if_there_were_any(reports):
-    write(reports, "campaigns", KILLED)
-    assert "| end-to-end, short | 1 | 1 | – | 0.5 |" in written(reports)
+def test_rows_of_other_runs_stay_with_their_dates(reports):
+    (reports / "e2e.xml").unlink()
+    page = written(reports)
+    assert OLD in page
+    assert "end-to-end" not in page
+
+
+def test_a_row_is_in_the_place_of_the_former_one(reports):
+    write(reports, "campaigns", KILLED, KILLED)
+    page = runs_page.written(written(reports), FAULTS, reports)
+    assert page.count("test_kills.py") == 1
+
+
+def test_parts_of_make_test_come_first(reports):
+    lines = [line for line in written(reports).splitlines() if line.startswith("| ")]
+    assert [line.split(" | ")[0] for line in lines[1:5]] == [f"| {name}" for name in FAULTS.whole.values()]
 
 
 def test_the_text_around_the_table_stays(reports):
     page = written(reports)
-    assert "old" not in page
     assert (page.partition("\n")[0], page.rstrip().rpartition("\n")[2]) == ("before", "after")
 
 
-def test_a_report_that_is_missing_is_an_error(reports):
-    (reports / "e2e-long.xml").unlink()
-    with pytest.raises(FileNotFoundError):
-        written(reports)
+def test_without_a_report_there_is_nothing_to_write(tmp_path):
+    with pytest.raises(ValueError, match="has no report"):
+        written(tmp_path)
 
 
 @pytest.mark.parametrize("name", runs_page.PAGES)

@@ -107,6 +107,25 @@ def test_the_pod_names_the_keys_of_the_storage_and_has_no_value_of_them() -> Non
         assert name not in env(submitter)
 
 
+PROGRAM: dict[str, Any] = {"jar": {"url": "local:///opt/j.jar"}}
+SECRETS: list[dict[str, Any]] = [
+    {"storage": {"s3": {"secretRef": {"name": "keys"}}}},
+    {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "a"}}}]},
+    {"envFrom": [{"secretRef": {"name": "keys"}}]},
+]
+
+
+@pytest.mark.parametrize("spec", SECRETS, ids=lambda spec: next(iter(spec)))
+def test_the_status_has_no_output_of_a_program_with_secrets(spec: dict[str, Any]) -> None:
+    assert build(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+
+
+@pytest.mark.parametrize("spec", [{}, {"env": [{"name": "A", "value": "b"}]}], ids=["no variables", "plain variables"])
+def test_the_status_has_the_last_lines_of_a_program_without_secrets(spec: dict[str, Any]) -> None:
+    policy = build(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"]
+    assert policy == "FallbackToLogsOnError"
+
+
 @pytest.mark.parametrize("storage", [None, {"s3": {}}], ids=["no storage", "no secret"])
 def test_a_job_without_a_secret_has_no_keys(storage: dict[str, Any] | None) -> None:
     assert order(build(storage=storage)).secret_settings == {}

@@ -13,6 +13,8 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import structs
+
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
@@ -50,6 +52,8 @@ _STEPS: Final = {
     DfsState.STALE: Step.NOT_BEGUN,
     DfsState.DECOMMISSIONING: Step.COPYING,
     DfsState.DECOMMISSIONED: Step.COPIED,
+    DfsState.NONE: Step.NO_DATA_NODE,
+    DfsState.DEAD: Step.NO_DATA_NODE,
 }
 _IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
 
@@ -263,11 +267,12 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         return draft
     known = figures(report)
     for node in leaving:
-        draft = _watched(observation, draft, report.hdfs, known.get(node.host, ABSENT))
+        draft = _watched(observation, draft, report.hdfs, structs.replace(known.get(node.host, ABSENT), host=node.host))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
             draft = undo(draft, node.host, _stalled(stall), is_warning=True)
-            draft = draft.with_marks(barred=_bar(observation, draft.state))
+            if stall.step is not Step.NO_DATA_NODE:  # which leaves once HDFS is whole
+                draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(draft, report):
             draft = undo(draft, node.host, why, is_warning=True)
     return draft
@@ -275,21 +280,33 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
 
 def _watched(observation: Observation, draft: Draft, hdfs: HdfsFigures, found: NodeFigures) -> Draft:
     before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
-    step = _STEPS.get(found.dfs)
-    left = hdfs.missing + hdfs.corrupt if step is Step.COPIED else found.blocks_left
-    if step is None or (step is Step.COPIED and not left):  # containers end by themselves, however late
+    stall = Stall(step=_STEPS[found.dfs], left=_left(hdfs, found), since_s=observation.now_s)
+    if stall.is_over:  # containers end by themselves, however late
         stalls.pop(found.host, None)
-        return draft.with_marks(stalls=stalls)
-    stall = Stall(step=step, left=left, since_s=observation.now_s)
-    if before is None or stall.is_ahead(before):
+    elif before is None or stall.is_ahead(before) or stall.has_lost_its_data_node(before):
         stalls[found.host] = stall
     return draft.with_marks(stalls=stalls)
+
+
+def _left(hdfs: HdfsFigures, found: NodeFigures) -> int:
+    match _STEPS[found.dfs]:
+        case Step.COPIED:
+            return hdfs.missing + hdfs.corrupt
+        case Step.NO_DATA_NODE:
+            return hdfs.missing + hdfs.corrupt + hdfs.under_replicated
+        case _:
+            return found.blocks_left
 
 
 def _stalled(stall: Stall) -> str:
     if stall.step is Step.COPIED:
         return (
             f"its blocks are copied, but {stall.left} blocks of HDFS have been missing or corrupt for "
+            f"{STALL_S / 60:.0f} minutes"
+        )
+    if stall.step is Step.NO_DATA_NODE:
+        return (
+            f"it has no live DataNode, and {stall.left} blocks of HDFS have had too few replicas for "
             f"{STALL_S / 60:.0f} minutes"
         )
     if stall.step is Step.NOT_BEGUN:
@@ -304,13 +321,17 @@ def _stalled(stall: Stall) -> str:
 
 
 def awaited(observation: Observation, state: ClusterState) -> str:
-    """Return what a core node waits for whose blocks are copied, with a separator before it; empty for none."""
+    """Return what a core node waits for that has nothing to copy, with a separator before it; empty for none."""
     report = observation.report_within(LATE_S)
     known = figures(report) if report else {}
     for node in state.leaving:
         found = known.get(node.host, ABSENT)
-        if report and found.dfs is DfsState.DECOMMISSIONED and not has_ended(node):
+        if report is None or has_ended(node) or naming.role_of(node.host) is not Role.CORE:
+            continue
+        if found.dfs is DfsState.DECOMMISSIONED:
             return f"; {node.host}: copied; waits for {_awaited(report, found)}"
+        if found.dfs is DfsState.DEAD:
+            return f"; {node.host}: its DataNode is dead; waits for {_awaited(report, found)}"
     return ""
 
 
@@ -320,6 +341,8 @@ def _awaited(report: AgentReport, found: NodeFigures) -> str:
         return "the NameNode"
     if hdfs.missing or hdfs.corrupt:
         return "HDFS, which has missing or corrupt blocks"
+    if found.dfs is DfsState.DEAD and hdfs.under_replicated:
+        return "HDFS, which has under-replicated blocks"
     if found.containers:
         return f"{found.containers} containers"
     return "YARN, which keeps a node while running jobs need its map output"

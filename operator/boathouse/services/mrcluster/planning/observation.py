@@ -63,6 +63,7 @@ class Step(enum.IntEnum):
     COPIED = 0
     COPYING = 1
     NOT_BEGUN = 2
+    NO_DATA_NODE = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,8 @@ class Stall:
     """What a decommission has left, and since when it is no less.
 
     Attributes:
-        left: Blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt.
+        left: Blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt; without a DataNode, these
+            and blocks that lack replicas.
     """
 
     step: Step
@@ -80,6 +82,15 @@ class Stall:
     def is_ahead(self, other: "Stall") -> bool:
         """Return whether less is left than of another."""
         return (self.step, self.left) < (other.step, other.left)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether HDFS has nothing left to do."""
+        return self.step in {Step.COPIED, Step.NO_DATA_NODE} and not self.left
+
+    def has_lost_its_data_node(self, other: "Stall") -> bool:
+        """Return whether the node has no DataNode any more, so that others copy its blocks: that is no stall yet."""
+        return self.step is Step.NO_DATA_NODE and other.step is not Step.NO_DATA_NODE
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

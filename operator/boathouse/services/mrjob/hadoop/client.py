@@ -107,4 +107,4 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
 
 
 def _end_of(log: str) -> str:
-    return log.strip()[-results.MAX_MESSAGE // 2 :] or "see its log"
+    return log.strip()[-results.MAX_MESSAGE // 2 :] or "see its log (kubectl boathouse logs)"

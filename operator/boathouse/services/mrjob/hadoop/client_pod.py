@@ -187,7 +187,7 @@ class ClientBuilder:
             **self._env_from(),
             "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
-            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "terminationMessagePolicy": "File" if self._may_print_secrets() else "FallbackToLogsOnError",
             "securityContext": _SECURITY,
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
@@ -229,6 +229,16 @@ class ClientBuilder:
                 *([{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_files else []),
             ],
         }
+
+    def _may_print_secrets(self) -> bool:
+        """Return whether the user's program has secrets, which the pod's status would have with its last lines."""
+        spec = self.job.spec
+        has_secrets = (
+            bool(self.job.s3 and self.job.s3.secret_ref)
+            or any(each.value_from and each.value_from.secret_key_ref for each in spec.env or ())
+            or any(each.secret_ref for each in spec.env_from or ())
+        )
+        return self.on_cluster.jar is not None and has_secrets
 
     def _user_env(self) -> list[Manifest]:
         return [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env or ()]

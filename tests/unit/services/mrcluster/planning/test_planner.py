@@ -485,6 +485,39 @@ def test_a_copied_core_node_is_not_removed_while_a_block_is_corrupt_and_stays_if
     assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
 
 
+def lost_while_it_leaves() -> World:
+    """A cluster whose leaving core node has lost its DataNode while blocks lack replicas."""
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    figures, state = world.hdfs.figures, world.hdfs.state
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.hdfs.figures = lambda live: structs.replace(figures(live), under_replicated=5)
+    world.hdfs.state = lambda host, live: DfsState.DEAD if host == "c3" else state(host, live)
+    world.settle(10)
+    return world
+
+
+def test_a_core_node_whose_data_node_died_says_what_it_waits_for_and_stays_if_that_does_not_end():
+    world = lost_while_it_leaves()
+    message = world.state.condition(ConditionType.RESIZING).message
+    assert message == "nodes leaving: 1; c3: its DataNode is dead; waits for HDFS, which has under-replicated blocks"
+    world.settle(60)
+    assert not world.state.leaving
+    assert EventReason.DECOMMISSION_UNDONE in reasons(world)
+    assert blocked_shrink(world) == "4 core nodes, 3 wanted: HDFS has under-replicated blocks"
+
+
+def test_a_core_node_whose_data_node_died_leaves_once_no_block_lacks_a_replica():
+    world = lost_while_it_leaves()
+    world.settle(60)
+    figures = world.hdfs.figures
+    world.hdfs.figures = lambda live: structs.replace(figures(live), under_replicated=0)
+    world.settle(20)
+    assert len(world.hosts(CORE)) == 3
+
+
 def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
     world = ready()
     world.spec["core"] = {"count": 4}
