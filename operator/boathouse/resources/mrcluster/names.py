@@ -98,4 +98,3 @@ class EventReason(StrEnum):
     NODE_REPLACED = "NodeReplaced"
     SETTINGS_OVERRIDDEN = "SettingsOverridden"
     NETWORK_UNVERIFIED = "NetworkUnverified"
-    WRITE_REFUSED = "WriteRefused"

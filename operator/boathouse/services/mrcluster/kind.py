@@ -215,16 +215,19 @@ class MRClusterKind:
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
         diagnosis = self._scheduler.diagnosis(policy.JobId(cluster.uid))
         why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
+        report = self.reports.last(cluster.uid)
         observation = Observation(
             cluster=cluster,
             state=memory.state,
             now_s=self._context.now(),
             nodes=nodes,
-            report=self.reports.last(cluster.uid),
+            report=report,
             report_age_s=self.reports.age_s(cluster.uid),
             taken=self._in_progress(cluster) | memory.held,
             target=self.scaling.target(cluster.uid),
+            is_ordered=report is not None and self.orders.holds(cluster.uid, report.version),
             diagnosis=memory.obstacle or why,
+            unreachable=memory.obstacle if not memory.network else None,
             digest=rendered.digest,
             overridden=rendered.overridden,
             users=self._clusters.users(cluster.uid),

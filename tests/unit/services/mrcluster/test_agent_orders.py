@@ -52,6 +52,19 @@ def test_orders_have_tags_and_kills(leader):
     assert (orders.tags, orders.kill) == (["a"], ["application_1_1"])
 
 
+def test_an_agent_holds_the_orders_since_the_status_that_let_its_nodes_leave(leader):
+    core = LeavingNode(host="c3", since_s=100.0)
+    leader.publish(17)
+    leader.publish(18, core)
+    leader.publish(19, core)
+    held = [Version(3, 17), Version(2, 18), Version(3, 18), Version(3, 19)]
+    assert [leader.book.holds(UID, version) for version in held] == [False, False, True, True]
+
+
+def test_without_a_status_no_agent_holds_orders(leader):
+    assert not leader.book.holds(UID, Version(3, 17))
+
+
 def no_status(leader):
     leader.book.forget(UID)
 

@@ -12,7 +12,7 @@ either: the agent waits for this answer alone, and only until its request times 
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
@@ -34,10 +34,12 @@ class Written:
     Attributes:
         leaving: The nodes that are drained.
         revision: The resource version.
+        since: The resource version since which this leader has ordered these hosts to leave.
     """
 
     leaving: tuple[LeavingNode, ...]
     revision: int
+    since: int
 
 
 class OrderBook:
@@ -64,7 +66,22 @@ class OrderBook:
             state: Of the status as it was written, not as it is planned.
             revision: The resource version of the object with this status.
         """
-        self._written[uid] = Written(leaving=state.leaving, revision=revision)
+        known = self._written.get(uid)
+        is_same = known is not None and _hosts(known.leaving) == _hosts(state.leaving)
+        since = known.since if known is not None and is_same else revision
+        self._written[uid] = Written(leaving=state.leaving, revision=revision, since=since)
+
+    def holds(self, uid: ObjectUid, held: Version) -> bool:
+        """Return whether an agent holds orders to drain the nodes of the written status.
+
+        Args:
+            uid: The cluster.
+            held: Version of the orders that the agent holds.
+        """
+        written, epoch = self._written.get(uid), self._epoch()
+        if written is None or epoch is None:
+            return False
+        return held >= Version(max(epoch, self._raised.get(uid, 0)), written.since)
 
     def forget(self, uid: ObjectUid) -> None:
         """Give no orders until the next status: the cluster was deleted, or etcd restored."""
@@ -101,6 +118,10 @@ class OrderBook:
         raised = self._raised[uid] = min(held.epoch + 1, _LARGEST_EPOCH)
         _log.warning("an agent held orders of a later leader: etcd was restored", cluster=uid, epoch=raised)
         return Version(raised, revision)
+
+
+def _hosts(leaving: Iterable[LeavingNode]) -> frozenset[str]:
+    return frozenset(node.host for node in leaving)
 
 
 def leaving(written: Written) -> list[Leaving]:

@@ -42,10 +42,18 @@ def table(state: ClusterState, now_s: float) -> ConditionTable:
 
 
 def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
-    """Return the state of an invalid resource; the cause may be corrected in another object."""
+    """Return the state of an invalid resource; the cause may be corrected in another object.
+
+    The pods of a cluster that has begun stay, but nobody replaces, resizes or observes them.
+    """
     state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
     conditions = table(state, now_s)
     conditions.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    if state.start_s is not None and not state.is_finished:
+        message = f"its pods stay as they are until the spec is valid: {refusal.message}"
+        conditions.set(ConditionType.READY, False, refusal.reason, message)
+        conditions.set(ConditionType.DEGRADED, True, refusal.reason, message)
+        state = dataclasses.replace(cluster_state.without_figures(state), phase="Degraded")
     return dataclasses.replace(state, conditions=conditions.conditions)
 
 

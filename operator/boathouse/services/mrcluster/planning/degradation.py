@@ -38,6 +38,8 @@ def degradation(observation: Observation, draft: Draft) -> Problem | None:
     if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
+    if observation.unreachable is not None and draft.state.ready_s is not None:
+        return observation.unreachable
     if problem := failing.container(observation, draft):
         return problem
     if draining.is_barred(observation, draft):

@@ -42,7 +42,7 @@ SETTLED_S: Final = 15.0
 RECOVERY_S: Final = 60.0
 """Nodes may not have registered yet with a ResourceManager that has been up for less."""
 _STARTED_S: Final = 120.0
-"""A NameNode that has been up for less may not have found yet what blocks lack replicas."""
+"""A NameNode that has been up for less may not have found yet its DataNodes, and what blocks lack replicas."""
 _ROOM: Final = 1.2
 """Free space that other core nodes need, relative to what a leaving one uses."""
 _OUT_OF_YARN: Final = frozenset({YarnState.DECOMMISSIONED, YarnState.LOST, YarnState.SHUTDOWN})
@@ -189,6 +189,17 @@ def is_barred(observation: Observation, draft: Draft) -> bool:
     return draft.marks.barred is not None and draft.marks.barred == _bar(observation, draft.state)
 
 
+def remember(observation: Observation, draft: Draft) -> Draft:
+    """Keep what the status says of a decommission that stalled, which a former leader has seen."""
+    state = observation.state
+    is_known = (
+        state.reason == Reason.DECOMMISSION_STALLED and state.observed_generation == observation.cluster.generation
+    )
+    if draft.marks.barred is None and is_known:
+        return draft.with_marks(barred=_bar(observation, draft.state))
+    return draft
+
+
 def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int, ...]]:
     return observation.cluster.generation, membership.staying(state, Role.CORE)
 
@@ -240,7 +251,7 @@ def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingN
         return found.yarn in _OUT_OF_YARN
     if report.yarn is None or report.yarn.up_s < RECOVERY_S or (found is None and report.idle_nodes):
         return False
-    return report.refreshed and observation.now_s - node.since_s >= SETTLED_S
+    return observation.is_excluded and observation.now_s - node.since_s >= SETTLED_S
 
 
 def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
@@ -251,7 +262,7 @@ def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
     if observation.cluster.spec.compute and not _has_left_yarn(observation, report, node):
         return False
     dfs = figures(report).get(node.host, ABSENT).dfs
-    return dfs is DfsState.DECOMMISSIONED or (dfs in _OUT_OF_HDFS and report.refreshed and is_whole(observation))
+    return dfs is DfsState.DECOMMISSIONED or (dfs in _OUT_OF_HDFS and observation.is_excluded and is_whole(observation))
 
 
 # Undoing
@@ -270,11 +281,11 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         draft = _watched(observation, draft, report.hdfs, structs.replace(known.get(node.host, ABSENT), host=node.host))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
-            draft = undo(draft, node.host, _stalled(stall), is_warning=True)
+            draft = _undone(draft, node.host, _stalled(stall))
             if stall.step is not Step.NO_DATA_NODE:  # which leaves once HDFS is whole
                 draft = draft.with_marks(barred=_bar(observation, draft.state))
-        elif why := _too_few(draft, report):
-            draft = undo(draft, node.host, why, is_warning=True)
+        elif why := _too_few(observation, draft, report):
+            draft = _undone(draft, node.host, why)
     return draft
 
 
@@ -348,8 +359,8 @@ def _awaited(report: AgentReport, found: NodeFigures) -> str:
     return "YARN, which keeps a node while running jobs need its map output"
 
 
-def _too_few(draft: Draft, report: AgentReport) -> str:
-    if report.hdfs is None or report.hdfs.safe_mode:
+def _too_few(observation: Observation, draft: Draft, report: AgentReport) -> str:
+    if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     known, least = figures(report), _least_live(draft.state)
     hosts = membership.staying_hosts(draft.state, Role.CORE)
@@ -357,10 +368,17 @@ def _too_few(draft: Draft, report: AgentReport) -> str:
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 
-def undo(draft: Draft, host: str, why: str, *, is_warning: bool = False) -> Draft:
-    """Let a node stay that was to leave."""
-    draft = draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
-    return draft.with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=is_warning)
+def keep(draft: Draft, host: str) -> Draft:
+    """Let a node stay that was to leave, because the cluster needs it again."""
+    return _staying(draft, host).with_event(EventReason.GREW, f"{host} stays: the cluster needs it again")
+
+
+def _undone(draft: Draft, host: str, why: str) -> Draft:
+    return _staying(draft, host).with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
+
+
+def _staying(draft: Draft, host: str) -> Draft:
+    return draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
 
 
 def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:

@@ -137,11 +137,14 @@ class Observation:
         nodes: The pods of master, core and transient nodes that exist.
         report: The last report of the master's agent.
         report_age_s: How long ago it was received.
+        is_ordered: Whether its agent held the orders to drain the nodes that leave. If not, what it says of read orders
+            is about former ones.
         taken: Hosts whose pods do not exist and may still be created: this process submitted them, and the scheduler
             has them in its queue, or a write of it is in flight.
         claims: Claims by host.
         target: The last decision of the policy that no plan has used.
         diagnosis: Why nodes are pending.
+        unreachable: Why its NetworkPolicies or its Service cannot be made those of the spec.
         digest: Of the settings that the spec has now.
         overridden: Settings of the user that are ignored.
         slot_mb: Memory of a map task: one slot.
@@ -158,10 +161,12 @@ class Observation:
     nodes: Sequence[NodePod] = ()
     report: AgentReport | None = None
     report_age_s: float | None = None
+    is_ordered: bool = False
     taken: frozenset[str] = frozenset()
     claims: Mapping[str, ClaimFacts] = dataclasses.field(default_factory=dict)
     target: Target | None = None
     diagnosis: Problem | None = None
+    unreachable: Problem | None = None
     digest: str = ""
     overridden: Sequence[str] = ()
     slot_mb: int = 512
@@ -198,6 +203,11 @@ class Observation:
         """Return recent figures of HDFS."""
         report = self.report_within(limit_s)
         return report.hdfs if report else None
+
+    @property
+    def is_excluded(self) -> bool:
+        """Return whether HDFS and YARN have read which nodes leave."""
+        return self.is_ordered and self.report is not None and self.report.refreshed
 
     @property
     def is_foreign(self) -> bool:

@@ -35,7 +35,7 @@ from boathouse.services.mrcluster.state.cluster_state import ClusterState
 BUSY_REQUEUE_S: Final = 5.0
 CALM_REQUEUE_S: Final = 20.0
 _Step = Callable[[Observation, Draft], Draft]
-_ALWAYS: Final[tuple[_Step, ...]] = (lifecycle.record, lifecycle.remember, failing.remember)
+_ALWAYS: Final[tuple[_Step, ...]] = (lifecycle.record, lifecycle.remember, failing.remember, draining.remember)
 _UNLESS_HALTED: Final[tuple[_Step, ...]] = (
     replacing.replace,
     draining.advance,

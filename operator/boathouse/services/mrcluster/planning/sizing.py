@@ -81,7 +81,7 @@ def _wanted_transient(observation: Observation, draft: Draft) -> int:
 def _more(observation: Observation, draft: Draft, role: Role, missing: int) -> Draft:
     """Keep nodes that were to leave, then add new ones."""
     for host in draining.undoable(observation, draft, role)[:missing]:
-        draft, missing = draining.undo(draft, host, "the cluster needs it again"), missing - 1
+        draft, missing = draining.keep(draft, host), missing - 1
     if role is Role.TRANSIENT:
         return membership.added(draft, role, range(draft.state.next_transient, draft.state.next_transient + missing))
     used = set(draft.state.wanted_core)

@@ -5,10 +5,12 @@ import dataclasses
 import pytest
 from msgspec import structs
 
+from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import directory_entry
-from boathouse.services.mrcluster.planning import load, planner
+from boathouse.services.mrcluster.planning import conditions, load, planner
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse.services.mrcluster.state import cluster_state
 from boathouse_task.cluster_contract import DfsState, YarnState
@@ -516,6 +518,75 @@ def test_a_core_node_whose_data_node_died_leaves_once_no_block_lacks_a_replica()
     world.hdfs.figures = lambda live: structs.replace(figures(live), under_replicated=0)
     world.settle(20)
     assert len(world.hosts(CORE)) == 3
+
+
+def test_a_dead_core_node_is_not_removed_on_a_report_from_before_the_order():
+    world = ready(compute=False)
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    state = world.hdfs.state
+    world.hdfs.state = lambda host, live: DfsState.DEAD if host == "c3" else state(host, live)
+    world.exchange()
+    world.spec["core"] = {"count": 3}
+    world.reconcile()
+    assert [node.host for node in world.state.leaving] == ["c3"]
+    assert not world.reconcile().delete
+    world.settle(5)
+    assert len(world.hosts(CORE)) == 3
+
+
+def test_a_name_node_that_has_not_found_its_data_nodes_yet_undoes_no_decommission():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.yarn.containers["c3"] = 1
+    world.spec["core"] = {"count": 3}
+    world.turn()
+    world.hdfs.started_s = world.now_s
+    state = world.hdfs.state
+    world.hdfs.state = lambda host, live: DfsState.NONE if host in {"c0", "c1"} else state(host, live)
+    world.settle(5)
+    assert [node.host for node in world.state.leaving] == ["c3"]
+
+
+def test_a_new_leader_does_not_try_a_decommission_again_that_stalled():
+    world = ready()
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    world.agent.refresh = lambda: None
+    world.spec["core"] = {"count": 3}
+    world.settle(70)
+    world.forget()
+    world.settle(2)
+    assert why(world, ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+    assert not world.state.leaving
+    world.generation += 1
+    world.settle(2)
+    assert [node.host for node in world.state.leaving] == ["c3"]
+
+
+def test_a_running_cluster_says_that_its_network_policies_cannot_be_made_those_of_the_spec():
+    world = ready()
+    refused = Problem(reason=Reason.WRITE_REFUSED, message="exceeded quota")
+    state = planner.plan(dataclasses.replace(world.observation(), unreachable=refused)).state
+    assert (state.phase, state.reason) == ("Degraded", Reason.WRITE_REFUSED)
+    assert state.condition(ConditionType.DEGRADED).message == "exceeded quota"
+
+
+def test_a_running_cluster_whose_spec_becomes_invalid_is_degraded_and_has_no_old_figures():
+    world = ready()
+    refusal = Refusal(reason=names.Reason.INVALID_SPEC, message="the master needs 1344 MiB")
+    state = conditions.refused(world.state, refusal, generation=2, now_s=world.now_s)
+    assert (state.phase, state.reason, state.hdfs) == ("Degraded", "InvalidSpec", None)
+    assert state.condition(ConditionType.READY).status == "False"
+    assert "until the spec is valid: the master needs 1344 MiB" in state.condition(ConditionType.DEGRADED).message
+    assert conditions.refused(state, refusal, generation=2, now_s=world.now_s + 60) == state
+
+
+def test_a_cluster_that_was_never_admitted_stays_pending():
+    refusal = Refusal(reason=names.Reason.INVALID_SPEC, message="the master needs 1344 MiB")
+    state = conditions.refused(World().state, refusal, generation=1, now_s=0.0)
+    assert (state.phase, state.condition(ConditionType.READY)) == ("Pending", None)
 
 
 def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():

@@ -56,6 +56,7 @@ class World:
     def forget(self) -> None:
         """A new process: it knows what the API server has."""
         self.marks, self.report, self.reported_s = Marks(), None, 0.0
+        self.held: frozenset[str] = frozenset()
         self.target: Target | None = None
         self.submitted: set[str] = set()
         self.published = False
@@ -77,6 +78,7 @@ class World:
             nodes=list(self.pods.values()),
             report=self.report,
             report_age_s=None if self.report is None else self.now_s - self.reported_s,
+            is_ordered=self.held == {node.host for node in self.state.leaving},
             taken=frozenset(self.submitted - self.pods.keys()),
             target=self.target,
             claims=self.claims,
@@ -199,7 +201,7 @@ class World:
         if not self.spec.get("compute", True):
             report = structs.replace(report, yarn=None)
         if arrives:
-            self.report, self.reported_s = report, self.now_s
+            self.report, self.reported_s, self.held = report, self.now_s, self.agent.leaving
         if arrives and answered and self.published:
             self.agent.take(*self.ordered)
         return report
