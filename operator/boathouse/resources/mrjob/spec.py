@@ -71,7 +71,9 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         max_length=512,
         description="Image with boathouse-task and the job's commands. Absent: the operator's task image.",
     )
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
+        default="IfNotPresent", description="When the kubelet pulls the image."
+    )
     input: list[DataUrl] = Field(
         default_factory=list,
         min_length=1,
@@ -109,5 +111,5 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     )
     env: Environment | None = None
     storage: Storage | None = None
-    node_selector: NodeLabels | None = None
-    tolerations: Tolerations | None = None
+    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
