@@ -7,7 +7,6 @@ import pydantic
 import pytest
 
 from boathouse.resources import generate, schema
-from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrjob import definition
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -88,7 +87,7 @@ def undescribed(value, path):
             yield from undescribed(value[key], f"{path}[]")
 
 
-@pytest.mark.parametrize("resource", [MRCLUSTER], ids=lambda resource: resource.kind)
+@pytest.mark.parametrize("resource", generate.ALL, ids=lambda resource: resource.kind)
 def test_every_field_has_a_description(resource):
     properties = schema.structural(resource.model)["properties"]
     assert [path for name in ("spec", "status") for path in undescribed(properties[name], name)] == []
