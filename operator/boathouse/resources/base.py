@@ -112,9 +112,13 @@ Key = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[-._a-zA-Z0-
 class Condition(Model):
     """metav1.Condition."""
 
-    type: str = Field(max_length=316)
-    status: Literal["True", "False", "Unknown"]
+    type: str = Field(max_length=316, description="What the condition is about; unique in the list.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
     reason: str = Field(max_length=1024, description="A stable CamelCase token for programs.")
     message: str = Field(default="", max_length=32768, description="What happened and what to do.")
-    last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-    observed_generation: int | None = Field(default=None, ge=0)
+    last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})] = Field(
+        description="When the status of the condition last changed."
+    )
+    observed_generation: int | None = Field(
+        default=None, ge=0, description="Value of metadata.generation that the condition is about."
+    )

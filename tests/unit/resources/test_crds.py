@@ -76,6 +76,23 @@ def test_every_map_of_a_spec_bounds_its_names(mrjob):
     assert all("key.size() <= 317" in text or "name == 'cpu'" in text or "key.matches" in text for text in rules)
 
 
+def undescribed(value, path):
+    """The paths of fields below a schema without a description, which `kubectl explain` shows as empty."""
+    for name, child in value.get("properties", {}).items():
+        if not child.get("description"):
+            yield f"{path}.{name}"
+        yield from undescribed(child, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(value.get(key), dict):
+            yield from undescribed(value[key], f"{path}[]")
+
+
+@pytest.mark.parametrize("resource", generate.ALL, ids=lambda resource: resource.kind)
+def test_every_field_has_a_description(resource):
+    properties = schema.structural(resource.model)["properties"]
+    assert [path for name in ("spec", "status") for path in undescribed(properties[name], name)] == []
+
+
 def test_no_default_is_null(mrjob):
     assert all(node.get("default", ...) is not None for node in nodes(mrjob))
 

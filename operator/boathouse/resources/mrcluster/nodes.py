@@ -59,8 +59,13 @@ def _immutable(field: str) -> JsonDict:
 class MasterResources(Model):
     """Requests and limits of the master's pod."""
 
-    cpu: Cpu = "500m"
-    memory: MasterMemory = "2Gi"
+    cpu: Cpu = Field(
+        default="500m", description="CPU request of the pod. Each of its containers may use as much at the same time."
+    )
+    memory: MasterMemory = Field(
+        default="2Gi",
+        description="Memory request of the pod. The heaps of the daemons follow from it. With YARN at least 1344Mi.",
+    )
 
 
 class NodeResources(Model):
@@ -125,9 +130,17 @@ class Transient(Model):
             rule("self.minimum <= self.maximum", "transient.minimum is more than transient.maximum: lower it")
         )
     )
-    minimum: int = Field(default=0, ge=0, le=MAX_TRANSIENT)
+    minimum: int = Field(
+        default=0,
+        ge=0,
+        le=MAX_TRANSIENT,
+        description="Transient nodes that the cluster has at any load. With the policies Static and GGDP: the number.",
+    )
     maximum: int = Field(
-        default=0, ge=0, le=MAX_TRANSIENT, description="With the policies GSP and GGP more than the minimum."
+        default=0,
+        ge=0,
+        le=MAX_TRANSIENT,
+        description="Up to which GSP and GGP add transient nodes; more than the minimum there.",
     )
     resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
     scratch: Scratch = "10Gi"

@@ -18,7 +18,7 @@ from boathouse.resources.immutability import with_immutability
 from boathouse.resources.mrcluster.nodes import Core, Master, Transient, default_of
 from boathouse.resources.mrcluster.resizing import Resizing
 from boathouse.resources.pods.environment import Environment
-from boathouse.resources.pods.template import NodeLabels, TemplateFields, Tolerations
+from boathouse.resources.pods.template import NodeLabels, PodTemplate, TemplateFields, Tolerations
 
 VERSION: Final = "3.4.2"
 CLASSPATH: Final = "/opt/hadoop/lib/*"
@@ -157,7 +157,9 @@ class MRClusterSpec(TemplateFields):
             )
         ),
     )
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
+        default="IfNotPresent", description="When the kubelet pulls the image."
+    )
     version: str = Field(
         default=VERSION,
         max_length=16,
@@ -189,9 +191,12 @@ class MRClusterSpec(TemplateFields):
         ]
         | None
     ) = Field(default=None, description="Values of topology.kubernetes.io/zone. Absent: any node.")
-    node_selector: NodeLabels | None = None
-    tolerations: Tolerations | None = None
+    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
     env: Environment | None = Field(default=None, description="Of all containers with Hadoop.")
+    pod_template: PodTemplate | None = Field(
+        default=None, description="Fields of the pods of all nodes. A change restarts the nodes."
+    )
     hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
     yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
     mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))

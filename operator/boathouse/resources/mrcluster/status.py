@@ -25,7 +25,7 @@ Ranges = Annotated[str, Field(max_length=MAX_RANGES)]
 class NodeCounts(Model):
     """Nodes of a role."""
 
-    wanted: int = 0
+    wanted: int = Field(default=0, description="Nodes that the cluster shall have, without those that leave.")
     ready: int = Field(default=0, description="Registered with HDFS (core) or YARN (transient).")
     pending: int = Field(default=0, description="Wanted, and not ready yet.")
     leaving: int = Field(default=0, description="Drained by order.")
@@ -34,16 +34,21 @@ class NodeCounts(Model):
 class Leaving(Model):
     """A node that is drained."""
 
-    host: str = Field(max_length=16)
-    since: Time
+    host: str = Field(max_length=16, description="Short name of the node, such as t17.")
+    since: Time = Field(description="When its drain began.")
     deadline: Time | None = Field(default=None, description="Absent: it leaves when it is drained.")
-    reason: str = Field(default="", max_length=24)
+    reason: str = Field(
+        default="",
+        max_length=24,
+        description="Shrinking: fewer nodes are wanted. Rolling: it has former settings. Unknown: the status did not "
+        "have it. Drained, TimedOut: the drain has ended, and its pod is deleted.",
+    )
 
 
 class Size(Model):
     """Why the cluster has the nodes that it has."""
 
-    time: Time
+    time: Time = Field(description="When this was decided.")
     reason: str = Field(
         max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on."
     )
@@ -53,46 +58,62 @@ class Size(Model):
 class SizeChange(Model):
     """The nodes since a time."""
 
-    time: Time
-    core: int
-    transient: int
+    time: Time = Field(description="From when on the cluster had these nodes.")
+    core: int = Field(description="Core nodes.")
+    transient: int = Field(description="Transient nodes.")
 
 
 class Containers(Model):
     """Containers of YARN."""
 
-    running: int = 0
-    pending: int = 0
+    running: int = Field(default=0, description="Containers that run, without those of ApplicationMasters.")
+    pending: int = Field(
+        default=0,
+        description="Containers that applications have requested and lack. A pending application counts as one.",
+    )
 
 
 class HdfsUsage(Model):
     """HDFS, as the NameNode reports it."""
 
-    capacity_bytes: int = 0
-    used_bytes: int = 0
-    files: int = 0
-    missing_blocks: int = 0
-    under_replicated_blocks: int = 0
-    live_data_nodes: int = 0
+    capacity_bytes: int = Field(default=0, description="Bytes that all DataNodes can hold.")
+    used_bytes: int = Field(default=0, description="Bytes of blocks, all copies counted.")
+    files: int = Field(default=0, description="Files and folders.")
+    missing_blocks: int = Field(default=0, description="Blocks without a copy on a live DataNode.")
+    under_replicated_blocks: int = Field(default=0, description="Blocks with fewer copies than their file asks for.")
+    live_data_nodes: int = Field(default=0, description="DataNodes that send heartbeats.")
 
 
 class Addresses(Model):
     """Addresses in the cluster of Kubernetes."""
 
-    hdfs: str = Field(max_length=256)
-    web_hdfs: str = Field(alias="webHDFS", max_length=256)
-    resource_manager: str | None = Field(default=None, max_length=256)
-    job_history: str | None = Field(default=None, max_length=256)
+    hdfs: str = Field(max_length=256, description="URL of HDFS for Hadoop's clients (fs.defaultFS).")
+    web_hdfs: str = Field(alias="webHDFS", max_length=256, description="URL of the NameNode for WebHDFS.")
+    resource_manager: str | None = Field(
+        default=None, max_length=256, description="URL of the ResourceManager's pages. Absent: the cluster has no YARN."
+    )
+    job_history: str | None = Field(
+        default=None,
+        max_length=256,
+        description="URL of the JobHistoryServer's pages. Absent: the cluster has no YARN.",
+    )
 
 
 class MRClusterStatus(Model):
     """What the operator observed and decided."""
 
-    observed_generation: int | None = None
-    phase: Phase | None = None
+    observed_generation: int | None = Field(
+        default=None, description="Value of metadata.generation that the status is about."
+    )
+    phase: Phase | None = Field(
+        default=None,
+        description="Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
+        "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted.",
+    )
     conditions: list[Condition] | None = Field(
         default=None,
         max_length=16,
+        description="What holds of the cluster, such as Ready, Degraded and Resizing.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
     queue: str | None = Field(default=None, max_length=63, description="The queue the cluster is in.")
@@ -109,7 +130,8 @@ class MRClusterStatus(Model):
     first_core_nodes: int | None = Field(default=None, description="Core nodes at first; it never has fewer.")
     replication: int | None = Field(default=None, description="Copies of each block of new files.")
     next_transient: int | None = Field(
-        default=None, description="The number of the next transient node. Numbers are never used twice."
+        default=None,
+        description="The number of the next transient node. A number is used again only after a restore of etcd.",
     )
     core: NodeCounts | None = None
     transient: NodeCounts | None = None
@@ -120,6 +142,7 @@ class MRClusterStatus(Model):
     leaving: list[Leaving] | None = Field(
         default=None,
         max_length=MAX_LEAVING,
+        description="Nodes that are drained, or whose pods are deleted after it.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]},
     )
     size: Size | None = None

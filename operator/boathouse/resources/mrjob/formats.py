@@ -24,7 +24,7 @@ class Archive(Model):
         )
     )
     name: Key = Field(description="Name of the folder, without slashes.")
-    url: Url
+    url: Url = Field(description="URL of the archive: .zip, .jar, .tar, .tar.gz or .tgz.")
     max_size: Quantity = Field(
         default="1Gi", description="Maximum total size of its files. It counts against ephemeral-storage."
     )
@@ -126,6 +126,7 @@ class Formats(Model):
     archives: list[Archive] | None = Field(
         default=None,
         max_length=16,
+        description="Archives that are unpacked in the working folder of tasks.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
 

@@ -34,7 +34,7 @@ DataUrl = Annotated[
 class ClusterRef(Model):
     """An MRCluster in the job's namespace."""
 
-    name: DnsLabel
+    name: DnsLabel = Field(description="Name of the MRCluster.")
 
 
 class Jar(Model):
@@ -53,7 +53,7 @@ class Jar(Model):
                 )
             ),
         ),
-    ]
+    ] = Field(description="The jar: s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or local:///PATH in the cluster's image.")
     main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
         Field(default=None, description="Absent: that of the jar's manifest.")
     )
@@ -75,7 +75,7 @@ class Jar(Model):
             ),
         ]
         | None
-    ) = None
+    ) = Field(default=None, description="Arguments of the main class.")
 
 
 class HadoopOptions(Model):

@@ -45,7 +45,7 @@ class File(Model):
     )
     name: Key = Field(description="Name in the working folder, without slashes.")
     config_map_key_ref: KeyRef | None = None
-    url: Url | None = None
+    url: Url | None = Field(default=None, description="URL of the file.")
 
 
 class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
@@ -71,7 +71,9 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         max_length=512,
         description="Image with boathouse-task and the job's commands. Absent: the operator's task image.",
     )
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
+        default="IfNotPresent", description="When the kubelet pulls the image."
+    )
     input: list[DataUrl] = Field(
         default_factory=list,
         min_length=1,
@@ -105,9 +107,10 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     files: list[File] | None = Field(
         default=None,
         max_length=64,
+        description="Files in the working folder of tasks.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    env: Environment | None = None
+    env: Environment | None = Field(default=None, description="Variables of the commands.")
     storage: Storage | None = None
-    node_selector: NodeLabels | None = None
-    tolerations: Tolerations | None = None
+    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")

@@ -14,12 +14,12 @@ _time = {"format": "date-time"}
 class TaskCounts(Model):
     """Tasks of one stage by state."""
 
-    total: int = 0
+    total: int = Field(default=0, description="All tasks.")
     pending: int = Field(default=0, description="Tasks that are queued or whose pod is starting.")
-    running: int = 0
+    running: int = Field(default=0, description="Running tasks.")
     suspended: int = Field(default=0, description="Running reduces without CPU, because they lack map output.")
-    succeeded: int = 0
-    failed_attempts: int = 0
+    succeeded: int = Field(default=0, description="Succeeded tasks.")
+    failed_attempts: int = Field(default=0, description="Failed attempts.")
     killed_attempts: int = Field(
         default=0,
         description="Attempts that Boathouse ended (job suspended, reduce preempted for a map). Not failures.",
@@ -40,31 +40,31 @@ class TaskFailure(Model):
 
     task: str = Field(max_length=32, description="Task, such as m-00042.")
     step: int | None = Field(default=None, description="Step of the task, from 0, if the job has several.")
-    attempt: int
-    node: str | None = Field(default=None, max_length=253)
-    reason: str = Field(max_length=64)
-    message: str = Field(default="", max_length=1200)
-    exit_code: int | None = None
-    user_error: bool = False
-    time: Annotated[str, Field(json_schema_extra=_time)] | None = None
+    attempt: int = Field(description="Number of the attempt, from 1.")
+    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
+    reason: str = Field(max_length=64, description="A token for programs.")
+    message: str = Field(default="", max_length=1200, description="What happened.")
+    exit_code: int | None = Field(default=None, description="Of the command, if it ended.")
+    user_error: bool = Field(default=False, description="Whether it counts against maxAttempts.")
+    time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(default=None, description="When it failed.")
 
 
 class PlanStatus(Model):
     """The accepted split plan, stored in ConfigMaps that the job owns."""
 
-    splits: int
-    digest: str = Field(max_length=128)
-    bytes: int
-    shards: int
+    splits: int = Field(description="Splits of the input; each is a map.")
+    digest: str = Field(max_length=128, description="Digest of the plan.")
+    bytes: int = Field(description="Size of the stored plan.")
+    shards: int = Field(description="ConfigMaps with the plan.")
 
 
 class StageResources(Model):
     """Resources of this stage's pods. They are Burstable, because a resize cannot change a pod's QoS class."""
 
-    cpu_request: str = Field(max_length=32)
-    cpu_limit: str = Field(max_length=32)
-    memory_request: str = Field(max_length=32)
-    memory_limit: str = Field(max_length=32)
+    cpu_request: str = Field(max_length=32, description="CPU request.")
+    cpu_limit: str = Field(max_length=32, description="CPU limit.")
+    memory_request: str = Field(max_length=32, description="Memory request.")
+    memory_limit: str = Field(max_length=32, description="Memory limit.")
 
 
 class DecidedResources(Model):
@@ -109,11 +109,11 @@ class RunningSums(Model):
     """Sums of the running tasks' reports. Finished tasks are in the counters."""
 
     tasks: int = Field(description="Running tasks that have reported.")
-    records_in: int = 0
-    records_out: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    spilled_records: int = 0
+    records_in: int = Field(default=0, description="Records read.")
+    records_out: int = Field(default=0, description="Records written.")
+    bytes_in: int = Field(default=0, description="Bytes read.")
+    bytes_out: int = Field(default=0, description="Bytes written.")
+    spilled_records: int = Field(default=0, description="Records spilled to disk.")
 
 
 ProbePhase = Literal["Pending", "Running", "Succeeded", "Failed", "Withdrawn"]
@@ -151,12 +151,12 @@ class Prediction(Model):
 class HadoopApplication(Model):
     """An application of YARN that an attempt submitted."""
 
-    id: str = Field(max_length=40)
-    name: str = Field(default="", max_length=80)
-    state: str = Field(default="", max_length=24)
-    final_status: str = Field(default="", max_length=24)
-    progress_percent: int = Field(default=0, ge=0, le=100)
-    diagnostics: str = Field(default="", max_length=500)
+    id: str = Field(max_length=40, description="Application ID of YARN.")
+    name: str = Field(default="", max_length=80, description="Its name.")
+    state: str = Field(default="", max_length=24, description="YARN's state, such as RUNNING.")
+    final_status: str = Field(default="", max_length=24, description="YARN's final status, such as SUCCEEDED.")
+    progress_percent: int = Field(default=0, ge=0, le=100, description="Progress that it reports.")
+    diagnostics: str = Field(default="", max_length=500, description="YARN's diagnostics.")
 
 
 class HadoopStatus(Model):
@@ -164,24 +164,30 @@ class HadoopStatus(Model):
 
     attempt: int = Field(description="From 1.")
     tag: str = Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")
-    since: Annotated[str, Field(json_schema_extra=_time)]
+    since: Annotated[str, Field(json_schema_extra=_time)] = Field(description="When the attempt began.")
     stopping: bool = Field(default=False, description="Whether Boathouse kills the attempt's applications.")
     ended: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
         default=None, description="When its client and all its applications had ended. Absent: they may still run."
     )
     applications: list[HadoopApplication] | None = Field(
-        default=None, max_length=8, json_schema_extra={"x-kubernetes-list-type": "atomic"}
+        default=None,
+        max_length=8,
+        description="Applications of the attempt.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
 
 
 class MRJobStatus(Model):
     """Observed state of the job."""
 
-    observed_generation: int | None = None
-    phase: Phase | None = None
+    observed_generation: int | None = Field(
+        default=None, description="Value of metadata.generation that the status is about."
+    )
+    phase: Phase | None = Field(default=None, description="Where the job is; details are in the conditions.")
     conditions: list[Condition] | None = Field(
         default=None,
         max_length=16,
+        description="What holds, such as Admitted, Succeeded and Failed.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
     queue: str | None = Field(default=None, max_length=63, description="Queue of the job.")
@@ -190,8 +196,12 @@ class MRJobStatus(Model):
         max_length=64,
         description="Why the job is pending or failed; details are in the conditions.",
     )
-    start_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
-    completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = None
+    start_time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
+        default=None, description="When it was admitted. Absent while it is suspended."
+    )
+    completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
+        default=None, description="When it succeeded or failed."
+    )
     progress: str | None = Field(
         default=None, max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".'
     )
@@ -221,7 +231,10 @@ class MRJobStatus(Model):
         default=None, max_length=256, description="Sums over the attempts that won, by group and name."
     )
     last_failures: list[TaskFailure] | None = Field(
-        default=None, max_length=5, json_schema_extra={"x-kubernetes-list-type": "atomic"}
+        default=None,
+        max_length=5,
+        description="The last failed attempts.",
+        json_schema_extra={"x-kubernetes-list-type": "atomic"},
     )
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None

@@ -125,7 +125,9 @@ class Partitioner(Model):
             )
         )
     )
-    type: Literal["HashPartitioner", "KeyFieldBasedPartitioner"] = "HashPartitioner"
+    type: Literal["HashPartitioner", "KeyFieldBasedPartitioner"] = Field(
+        default="HashPartitioner", description="By the whole key, or by some of its fields."
+    )
     options: str | None = Field(
         default=None,
         max_length=64,
@@ -137,7 +139,7 @@ class Partitioner(Model):
 class Comparator(Model):
     """Orders the keys of a reduce."""
 
-    type: Literal["KeyFieldBasedComparator"] = "KeyFieldBasedComparator"
+    type: Literal["KeyFieldBasedComparator"] = Field(default="KeyFieldBasedComparator", description="The only type.")
     options: str = Field(
         max_length=128,
         description="Key fields to compare, numerically (n) or in reverse (r), like "

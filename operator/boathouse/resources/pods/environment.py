@@ -12,8 +12,8 @@ MAX_ENV_BYTES = 128 * 1024
 class KeyRef(Model):
     """A key of a ConfigMap or a Secret in the job's namespace."""
 
-    name: ObjectName
-    key: Key
+    name: ObjectName = Field(description="Name of the ConfigMap or Secret.")
+    key: Key = Field(description="Key whose value is used.")
 
 
 class EnvVarSource(Model):
@@ -27,8 +27,10 @@ class EnvVarSource(Model):
             )
         )
     )
-    secret_key_ref: KeyRef | None = None
-    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = Field(default=None, description="A key of a Secret in the object's namespace.")
+    config_map_key_ref: KeyRef | None = Field(
+        default=None, description="A key of a ConfigMap in the object's namespace."
+    )
 
 
 class EnvVar(Model):
@@ -45,9 +47,13 @@ class EnvVar(Model):
             ),
         )
     )
-    name: str = Field(min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
-    value: str | None = Field(default=None, max_length=8192)
-    value_from: EnvVarSource | None = None
+    name: str = Field(
+        min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Name of the variable."
+    )
+    value: str | None = Field(
+        default=None, max_length=8192, description="Literal value. Absent, without valueFrom: the empty text."
+    )
+    value_from: EnvVarSource | None = Field(default=None, description="Where the value comes from, instead of value.")
 
 
 Environment = Annotated[

@@ -13,7 +13,7 @@ S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 class SecretRef(Model):
     """A Secret in the job's namespace."""
 
-    name: ObjectName
+    name: ObjectName = Field(description="Name of the Secret.")
 
 
 class S3(Model):
@@ -31,7 +31,7 @@ class S3(Model):
             )
         ),
     )
-    region: str = Field(default="us-east-1", min_length=1, max_length=64)
+    region: str = Field(default="us-east-1", min_length=1, max_length=64, description="Region of the buckets.")
     secret_ref: SecretRef | None = Field(
         default=None,
         description="Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Absent: requests are unsigned.",

@@ -32,14 +32,16 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
 class LocalObject(Model):
     """An object in the job's namespace."""
 
-    name: ObjectName
+    name: ObjectName = Field(description="Name of the object.")
 
 
 class Source(Model):
     """All keys of a ConfigMap or a Secret."""
 
-    name: ObjectName
-    optional: bool | None = None
+    name: ObjectName = Field(description="Name of the ConfigMap or Secret.")
+    optional: bool | None = Field(
+        default=None, description="Whether pods start if it does not exist. Absent: false, they do not."
+    )
 
 
 class EnvFrom(Model):
@@ -57,9 +59,14 @@ class EnvFrom(Model):
             ),
         )
     )
-    prefix: str | None = Field(default=None, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
-    config_map_ref: Source | None = None
-    secret_ref: Source | None = None
+    prefix: str | None = Field(
+        default=None,
+        max_length=128,
+        pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$",
+        description="Put before each key to make the name of the variable. Absent: nothing.",
+    )
+    config_map_ref: Source | None = Field(default=None, description="A ConfigMap in the object's namespace.")
+    secret_ref: Source | None = Field(default=None, description="A Secret in the object's namespace.")
 
 
 class Metadata(Model):
@@ -71,14 +78,14 @@ class Metadata(Model):
             Field(max_length=32, json_schema_extra=_keys("labels")),
         ]
         | None
-    ) = None
+    ) = Field(default=None, description="Labels of the pods, beside those of Boathouse.")
     annotations: (
         Annotated[
             dict[str, Annotated[str, Field(max_length=4096)]],
             Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS)),
         ]
         | None
-    ) = None
+    ) = Field(default=None, description="Annotations of the pods, beside those of Boathouse.")
 
 
 class NodeRequirement(Model):
@@ -94,17 +101,27 @@ class NodeRequirement(Model):
             )
         )
     )
-    key: str = Field(min_length=1, max_length=317)
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
+    key: str = Field(min_length=1, max_length=317, description="Key of the label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
+        description="How the label's value compares to values."
+    )
     values: list[Annotated[str, Field(max_length=63)]] | None = Field(
-        default=None, max_length=64, json_schema_extra=_ATOMIC
+        default=None,
+        max_length=64,
+        description="For In and NotIn one or more, for Gt and Lt one whole number, otherwise none.",
+        json_schema_extra=_ATOMIC,
     )
 
 
 class NodeSelectorTerm(Model):
     """Requirements that a node must all meet."""
 
-    match_expressions: list[NodeRequirement] = Field(min_length=1, max_length=16, json_schema_extra=_ATOMIC)
+    match_expressions: list[NodeRequirement] = Field(
+        min_length=1,
+        max_length=16,
+        description="Requirements on labels, all of which must hold.",
+        json_schema_extra=_ATOMIC,
+    )
 
 
 _AFFINITY = rule(
@@ -119,7 +136,10 @@ class NodeSelector(Model):
     """Terms of which a node must match one."""
 
     node_selector_terms: list[NodeSelectorTerm] = Field(
-        min_length=1, max_length=16, json_schema_extra={**_ATOMIC, **rules(_AFFINITY)}
+        min_length=1,
+        max_length=16,
+        description="Terms, of which one must hold.",
+        json_schema_extra={**_ATOMIC, **rules(_AFFINITY)},
     )
 
 
@@ -141,10 +161,15 @@ class LabelRequirement(Model):
             )
         )
     )
-    key: str = Field(min_length=1, max_length=317)
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    key: str = Field(min_length=1, max_length=317, description="Key of the label.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
+        description="How the label's value compares to values."
+    )
     values: list[Annotated[str, Field(max_length=63)]] | None = Field(
-        default=None, max_length=16, json_schema_extra=_ATOMIC
+        default=None,
+        max_length=16,
+        description="For In and NotIn one or more, otherwise none.",
+        json_schema_extra=_ATOMIC,
     )
 
 
@@ -157,8 +182,13 @@ class LabelSelector(Model):
             Field(max_length=8, json_schema_extra=rules(SHORT_KEYS)),
         ]
         | None
-    ) = None
-    match_expressions: list[LabelRequirement] | None = Field(default=None, max_length=8, json_schema_extra=_ATOMIC)
+    ) = Field(default=None, description="Labels with their values, all of which must match.")
+    match_expressions: list[LabelRequirement] | None = Field(
+        default=None,
+        max_length=8,
+        description="Requirements on labels, all of which must hold.",
+        json_schema_extra=_ATOMIC,
+    )
 
 
 _LabelKeys = Annotated[
@@ -191,9 +221,18 @@ class PodAffinityTerm(Model):
             )
         )
     )
-    topology_key: str = Field(min_length=1, max_length=317)
+    topology_key: str = Field(
+        min_length=1,
+        max_length=317,
+        description="Label of nodes: nodes with the same value are one domain, such as topology.kubernetes.io/zone.",
+    )
     label_selector: LabelSelector | None = Field(default=None, description="The pods. Absent: none.")
-    namespaces: list[DnsLabel] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+    namespaces: list[DnsLabel] | None = Field(
+        default=None,
+        max_length=16,
+        description="Namespaces of the pods. Absent, without namespaceSelector: that of the object.",
+        json_schema_extra=_ATOMIC,
+    )
     namespace_selector: LabelSelector | None = Field(
         default=None, description="Further namespaces. Absent: none; without namespaces, that of the job."
     )
@@ -209,7 +248,10 @@ class PodAffinity(Model):
     """Required terms, all of which must hold."""
 
     required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = Field(
-        min_length=1, max_length=8, json_schema_extra=_ATOMIC
+        min_length=1,
+        max_length=8,
+        description="Terms, all of which must hold when the pod is scheduled.",
+        json_schema_extra=_ATOMIC,
     )
 
 
@@ -226,10 +268,21 @@ class Affinity(Model):
 class SecurityContext(Model):
     """User and groups of the commands. The other settings that `restricted` requires are fixed."""
 
-    run_as_user: _UserId | None = None
-    run_as_group: _UserId | None = None
-    fs_group: _UserId | None = None
-    supplemental_groups: list[_UserId] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+    run_as_user: _UserId | None = Field(
+        default=None, description="User ID of the containers. Absent: 10001; for SparkApps 185."
+    )
+    run_as_group: _UserId | None = Field(
+        default=None, description="Group ID of the containers. Absent: 10001; for SparkApps 185."
+    )
+    fs_group: _UserId | None = Field(
+        default=None, description="Group ID of the files of volumes. Absent: 10001; for SparkApps 185."
+    )
+    supplemental_groups: list[_UserId] | None = Field(
+        default=None,
+        max_length=16,
+        description="Further group IDs of the containers.",
+        json_schema_extra=_ATOMIC,
+    )
 
 
 class PodTemplate(Model):
@@ -258,18 +311,33 @@ class TemplateFields(Model):
         description="Service account, for workload identity. Its API token is not mounted. The job's author must have "
         "the right to create pods. Absent: default.",
     )
-    env_from: list[EnvFrom] | None = Field(default=None, max_length=16, json_schema_extra=_ATOMIC)
+    env_from: list[EnvFrom] | None = Field(
+        default=None,
+        max_length=16,
+        description="ConfigMaps and Secrets whose keys become variables. A variable of env wins over them.",
+        json_schema_extra=_ATOMIC,
+    )
     pod_template: PodTemplate | None = None
 
 
 class Toleration(Model):
     """A Kubernetes toleration."""
 
-    key: str | None = Field(default=None, max_length=316)
-    operator: Literal["Equal", "Exists"] = "Equal"
-    value: str | None = Field(default=None, max_length=63)
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
-    toleration_seconds: int | None = Field(default=None, ge=0)
+    key: str | None = Field(
+        default=None, max_length=316, description="Key of the tolerated taints. Absent, with Exists: every taint."
+    )
+    operator: Literal["Equal", "Exists"] = Field(
+        default="Equal", description="Equal: taints with this value. Exists: taints with any value."
+    )
+    value: str | None = Field(default=None, max_length=63, description="Value of the tolerated taints, for Equal.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
+        default=None, description="Effect of the tolerated taints. Absent: every effect."
+    )
+    toleration_seconds: int | None = Field(
+        default=None,
+        ge=0,
+        description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit.",
+    )
 
 
 NodeLabels = Annotated[

@@ -42,7 +42,9 @@ class RestartPolicy(Model):
     on_failure_retry_interval: int = Field(
         default=10, ge=1, le=86400, description="Seconds before the first restart; doubled for each further one."
     )
-    max_retry_interval_seconds: int = Field(default=300, ge=1, le=86400)
+    max_retry_interval_seconds: int = Field(
+        default=300, ge=1, le=86400, description="The longest time between two restarts, in seconds."
+    )
     reset_after_seconds: int = Field(
         default=3600, ge=1, le=_LONG, description="An attempt that ran so long sets the counts of failures to 0."
     )

@@ -63,14 +63,18 @@ Repository = Annotated[
 class Dependencies(Model):
     """Dependencies of the program; the driver loads them, never the operator."""
 
-    jars: UriList | None = None
-    py_files: UriList | None = None
-    files: UriList | None = None
+    jars: UriList | None = Field(default=None, description="Jars on the class path, as spark.jars.")
+    py_files: UriList | None = Field(
+        default=None, description="Python files and archives on PYTHONPATH, as spark.submit.pyFiles."
+    )
+    files: UriList | None = Field(default=None, description="Files in the working folder, as spark.files.")
     archives: UriList | None = Field(default=None, description="Unpacked in the working folder: URI or URI#NAME.")
     packages: Annotated[list[Package], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
         default=None, description="Maven coordinates that the driver resolves, as spark.jars.packages."
     )
-    exclude_packages: Annotated[list[Excluded], Field(max_length=64, json_schema_extra=ATOMIC)] | None = None
+    exclude_packages: Annotated[list[Excluded], Field(max_length=64, json_schema_extra=ATOMIC)] | None = Field(
+        default=None, description="Dependencies of packages to leave out, as spark.jars.excludes."
+    )
     repositories: Annotated[list[Repository], Field(max_length=16, json_schema_extra=ATOMIC)] | None = Field(
         default=None, description="Maven repositories beside the central one."
     )
@@ -89,7 +93,7 @@ _arguments_rules = rules(
 class Program(Model):
     """What runs."""
 
-    type: Literal["Python", "Java", "Scala"]
+    type: Literal["Python", "Java", "Scala"] = Field(description="Language of the program.")
     main_application_file: Uri = Field(
         description="The Python file or the jar. local:// is in the image, file:// on a mounted volume."
     )
@@ -98,7 +102,7 @@ class Program(Model):
     )
     arguments: (
         Annotated[list[Argument], Field(max_length=256, json_schema_extra={**ATOMIC, **_arguments_rules})] | None
-    ) = None
+    ) = Field(default=None, description="Arguments of the program.")
     deps: Dependencies | None = None
 
 

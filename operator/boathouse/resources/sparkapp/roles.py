@@ -143,7 +143,7 @@ class DynamicAllocation(Model):
             ),
         )
     )
-    enabled: bool = False
+    enabled: bool = Field(default=False, description="Whether it does; otherwise it is executor.instances.")
     min_executors: int | None = Field(
         default=None,
         ge=0,

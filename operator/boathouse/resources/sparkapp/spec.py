@@ -103,7 +103,9 @@ class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
         ),
         description="An image with Spark's own contract (entrypoint with driver and executor). Absent: the chart's.",
     )
-    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
+        default="IfNotPresent", description="When the kubelet pulls the image."
+    )
     spark_conf: SparkConf | None = Field(
         default=None, description="Any property of Spark but those that Boathouse sets."
     )
@@ -117,7 +119,7 @@ class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
     env: Environment | None = Field(default=None, description="Of driver and executors.")
     storage: Storage | None = None
     volumes: Volumes | None = None
-    node_selector: NodeLabels | None = None
-    tolerations: Tolerations | None = None
+    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
     monitoring: Monitoring | None = None
     ui: UserInterface | None = None

@@ -17,9 +17,11 @@ MAX_LOG = 2048
 class DriverStatus(Model):
     """The driver of the current attempt."""
 
-    pod_name: str = Field(max_length=63)
-    node: str | None = Field(default=None, max_length=253)
-    service_name: str | None = Field(default=None, max_length=63)
+    pod_name: str = Field(max_length=63, description="Name of its pod.")
+    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
+    service_name: str | None = Field(
+        default=None, max_length=63, description="Name of the Service by which executors reach it."
+    )
     ui_address: str | None = Field(default=None, max_length=512, description="Reachable in the cluster.")
 
 
@@ -27,55 +29,55 @@ class ExecutorCounts(Model):
     """The executors of the current attempt."""
 
     minimum: int = Field(default=0, description="How many have room reserved before the driver starts.")
-    pending: int = 0
-    running: int = 0
+    pending: int = Field(default=0, description="Executors whose pods do not run yet.")
+    running: int = Field(default=0, description="Executors whose pods run.")
     failed: int = Field(default=0, description="Ended otherwise than by the driver's wish, over the attempt.")
 
 
 class StageCounts(Model):
     """Stages of the running jobs, as the driver reports them."""
 
-    active: int = 0
-    completed: int = 0
-    failed: int = 0
+    active: int = Field(default=0, description="Stages that run.")
+    completed: int = Field(default=0, description="Stages that succeeded.")
+    failed: int = Field(default=0, description="Stages that failed.")
 
 
 class TaskCounts(Model):
     """Tasks of the running jobs, as the driver reports them."""
 
-    total: int = 0
-    active: int = 0
-    completed: int = 0
-    failed: int = 0
+    total: int = Field(default=0, description="All tasks.")
+    active: int = Field(default=0, description="Tasks that run.")
+    completed: int = Field(default=0, description="Tasks that succeeded.")
+    failed: int = Field(default=0, description="Failed attempts of tasks.")
 
 
 class Attempt(Model):
     """An attempt that ended."""
 
-    number: int
-    application_id: str = Field(max_length=63)
-    node: str | None = Field(default=None, max_length=253)
-    start_time: Time | None = None
-    end_time: Time | None = None
+    number: int = Field(description="Number of the attempt, from 1.")
+    application_id: str = Field(max_length=63, description="Its application ID of Spark.")
+    node: str | None = Field(default=None, max_length=253, description="Node of its driver.")
+    start_time: Time | None = Field(default=None, description="When its driver began to run.")
+    end_time: Time | None = Field(default=None, description="When it ended.")
     cause: Cause | None = Field(default=None, description="Absent: it succeeded.")
-    reason: str = Field(default="", max_length=64)
-    message: str = Field(default="", max_length=1200)
-    exit_code: int | None = None
+    reason: str = Field(default="", max_length=64, description="A token for programs.")
+    message: str = Field(default="", max_length=1200, description="What happened.")
+    exit_code: int | None = Field(default=None, description="Of the driver, if it ended.")
 
 
 class FailureCounts(Model):
     """Failed attempts since the last reset, by who is to blame, and when the next attempt may start."""
 
-    application: int = 0
-    infrastructure: int = 0
-    retry_time: Time | None = None
+    application: int = Field(default=0, description="Failures of the application itself.")
+    infrastructure: int = Field(default=0, description="Lost nodes, evictions, rejections and start timeouts.")
+    retry_time: Time | None = Field(default=None, description="When the next attempt may start.")
 
 
 class RoleRequests(Model):
     """What a pod of this role requests."""
 
-    cpu: str = Field(max_length=32)
-    memory: str = Field(max_length=32)
+    cpu: str = Field(max_length=32, description="CPU request.")
+    memory: str = Field(max_length=32, description="Memory request.")
 
 
 class Requests(Model):
@@ -88,17 +90,22 @@ class Requests(Model):
 class SparkAppStatus(Model):
     """What the operator observed."""
 
-    observed_generation: int | None = None
-    phase: Phase | None = None
+    observed_generation: int | None = Field(
+        default=None, description="Value of metadata.generation that the status is about."
+    )
+    phase: Phase | None = Field(default=None, description="Where the application is; details are in the conditions.")
     conditions: list[Condition] | None = Field(
         default=None,
         max_length=16,
+        description="What holds, such as Admitted, Succeeded and Failed.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
     )
     queue: str | None = Field(default=None, max_length=63, description="The queue the application is in.")
     reason: str | None = Field(default=None, max_length=64, description="Why it is pending or failed.")
-    start_time: Time | None = None
-    completion_time: Time | None = None
+    start_time: Time | None = Field(
+        default=None, description="When its first attempt began. Absent while it is suspended."
+    )
+    completion_time: Time | None = Field(default=None, description="When it succeeded or failed.")
     attempt: int | None = Field(default=None, description="The number of the current attempt, from 1.")
     application_id: str | None = Field(default=None, max_length=63, description="Of the current attempt.")
     attempt_start_time: Time | None = Field(default=None, description="When the driver of the attempt began to run.")

@@ -30,10 +30,11 @@ class Volume(Model):
             ),
         )
     )
-    name: DnsLabel
+    name: DnsLabel = Field(description="Name of the volume in the pods.")
     mount_path: str = Field(
         max_length=256,
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
+        description="Mount path in driver and executors.",
         json_schema_extra=rules(
             rule(
                 f"!{list(TAKEN_FOLDERS)}.exists(taken, self == '/' + taken || self.startsWith('/' + taken + '/'))",
@@ -42,12 +43,12 @@ class Volume(Model):
             rule("!self.contains('/.')", "write the path without folders that begin with a dot"),
         ),
     )
-    read_only: bool = False
+    read_only: bool = Field(default=False, description="Whether pods cannot write to it.")
     claim_name: ObjectName | None = Field(
         default=None, description="A PersistentVolumeClaim, ReadWriteMany if pods may run on several nodes."
     )
-    config_map_name: ObjectName | None = None
-    secret_name: ObjectName | None = None
+    config_map_name: ObjectName | None = Field(default=None, description="A ConfigMap, with a file for each key.")
+    secret_name: ObjectName | None = Field(default=None, description="A Secret, with a file for each key.")
     empty_dir_size: Quantity | None = Field(default=None, description="An empty folder of at most this size.")
 
 
@@ -55,6 +56,7 @@ Volumes = Annotated[
     list[Volume],
     Field(
         max_length=16,
+        description="Volumes in all pods of the application.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
