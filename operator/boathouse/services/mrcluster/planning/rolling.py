@@ -1,6 +1,6 @@
 """Restart nodes with new settings: transient ones by new ones, then core nodes one after the other, the master last.
 
-Nothing rolls while a node leaves. A core node or master that serves is restarted only while HDFS has all replicas and
+Nothing rolls while a node leaves. Transient nodes are not replaced while new ones on Kubernetes nodes are not ready. A core node or master that serves is restarted only while HDFS has all replicas and
 all other nodes are ready. One that does not serve is restarted at once, so that a spec that repairs it takes effect. A
 core node that is not ready but has a live DataNode comes first, though only while all other DataNodes are there. Pure.
 """
@@ -22,12 +22,23 @@ def roll(observation: Observation, draft: Draft) -> Draft:
     if draft.state.leaving or draft.delete:
         return draft
     transient = [pod.host for pod in old if pod.role is Role.TRANSIENT]
-    if transient:
+    if transient and not _are_starting(observation):
         most = observation.cluster.spec.resizing.shrink_by
         chosen = [host for host in draining.transient_candidates(observation, draft) if host in transient][:most]
         if chosen:
             return draining.begin(observation, draft, chosen, draining.Leave.ROLLING)
     return draft.deleting(_next(observation, draft, old, waits=bool(transient)))
+
+
+def _are_starting(observation: Observation) -> bool:
+    """Return whether transient nodes with the new settings have a Kubernetes node and do not serve yet."""
+    return any(
+        pod.role is Role.TRANSIENT
+        and pod.settings == observation.digest
+        and pod.node is not None
+        and not (pod.is_ready or pod.is_over)
+        for pod in observation.nodes
+    )
 
 
 def _next(observation: Observation, draft: Draft, old: list[NodePod], *, waits: bool) -> NodePod | None:

@@ -809,6 +809,19 @@ def test_transient_nodes_roll_by_replacement():
     assert world.hosts(TRANSIENT) == ["t2", "t3"]
 
 
+def test_a_rollout_does_not_replace_further_transient_nodes_while_new_ones_do_not_start():
+    world = ready(transient={"minimum": 6, "maximum": 8}, resizing={"policy": "Static", "shrinkBy": 2})
+    start = world.start
+    world.start = lambda host: None if world.pods[host].settings == "broken" else start(host)
+    world.digest = "broken"
+    world.settle(60)
+    settings = [pod.settings for pod in world.pods.values()]
+    assert (settings.count("first"), settings.count("broken")) == (3 + 1 + 4, 2)
+    world.digest = "mended"
+    world.settle(120)
+    assert {pod.settings for pod in world.pods.values()} == {"mended"}
+
+
 def test_a_rollout_stops_at_the_first_node_that_does_not_start_and_goes_on_with_settings_that_work():
     world = ready()
     start = world.start
