@@ -1,8 +1,9 @@
 """Restart nodes with new settings: transient ones by new ones, then core nodes one after the other, the master last.
 
-Nothing rolls while a node leaves. Transient nodes are not replaced while new ones on Kubernetes nodes are not ready. A core node or master that serves is restarted only while HDFS has all replicas and
-all other nodes are ready. One that does not serve is restarted at once, so that a spec that repairs it takes effect. A
-core node that is not ready but has a live DataNode comes first, though only while all other DataNodes are there. Pure.
+Nothing rolls while a node leaves. Transient nodes are not replaced while new ones on Kubernetes nodes are not ready. A
+core node or master that serves is restarted only while HDFS has all replicas and all other nodes are ready. One that
+does not serve is restarted at once, so that a spec that repairs it takes effect. A core node that is not ready but has
+a live DataNode comes first, though only while all other DataNodes are there. Pure.
 """
 
 from collections.abc import Set as AbstractSet
