@@ -39,6 +39,7 @@ class Nodes:
     Attributes:
         applications: Tag and figures by ID.
         is_held: Whether applications run on.
+        lacks: Why the kubelet cannot mount the volumes of clients.
         loses: Attempts whose clients are killed before they submit.
         most_running: The most applications that ran at a time.
     """
@@ -48,6 +49,7 @@ class Nodes:
         self.applications = {}
         self.is_held = False
         self.has_cluster = True
+        self.lacks = ""
         self.loses = set()
         self.most_running = 0
         self._by_pod = {}
@@ -74,7 +76,9 @@ class Nodes:
         attempt = int(pod["metadata"]["labels"]["boathouse.dev/attempt"])
         phase = pod.get("status", {}).get("phase", "Pending")
         name = self._by_pod.get(pod["metadata"]["uid"])
-        if phase == "Pending":
+        if phase == "Pending" and self.lacks:
+            self._event(pod)
+        elif phase == "Pending":
             running = [{"name": "task", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
             self._api.set_phase(key, "Running", containerStatuses=running)
         elif phase == "Running" and name is None and attempt in self.loses:
@@ -83,6 +87,15 @@ class Nodes:
             self._submit(pod["metadata"]["uid"], attempt)
         elif phase == "Running" and name is not None and self.applications[name][1].has_ended:
             self._api.end_pod(key, exit_code=0 if self.applications[name][1].final == "SUCCEEDED" else 1)
+
+    def _event(self, pod):
+        """Say in an event that the volumes of a pod cannot be mounted."""
+        uid = pod["metadata"]["uid"]
+        if self._api.get("events", f"demo/{uid}") is None:
+            metadata = {"name": uid, "namespace": "demo"}
+            regarding = {"kind": "Pod", "uid": uid}
+            event = {"reason": "FailedMount", "note": self.lacks, "regarding": regarding, "metadata": metadata}
+            self._api.add({"apiVersion": "events.k8s.io/v1", "kind": "Event"} | event)
 
     async def _has_leave(self, key, pod, leader):
         """Ask as the endpoint does."""

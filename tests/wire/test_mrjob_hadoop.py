@@ -49,6 +49,28 @@ async def test_a_job_waits_for_a_cluster_of_its_name(world, eventually):
     assert world.phase() == "Succeeded"
 
 
+FILES = [{"name": "a", "configMapKeyRef": {"name": "scripts", "key": "a"}}]
+
+
+async def test_a_job_waits_for_the_config_map_of_its_files(world, eventually):
+    world.api.add(mrjob(files=FILES))
+    async with world.running():
+        await eventually(lambda: world.condition("Admitted") == ("False", "ConfigMapNotFound"))
+        metadata = {"name": "scripts", "namespace": "demo"}
+        world.api.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": ""}})
+        await eventually(ended(world))
+    assert world.phase() == "Succeeded"
+
+
+async def test_a_client_without_the_config_map_that_it_mounts_says_so(world, eventually):
+    metadata = {"name": "scripts", "namespace": "demo"}
+    world.api.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": ""}})
+    world.nodes.lacks = 'MountVolume.SetUp failed for volume "files" : configmap "scripts" not found'
+    world.api.add(mrjob(files=FILES))
+    async with world.running():
+        await eventually(lambda: world.condition("Running") == ("False", "ConfigMapNotFound"))
+
+
 async def test_a_client_that_is_lost_before_it_submits_is_replaced(world, eventually):
     world.nodes.loses = {1, 2}
     world.api.add(mrjob())

@@ -143,6 +143,21 @@ def test_an_application_of_an_earlier_attempt_is_adopted() -> None:
     assert (desired.state.hadoop.attempt, desired.submits) == (1, False)
 
 
+MISSING = ['file a: there is no ConfigMap "a"']
+
+
+@pytest.mark.parametrize("hadoop", [None, attempt()], ids=["before", "in an attempt"])
+def test_a_job_without_the_config_map_of_its_files_is_pending(hadoop: HadoopState | None) -> None:
+    desired = look(hadoop, missing=MISSING, submission=Submission.NONE)
+    assert reason(desired, ConditionType.ADMITTED) == ("False", "ConfigMapNotFound")
+    assert (desired.state.phase, desired.submits) == ("Pending", False)
+
+
+def test_it_fails_after_the_time_in_which_a_pod_must_start() -> None:
+    desired = look(state=JobState(start_s=NOW_S - 300), missing=MISSING)
+    assert (desired.state.phase, desired.state.reason) == ("Failed", "ConfigMapNotFound")
+
+
 # Running
 
 

@@ -32,6 +32,7 @@ class HadoopObservation:
     Attributes:
         cluster: The job's cluster; None if there is none of its name.
         absent: Other clusters that the job's URLs name and that do not exist.
+        missing: Messages about missing ConfigMaps of the job's files.
         pods: Clients of all attempts.
         views: What the ResourceManager says of the tags of the last attempts, by tag.
         submission: What this process knows of the current attempt's client.
@@ -47,6 +48,7 @@ class HadoopObservation:
     limits: Limits
     cluster: ClusterFacts | None = None
     absent: Sequence[str] = ()
+    missing: Sequence[str] = ()
     pods: Sequence[ClientPod] = ()
     views: Views = dataclasses.field(default_factory=dict)
     submission: Submission = Submission.UNKNOWN

@@ -103,11 +103,10 @@ def _is_streaming(o: HadoopObservation) -> bool:
 
 
 def _begin(o: HadoopObservation, state: JobState) -> Desired:
-    """Begin the next attempt if its cluster is ready and its backoff has passed."""
+    """Begin the next attempt if its files exist, its cluster is ready and its backoff has passed."""
     former = state.hadoop
-    problem = _problem_of_cluster(o)
-    if problem is not None:
-        return _pending(o, state, problem)
+    if (held := _held(o, state)) is not None:
+        return held
     if former is not None and former.ended_s is not None and not former.is_stopping:
         ready_s = former.ended_s + settle.backoff_s(sum(state.past_failures))
         if o.now_s < ready_s:
@@ -118,6 +117,22 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
     begun = HadoopState(attempt=number, tag=hadoop_state.tag(o.job.uid, number), since_s=o.now_s)
     state = dataclasses.replace(state, hadoop=begun, percent=0, counters={})
     return Desired(state=_in_progress(o, state, waiting=True), recheck_at_s=o.now_s)
+
+
+def _held(o: HadoopObservation, state: JobState) -> Desired | None:
+    """Return the plan for a job that lacks what its client needs; None if it has that.
+
+    It waits for its cluster without a limit, but fails if a ConfigMap is missing for as long as a pod may start.
+    """
+    if not o.missing:
+        problem = _problem_of_cluster(o)
+        return None if problem is None else _pending(o, state, problem)
+    message = f"{'; '.join(o.missing)}: create it in namespace {o.job.namespace}, or correct spec.files"
+    ended_s = state.hadoop.ended_s if state.hadoop is not None else None
+    until_s = max(filter(None, (state.start_s, ended_s)), default=o.now_s) + o.limits.start_timeout_s
+    if o.now_s >= until_s:
+        return _finish(o, state, Verdict(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
+    return _pending(o, state, Problem(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
 
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
@@ -137,9 +152,9 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
-    """Return the plan for a job that waits for its cluster."""
+    """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
     known = conditions.table(state, o.now_s)
-    exists = problem.reason != Reason.CLUSTER_NOT_FOUND
+    exists = problem.reason not in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND)
     known.set(
         ConditionType.ADMITTED,
         exists,
@@ -289,10 +304,9 @@ def _counts(o: HadoopObservation, application: ApplicationFigures) -> bool:
 
 
 def _submitted(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan that has the client scheduled, if the cluster is there."""
-    problem = _problem_of_cluster(o)
-    if problem is not None:
-        return _pending(o, state, problem)
+    """Return the plan that has the client scheduled, if all that it needs is there."""
+    if (held := _held(o, state)) is not None:
+        return held
     state = _in_progress(o, state, waiting=True)
     return Desired(state=state, submits=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
 
