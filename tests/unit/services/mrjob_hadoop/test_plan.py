@@ -143,6 +143,14 @@ def test_an_application_of_an_earlier_attempt_is_adopted() -> None:
     assert (desired.state.hadoop.attempt, desired.submits) == (1, False)
 
 
+def test_a_condition_names_the_settings_that_are_ignored() -> None:
+    desired = look(job=job(hadoop={"settings": {"mapreduce.framework.name": "local", "a.b": "c"}}))
+    condition = desired.state.condition(ConditionType.SETTINGS_OVERRIDDEN)
+    assert condition is not None
+    assert condition.message == "Boathouse sets mapreduce.framework.name itself: remove them from the spec"
+    assert look().state.condition(ConditionType.SETTINGS_OVERRIDDEN) is None
+
+
 MISSING = ['file a: there is no ConfigMap "a"']
 
 

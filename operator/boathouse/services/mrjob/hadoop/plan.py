@@ -28,6 +28,7 @@ from boathouse.services.mrjob.attempts.settle import Verdict
 from boathouse.services.mrjob.hadoop import mirror, tags
 from boathouse.services.mrjob.hadoop.client import TASK_TYPE, ClientPod
 from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job import on_cluster
 from boathouse.services.mrjob.planning import lifetime
 from boathouse.services.mrjob.state import conditions, hadoop_state
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
@@ -51,6 +52,11 @@ _LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was dele
 
 def plan(o: HadoopObservation) -> Desired:
     """Return the next actions of the job."""
+    desired = _plan(o)
+    return dataclasses.replace(desired, state=_with_closed_settings(o, desired.state))
+
+
+def _plan(o: HadoopObservation) -> Desired:
     state = mirror.of(_common(o), _applications(o))
     if state.finished or o.job.deleting_since_s is not None:
         return _wind_up(o, state)
@@ -423,6 +429,17 @@ def _in_progress(
         waiting=waiting,
         diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,
     )
+
+
+def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
+    """Return the state with the condition that names the settings of the spec that are ignored, if there are any."""
+    keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
+    if not keys or o.state.finished:
+        return state
+    known = conditions.table(state, o.now_s)
+    message = f"Boathouse sets {', '.join(keys)} itself: remove them from the spec"
+    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, message)
+    return dataclasses.replace(state, conditions=known.conditions)
 
 
 def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:
