@@ -278,12 +278,19 @@ class MRJobKind:
 
     async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
         """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
-        found, attempt = self.hadoop.observe(job, memory), memory.state.hadoop
+        unknown = {name: await self._cluster_uid(job, name) for name in self.hadoop.unknown(job, memory.state)}
+        found, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
         is_due = not (found.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
         pods = [await self._with_mounts(job, pod, found.now_s) for pod in found.pods]
         missing = await self._missing_files(job) if is_due else ()
         return dataclasses.replace(found, pods=pods, missing=missing)
+
+    async def _cluster_uid(self, job: Job, name: str) -> str | None:
+        """Return the UID of a cluster that the API server has; None if there is none of this name."""
+        if not hdfs.is_name(name):
+            return None
+        return await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name)
 
     async def _with_mounts(self, job: Job, pod: ClientPod, now_s: float) -> ClientPod:
         """Return a client with the ConfigMap that its volumes lack, if it does not start."""

@@ -74,6 +74,8 @@ def _go_on(o: HadoopObservation, state: JobState) -> Desired:
         return _begin(o, state)
     if hadoop.is_stopping:
         return _stop(o, state)
+    if _is_cluster_gone(o, hadoop):
+        return _without_cluster(o, state)
     return _streaming(o, state) if _is_streaming(o) else _from_jar(o, state)
 
 
@@ -120,7 +122,12 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
     number = former.attempt + 1 if former is not None else 1
     if number > hadoop_state.MAX_ATTEMPT:
         return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
-    begun = HadoopState(attempt=number, tag=hadoop_state.tag(o.job.uid, number), since_s=o.now_s)
+    begun = HadoopState(
+        attempt=number,
+        tag=hadoop_state.tag(o.job.uid, number),
+        cluster=o.cluster.uid if o.cluster is not None else "",
+        since_s=o.now_s,
+    )
     state = dataclasses.replace(state, hadoop=begun, percent=0, counters={})
     return Desired(state=_in_progress(o, state, waiting=True), recheck_at_s=o.now_s)
 
@@ -142,12 +149,14 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
 
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
-    name = o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
-    absent = [*([name] if o.cluster is None else []), *o.absent]
+    name = _cluster_name(o)
+    absent = [each for each, uid in o.unknown.items() if uid is None]
     if absent:
         message = f'there is no MRCluster "{absent[0]}" in namespace {o.job.namespace}: create it, or correct the spec'
         return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=message)
-    assert o.cluster is not None
+    if o.cluster is None or o.unknown:
+        message = f'the MRCluster "{next(iter(o.unknown), name)}" has not been reconciled yet'
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
@@ -155,6 +164,18 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
         message = f'the MRCluster "{name}" is not ready ({o.cluster.phase})'
         return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
     return None
+
+
+def _cluster_name(o: HadoopObservation) -> str:
+    return o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
+
+
+def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
+    """Return whether the cluster of an attempt was deleted, and all its applications with it."""
+    if hadoop is None:
+        return False
+    uid = o.cluster.uid if o.cluster is not None else o.unknown.get(_cluster_name(o), hadoop.cluster)
+    return uid is None or hadoop.cluster not in ("", uid)
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
@@ -170,6 +191,8 @@ def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired
     if state.condition(ConditionType.SUSPENDED) is not None:
         known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     known.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
+    if state.condition(ConditionType.RUNNING) is not None:
+        known.set(ConditionType.RUNNING, False, problem.reason, "")
     state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=known.conditions)
     return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
 
@@ -181,7 +204,8 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
         return Desired(state=state, delete=live)
     kill = [each.id for each in tags.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
-    if not kill and not _can_submit(o) and _cannot_have_submitted(o):
+    is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
+    if not kill and not _can_submit(o) and is_sure:
         return Desired(state=_closed(state, o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
@@ -237,11 +261,11 @@ def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
 
 
 def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
-    """Return whether the application of an attempt that was to end has succeeded before."""
+    """Return whether the application of an attempt that was to end, or lost its cluster, has succeeded before."""
     return (
         hadoop is not None
         and _is_streaming(o)
-        and (hadoop.is_stopping or not hadoop.is_open)
+        and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
         and any(each.final_status == "SUCCEEDED" for each in hadoop.applications)
     )
 
@@ -274,6 +298,16 @@ def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
     return _without_client(o, state)
 
 
+def _without_cluster(o: HadoopObservation, state: JobState) -> Desired:
+    """Return the plan for an attempt whose cluster was deleted: the next one waits for a cluster of this name."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    if pod is not None and pod.state is PodLife.SUCCEEDED:
+        return _finish(o, _closed(state, o.now_s), None)
+    message = f'the MRCluster "{_cluster_name(o)}" was deleted while the attempt ran'
+    return _failed(o, state, Ending(reason=Reason.CLUSTER_NOT_FOUND, message=message, user_error=False))
+
+
 def _without_client(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for an attempt whose client has ended, or does not exist yet, without an application."""
     assert state.hadoop is not None
@@ -299,7 +333,13 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
         view = o.views.get(tag)
         if view is None or not any(_counts(o, each) for each in view.applications):
             continue
-        found = HadoopState(attempt=number, tag=tag, since_s=state.hadoop.since_s, is_stopping=not _is_streaming(o))
+        found = HadoopState(
+            attempt=number,
+            tag=tag,
+            cluster=state.hadoop.cluster,
+            since_s=state.hadoop.since_s,
+            is_stopping=not _is_streaming(o),
+        )
         return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
     return None
 
