@@ -156,6 +156,7 @@ def test_the_user_may_let_the_client_have_more_heaps_of_glibc() -> None:
 def test_a_pod_that_was_built_is_read() -> None:
     found = look(state={"running": {}})
     assert (found.attempt, found.state, found.node) == (2, PodLife.RUNNING, "n1")
+    assert found.settings == CLUSTER.settings
 
 
 def test_a_pod_of_another_type_is_no_client() -> None:

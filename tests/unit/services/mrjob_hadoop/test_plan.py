@@ -251,6 +251,25 @@ def test_a_client_that_cannot_start_fails_the_job_after_a_while() -> None:
     assert (desired.state.phase, desired.state.reason, list(desired.delete)) == ("Failed", "ImagePullFailed", [stuck])
 
 
+@pytest.mark.parametrize("state", [PodLife.UNPLACED, PodLife.STARTING])
+def test_a_client_with_settings_that_the_cluster_had_before_is_replaced(state: PodLife) -> None:
+    old = client(state, settings="lake-conf-0")
+    desired = look(attempt(), pods=[old], clientless_s=None)
+    assert (list(desired.delete), desired.submits) == ([old], False)
+    later = look(state=desired.state, views=views(), clientless_s=NOW_S - 60)
+    assert (later.state.past_failures, (later.state.hadoop or attempt()).ended_s) == ((0, 0), NOW_S)
+    assert (look(state=later.state).state.hadoop or attempt()).attempt == 2
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [client(PodLife.STARTING, settings=CLUSTER.settings), client(PodLife.RUNNING, settings="lake-conf-0")],
+    ids=["current", "running"],
+)
+def test_other_clients_stay(pod: ClientPod) -> None:
+    assert not look(attempt(), pods=[pod], clientless_s=None).delete
+
+
 # Endings
 
 

@@ -30,6 +30,7 @@ class ClientPod:
 
     Attributes:
         state: It has ended when the container that submits has.
+        settings: Name of the ConfigMap with the cluster's settings that it mounts.
         problem: Problem of a pod that cannot start.
         ending: Failure of a pod that failed.
         ended_s: When it ended.
@@ -42,6 +43,7 @@ class ClientPod:
     placed_s: float = 0.0
     node: str | None = None
     deleting_since_s: float | None = None
+    settings: str = ""
     problem: Problem | None = None
     ending: Ending | None = None
     ended_s: float | None = None
@@ -73,6 +75,7 @@ def read(pod: facts.PodFacts) -> ClientPod | None:
         placed_s=pod_life.placed_s(pod),
         node=pod.node_name or None,
         deleting_since_s=pod_life.deleting_since_s(pod),
+        settings=pod.metadata.annotations.get(mrjob_names.ANNOTATION_SETTINGS, ""),
         problem=_problem(pod, status) if state is PodLife.STARTING else None,
         ending=_ending(pod, status) if state is PodLife.FAILED else None,
         ended_s=None if state.is_live else pod_life.ended_s(pod, status),

@@ -160,7 +160,10 @@ class ClientBuilder:
                 mrjob_names.LABEL_ATTEMPT: str(self.attempt),
                 names.LABEL_QUEUE: job.queue,
             },
-            "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
+            "annotations": {
+                mrjob_names.ANNOTATION_JOB_NAME: job.name,
+                mrjob_names.ANNOTATION_SETTINGS: self.cluster.settings,
+            },
             "ownerReferences": [pod_builder.owner(job)],
         }
 

@@ -220,7 +220,7 @@ def _closed(state: JobState, now_s: float) -> JobState:
 
 
 def _stop(o: HadoopObservation, state: JobState) -> Desired:
-    """Carry on the end of an attempt that was lost, or suspended, before the job goes on."""
+    """Carry on the end of an attempt that was lost, suspended or cannot start, before the job goes on."""
     desired = _stopped(o, state)
     state = _in_progress(o, desired.state, problem=_problem_of_cluster(o))
     return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S)
@@ -361,6 +361,8 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for a client that has not submitted yet."""
     assert state.hadoop is not None
     pod = _client(o, state.hadoop)
+    if pod is not None and _has_former_settings(o, pod):
+        return _stop(o, state)
     if pod is None or pod.state is PodLife.UNPLACED:
         state = _in_progress(o, state, waiting=True)
         again_s = _next_s(o, state, o.now_s + SOON_S)
@@ -378,6 +380,12 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     return Desired(
         state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=_next_s(o, state, again_s)
     )
+
+
+def _has_former_settings(o: HadoopObservation, pod: ClientPod) -> bool:
+    """Return whether a client cannot start because the cluster has other settings now, and the former were deleted."""
+    is_stale = o.cluster is not None and pod.settings not in ("", o.cluster.settings)
+    return is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING)
 
 
 def _late_s(o: HadoopObservation, pod: ClientPod) -> float | None:
