@@ -170,6 +170,11 @@ def test_it_fails_after_the_time_in_which_a_pod_must_start() -> None:
     assert (desired.state.phase, desired.state.reason) == ("Failed", "ConfigMapNotFound")
 
 
+def test_the_time_begins_anew_with_the_end_of_an_attempt() -> None:
+    lost = attempt(ended_s=NOW_S - 5)
+    assert not look(state=JobState(start_s=NOW_S - 3600, hadoop=lost), missing=MISSING).state.finished
+
+
 # The cluster is deleted
 
 

@@ -141,8 +141,8 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
         problem = _problem_of_cluster(o)
         return None if problem is None else _pending(o, state, problem)
     message = f"{'; '.join(o.missing)}: create it in namespace {o.job.namespace}, or correct spec.files"
-    ended_s = state.hadoop.ended_s if state.hadoop is not None else None
-    until_s = max(filter(None, (state.start_s, ended_s)), default=o.now_s) + o.limits.start_timeout_s
+    attempt_s = (state.hadoop.ended_s or state.hadoop.since_s) if state.hadoop is not None else 0.0
+    until_s = max(state.start_s or o.now_s, attempt_s) + o.limits.start_timeout_s
     if o.now_s >= until_s:
         return _finish(o, state, Verdict(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
     return _pending(o, state, Problem(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
@@ -155,7 +155,8 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
         message = f'there is no MRCluster "{absent[0]}" in namespace {o.job.namespace}: create it, or correct the spec'
         return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=message)
     if o.cluster is None or o.unknown:
-        message = f'the MRCluster "{next(iter(o.unknown), name)}" has not been reconciled yet'
+        late = next(iter(o.unknown), name)
+        message = f'the MRCluster "{late}" has not been reconciled yet: if this lasts, see its conditions'
         return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
