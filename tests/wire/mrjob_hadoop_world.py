@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import types
 
 from boathouse.resources import names
@@ -38,7 +39,9 @@ class Nodes:
 
     Attributes:
         applications: Tag and figures by ID.
+        cluster: The facts of the cluster.
         is_held: Whether applications run on.
+        lacks: Why the kubelet cannot mount the volumes of clients.
         loses: Attempts whose clients are killed before they submit.
         most_running: The most applications that ran at a time.
     """
@@ -47,7 +50,8 @@ class Nodes:
         self._api, self._world = api, world
         self.applications = {}
         self.is_held = False
-        self.has_cluster = True
+        self.has_cluster, self.cluster = True, CLUSTER
+        self.lacks = ""
         self.loses = set()
         self.most_running = 0
         self._by_pod = {}
@@ -74,7 +78,9 @@ class Nodes:
         attempt = int(pod["metadata"]["labels"]["boathouse.dev/attempt"])
         phase = pod.get("status", {}).get("phase", "Pending")
         name = self._by_pod.get(pod["metadata"]["uid"])
-        if phase == "Pending":
+        if phase == "Pending" and self.lacks:
+            self._event(pod)
+        elif phase == "Pending":
             running = [{"name": "task", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
             self._api.set_phase(key, "Running", containerStatuses=running)
         elif phase == "Running" and name is None and attempt in self.loses:
@@ -83,6 +89,15 @@ class Nodes:
             self._submit(pod["metadata"]["uid"], attempt)
         elif phase == "Running" and name is not None and self.applications[name][1].has_ended:
             self._api.end_pod(key, exit_code=0 if self.applications[name][1].final == "SUCCEEDED" else 1)
+
+    def _event(self, pod):
+        """Say in an event that the volumes of a pod cannot be mounted."""
+        uid = pod["metadata"]["uid"]
+        if self._api.get("events", f"demo/{uid}") is None:
+            metadata = {"name": uid, "namespace": "demo"}
+            regarding = {"kind": "Pod", "uid": uid}
+            event = {"reason": "FailedMount", "note": self.lacks, "regarding": regarding, "metadata": metadata}
+            self._api.add({"apiVersion": "events.k8s.io/v1", "kind": "Event"} | event)
 
     async def _has_leave(self, key, pod, leader):
         """Ask as the endpoint does."""
@@ -118,16 +133,29 @@ class Nodes:
         ended = ApplicationFigures(id=name, state=state, final=final, maps=(2, 2), reduces=(1, 1), counters=counters)
         self.applications[name] = (self.applications[name][0], ended)
 
+    def delete_cluster(self):
+        """Delete the cluster with its applications."""
+        leader = self._world.leader
+        self.has_cluster = False
+        leader.applications.forget(self.cluster.uid)
+        leader.clusters.forget(self.cluster.uid)
+        for name in self.applications:
+            self.end(name, "KILLED")
+
+    def create_cluster(self, uid):
+        """Create the cluster again with another UID."""
+        self.cluster, self.has_cluster = dataclasses.replace(CLUSTER, uid=uid), True
+
     def _report(self, leader):
-        if self.has_cluster and leader.clusters.get(CLUSTER.uid) is None:
-            leader.clusters.put(CLUSTER)
-        tags, kills = leader.applications.orders(CLUSTER.uid)
+        if self.has_cluster and leader.clusters.get(self.cluster.uid) is None:
+            leader.clusters.put(self.cluster)
+        tags, kills = leader.applications.orders(self.cluster.uid)
         for name in kills:
             if not self.applications[name][1].has_ended:
                 self.end(name, "KILLED")
         now_s = self._world.now()
         found = {tag: [each for known, each in self.applications.values() if known == tag] for tag in tags}
-        leader.applications.answered(CLUSTER.uid, at_s=now_s, began_s=now_s, rm_started_s=0.0, found=found)
+        leader.applications.answered(self.cluster.uid, at_s=now_s, began_s=now_s, rm_started_s=0.0, found=found)
         if self._api.get("mrjobs", KEY) is not None:
             leader.controllers.mark(self._world.uid())
 

@@ -6,12 +6,15 @@ import msgspec
 import pytest
 
 from boathouse import failpoints
+from boathouse.services import times
+from boathouse.services.mrjob.hadoop import plan
 from boathouse_task import contract
 from tests.wire.mrjob_hadoop_world import CLUSTER, World, mrjob
 
 OF_A_LIFE = ("mrjob.status", "mrjob.tags", "mrjob.submit", "mrjob.leave")
 OF_A_STOP = ("mrjob.status", "mrjob.tags", "mrjob.kill-application", "mrjob.delete-pod")
 MOMENTS = ("before", "after")
+DELETED = "2026-01-01T00:10:00Z"
 
 
 @pytest.fixture
@@ -47,6 +50,64 @@ async def test_a_job_waits_for_a_cluster_of_its_name(world, eventually):
         world.nodes.has_cluster = True
         await eventually(ended(world))
     assert world.phase() == "Succeeded"
+
+
+async def test_a_job_whose_cluster_was_deleted_runs_on_the_next_one_of_its_name(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        assert world.status()["hadoop"]["clusterUID"] == CLUSTER.uid
+        world.nodes.delete_cluster()
+        await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotFound"))
+        assert (world.phase(), world.condition("Running")) == ("Pending", ("False", "ClusterNotFound"))
+        world.nodes.is_held = False
+        world.nodes.create_cluster("c-2")
+        await eventually(ended(world))
+    assert (world.phase(), world.status()["failures"]) == ("Succeeded", {"user": 0, "infrastructure": 1})
+
+
+async def test_a_deleted_job_goes_with_its_deleted_cluster(world, eventually):
+    world.nodes.is_held = True
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(running(world))
+        world.nodes.delete_cluster()
+        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
+        await eventually(lambda: world.api.get("mrjobs", world.key) is None)
+    assert world.now() < times.epoch(DELETED) + plan.GIVE_UP_S
+
+
+async def test_a_new_leader_does_not_say_that_a_cluster_is_absent_before_it_reconciled_it(world, eventually):
+    world.nodes.has_cluster = False
+    metadata = {"name": "lake", "namespace": "demo", "uid": CLUSTER.uid}
+    world.api.add({"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRCluster", "metadata": metadata, "spec": {}})
+    world.api.add(mrjob())
+    async with world.running():
+        await eventually(lambda: world.condition("Scheduled") == ("False", "ClusterNotReady"))
+        assert world.condition("Admitted") == ("True", "Admitted")
+
+
+FILES = [{"name": "a", "configMapKeyRef": {"name": "scripts", "key": "a"}}]
+
+
+async def test_a_job_waits_for_the_config_map_of_its_files(world, eventually):
+    world.api.add(mrjob(files=FILES))
+    async with world.running():
+        await eventually(lambda: world.condition("Admitted") == ("False", "ConfigMapNotFound"))
+        metadata = {"name": "scripts", "namespace": "demo"}
+        world.api.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": ""}})
+        await eventually(ended(world))
+    assert world.phase() == "Succeeded"
+
+
+async def test_a_client_without_the_config_map_that_it_mounts_says_so(world, eventually):
+    metadata = {"name": "scripts", "namespace": "demo"}
+    world.api.add({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": ""}})
+    world.nodes.lacks = 'MountVolume.SetUp failed for volume "files" : configmap "scripts" not found'
+    world.api.add(mrjob(files=FILES))
+    async with world.running():
+        await eventually(lambda: world.condition("Running") == ("False", "ConfigMapNotFound"))
 
 
 async def test_a_client_that_is_lost_before_it_submits_is_replaced(world, eventually):
@@ -89,7 +150,7 @@ async def test_a_deleted_job_goes_when_its_application_has_ended(world, eventual
     world.api.add(mrjob())
     async with world.running():
         await eventually(running(world))
-        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": "2026-01-01T00:10:00Z"}})
+        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
     assert world.finals() == ["KILLED"]
 

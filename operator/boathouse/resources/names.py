@@ -70,6 +70,7 @@ class ConditionType(StrEnum):
     REDUCERS_SUSPENDED = "ReducersSuspended"
     SIZE_PREDICTED = "SizePredicted"
     SIGNALS_AVAILABLE = "SignalsAvailable"
+    SETTINGS_OVERRIDDEN = "SettingsOverridden"
 
 
 class Reason(StrEnum):
@@ -115,6 +116,7 @@ class Reason(StrEnum):
     TOO_MANY_JOBS = "TooManyJobs"
     CLUSTER_NOT_FOUND = "ClusterNotFound"
     NO_COMPUTE = "NoCompute"
+    CLOSED_SETTINGS = "ClosedSettings"
     APPLICATION_FAILED = "ApplicationFailed"
     APPLICATION_KILLED = "ApplicationKilled"
     # Infrastructure errors

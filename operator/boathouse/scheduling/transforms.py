@@ -23,7 +23,7 @@ from boathouse.resources import names
 from boathouse.scheduling.pods import disks, facts, ownership, requests, stages, suspension, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from boathouse_policies import model
 
@@ -356,11 +356,16 @@ def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatu
         conditions=tuple([_condition(one) for one in status.conditions if one.type in POD_CONDITIONS]),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
-        container_statuses=tuple(
-            [_container_status(one) for one in status.container_statuses if one.name in containers]
-        ),
+        container_statuses=_container_statuses(status.container_statuses, containers),
+        init_container_statuses=_container_statuses(status.init_container_statuses, containers),
         pod_ip=status.pod_ip[:NAME_LENGTH] if containers else "",
     )
+
+
+def _container_statuses(
+    statuses: Iterable[wire.ContainerStatus], containers: frozenset[str]
+) -> tuple[wire.ContainerStatus, ...]:
+    return tuple([_container_status(one) for one in statuses if one.name in containers])
 
 
 def _condition(condition: wire.Condition) -> wire.Condition:

@@ -9,7 +9,9 @@ LABEL_STEP = f"{GROUP}/step"
 LABEL_TASK_TYPE = f"{GROUP}/task-type"
 LABEL_TASK_INDEX = f"{GROUP}/task-index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
-POD_LABELS = frozenset({LABEL_STEP, LABEL_TASK_TYPE, LABEL_TASK_INDEX, LABEL_ATTEMPT})
+ANNOTATION_SETTINGS = f"{GROUP}/settings"
+"""On a client of a Hadoop cluster: the ConfigMap with the cluster's settings."""
+POD_LABELS = frozenset({LABEL_STEP, LABEL_TASK_TYPE, LABEL_TASK_INDEX, LABEL_ATTEMPT, ANNOTATION_SETTINGS})
 """Annotations of pods that the operator reads for MRJobs; it reads the labels of all kinds too."""
 
 ANNOTATION_SPLIT = f"{GROUP}/split"

@@ -164,6 +164,12 @@ class HadoopStatus(Model):
 
     attempt: int = Field(description="From 1.")
     tag: str = Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")
+    cluster_uid: str | None = Field(
+        default=None,
+        alias="clusterUID",
+        max_length=64,
+        description="UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
+    )
     since: Annotated[str, Field(json_schema_extra=_time)] = Field(description="When the attempt began.")
     stopping: bool = Field(default=False, description="Whether Boathouse kills the attempt's applications.")
     ended: Annotated[str, Field(json_schema_extra=_time)] | None = Field(

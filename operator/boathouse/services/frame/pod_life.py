@@ -51,8 +51,9 @@ class Problem:
 
 
 def container(pod: facts.PodFacts, name: str) -> wire.ContainerStatus | None:
-    """Return the status of a container."""
-    return next((each for each in pod.status.container_statuses if each.name == name), None)
+    """Return the status of a container or init container."""
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return next((each for each in statuses if each.name == name), None)
 
 
 def life(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> PodLife:
@@ -101,14 +102,14 @@ def deleting_since_s(pod: facts.PodFacts) -> float | None:
     return deleted.timestamp() if deleted else None
 
 
-def problem(status: wire.ContainerStatus | None) -> Problem | None:
-    """Return why the container does not start."""
+def problem(status: wire.ContainerStatus | None, image: str = "spec.image") -> Problem | None:
+    """Return why the container does not start; `image` names the field that the user may correct."""
     waiting = status.state.waiting if status else None
     if waiting is None:
         return None
     message = printable(waiting.message or waiting.reason, MAX_MESSAGE)
     if waiting.reason in _IMAGE_PROBLEMS:
-        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (check spec.image and the pull secrets)")
+        return Problem(reason=Reason.IMAGE_PULL_FAILED, message=f"{message} (check {image} and the pull secrets)")
     if waiting.reason in _CONFIG_PROBLEMS:
         return Problem(reason=_missing(waiting.message) or Reason.INVALID_POD, message=message)
     return None

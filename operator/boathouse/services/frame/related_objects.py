@@ -1,13 +1,15 @@
 """Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import pod_life
 
 GOOD_S: Final = 60.0
 """How long an answer is cached."""
+UID_GOOD_S: Final = 10.0
+"""How long the UID of an object is cached."""
 ABSENT_GOOD_S: Final = 10.0
 """How long it is cached that an object is missing."""
 KEPT: Final = 1024
@@ -45,6 +47,7 @@ class RelatedObjects:
         self._api = api
         self._priorities: _Cache[int] = _Cache(monotonic)
         self._accounts: _Cache[bool] = _Cache(monotonic)
+        self._uids: _Cache[tuple[str | None]] = _Cache(monotonic)
         self._mounts: _Cache[tuple[pod_life.Problem | None]] = _Cache(monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
@@ -54,13 +57,24 @@ class RelatedObjects:
         except errors.NotFound:
             return False
 
-    async def exists(self, resource: catalogue.Resource[Any], namespace: str, name: str) -> bool:
+    async def exists(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> bool:
         """Return whether an object of a kind exists."""
+        return await self._uid(resource, namespace, name) is not None
+
+    async def uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
+        """Return the UID of an object of a kind; None if there is none of this name."""
+        key = resource.plural, namespace, name
+        known = self._uids.get(key)
+        if known is None:
+            found = await self._uid(resource, namespace, name)
+            known = self._uids.put(key, (found,), good_s=ABSENT_GOOD_S if found is None else UID_GOOD_S)
+        return known[0]
+
+    async def _uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
         try:
-            await self._api.get(resource, name, namespace)
+            return str((await self._api.get(resource, name, namespace))["metadata"]["uid"])
         except errors.NotFound:
-            return False
-        return True
+            return None
 
     async def priority(self, name: str) -> int:
         """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.

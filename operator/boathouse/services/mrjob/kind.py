@@ -28,6 +28,7 @@ from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import policy_events, task_metrics
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob.hadoop.client import ClientPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job import model
@@ -51,6 +52,8 @@ PENDING_REQUEUE_S: Final = 2.0
 """The interval at which the status of a pending job is compared with the scheduler's diagnosis."""
 RUNNING_REQUEUE_S: Final = 10.0
 """The interval at which the progress of running tasks is written to the status."""
+MOUNTS_S: Final = 10.0
+"""How long a client may take to start before the events of its pod are read: they say which ConfigMap is missing."""
 RESUBMIT_S: Final = 60.0
 """The interval at which pending tasks are submitted to the scheduler again without news."""
 
@@ -240,7 +243,7 @@ class MRJobKind:
     async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
         if job.on_cluster is not None:
-            return self.hadoop.observe(job, memory)
+            return await self._observe_on_cluster(job, memory)
         known, now_s = memory.state, self._context.now
         pods_seen = steps.existing(self.pods.of(job.uid), known, job)
         over = known.finished or job.deleting_since_s is not None
@@ -272,6 +275,29 @@ class MRJobKind:
             lends_cpu=self._lends_cpu,
             may_suspend=self._settings.actuators.suspend,
         )
+
+    async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
+        """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
+        unknown = {name: await self._cluster_uid(job, name) for name in self.hadoop.unknown(job, memory.state)}
+        found, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
+        is_over = memory.state.finished or job.deleting_since_s is not None
+        is_due = not (found.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
+        pods = [await self._with_mounts(job, pod, found.now_s) for pod in found.pods]
+        missing = await self._missing_files(job) if is_due else ()
+        return dataclasses.replace(found, pods=pods, missing=missing)
+
+    async def _cluster_uid(self, job: Job, name: str) -> str | None:
+        """Return the UID of a cluster that the API server has; None if there is none of this name."""
+        if not hdfs.is_name(name):
+            return None
+        return await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name)
+
+    async def _with_mounts(self, job: Job, pod: ClientPod, now_s: float) -> ClientPod:
+        """Return a client with the ConfigMap that its volumes lack, if it does not start."""
+        is_late = pod.state is PodLife.STARTING and now_s >= pod.placed_s + MOUNTS_S
+        if not is_late or pod.problem is not None or not any(file.config_map_key_ref for file in job.spec.files or ()):
+            return pod
+        return dataclasses.replace(pod, problem=await self._related_objects.missing_in_volumes(job.namespace, pod.uid))
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         """Return what is missing of the ConfigMaps that the files of a job refer to."""

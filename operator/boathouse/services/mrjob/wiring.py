@@ -5,9 +5,10 @@ from typing import Final
 
 from boathouse.cluster import loops
 from boathouse.resources.mrjob import names
+from boathouse.resources.names import CONTAINER
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.mrjob import output_owners
-from boathouse.services.mrjob.hadoop import leave
+from boathouse.services.mrjob.hadoop import client, leave
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress import routes
 from boathouse.telemetry import gauges
@@ -59,4 +60,4 @@ def add(leader: LeaderServices) -> None:
     )
 
 
-MRJOBS: Final = KindEntry(pod_labels=names.POD_LABELS, add=add)
+MRJOBS: Final = KindEntry(pod_labels=names.POD_LABELS, pod_containers=frozenset({CONTAINER, client.RUNTIME}), add=add)

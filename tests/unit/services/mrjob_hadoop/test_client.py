@@ -8,18 +8,23 @@ import msgspec
 import pytest
 
 from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import transforms
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.hadoop import client, client_pod
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import client_contract, contract
 from boathouse_task.client_contract import ClientSpec
-from tests.unit.scheduling import builders as pods
 from tests.unit.services.conftest import UID, Build
 from tests.unit.services.mrjob_hadoop.world import CLUSTER
 
 NODE = model.NodeName("n1")
+TRANSFORM = transforms.pods(
+    names.SCHEDULER_NAME, labels=wiring.MRJOBS.pod_labels, containers=wiring.MRJOBS.pod_containers
+)
 
 
 def build(**spec: Any) -> dict[str, Any]:
@@ -53,7 +58,7 @@ def look(phase: str = "Running", state: dict[str, Any] | None = None, **more: An
     manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"} | more.pop("metadata", {})
     statuses = [{"name": "task", "state": state}] if state else []
     manifest["status"] = {"phase": phase, "containerStatuses": statuses} | more
-    found = client.read(pods.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    found = client.read(TRANSFORM(msgspec.convert(manifest, wire.PodView)))
     assert found is not None
     return found
 
@@ -85,7 +90,7 @@ def test_only_the_task_image_has_the_token() -> None:
 
 
 def test_the_scheduler_counts_what_the_pod_requests() -> None:
-    facts = pods.TRANSFORM_POD(msgspec.convert(build(), wire.PodView))
+    facts = TRANSFORM(msgspec.convert(build(), wire.PodView))
     assert facts.resources == client_pod.RESOURCES
 
 
@@ -151,12 +156,13 @@ def test_the_user_may_let_the_client_have_more_heaps_of_glibc() -> None:
 def test_a_pod_that_was_built_is_read() -> None:
     found = look(state={"running": {}})
     assert (found.attempt, found.state, found.node) == (2, PodLife.RUNNING, "n1")
+    assert found.settings == CLUSTER.settings
 
 
 def test_a_pod_of_another_type_is_no_client() -> None:
     manifest = build()
     manifest["metadata"]["labels"]["boathouse.dev/task-type"] = "map"
-    assert client.read(pods.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView))) is None
+    assert client.read(TRANSFORM(msgspec.convert(manifest, wire.PodView))) is None
 
 
 def test_it_has_ended_when_its_first_container_has() -> None:
@@ -178,6 +184,28 @@ def test_it_has_ended_when_its_first_container_has() -> None:
 def test_it_says_who_is_to_blame(pod: client.ClientPod, reason: str, user_error: bool) -> None:
     assert pod.ending is not None
     assert (pod.ending.reason, pod.ending.user_error) == (reason, user_error)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "expected"),
+    [
+        ("CreateContainerConfigError", 'secret "keys" not found', "SecretNotFound"),
+        ("ImagePullBackOff", "no such image", "ImagePullFailed"),
+    ],
+)
+@pytest.mark.parametrize("part", ["initContainerStatuses", "containerStatuses"])
+def test_it_says_why_one_of_its_containers_does_not_start(part: str, reason: str, message: str, expected: str) -> None:
+    name = {"initContainerStatuses": "runtime", "containerStatuses": "task"}[part]
+    waiting = {"name": name, "state": {"waiting": {"reason": reason, "message": message}}}
+    found = look("Pending", **{part: [waiting]})
+    assert found.problem is not None
+    assert (found.state, found.problem.reason) == (PodLife.STARTING, expected)
+
+
+def test_a_client_that_is_prepared_has_no_problem() -> None:
+    waiting = {"waiting": {"reason": "PodInitializing"}}
+    runtime = [{"name": "runtime", "state": {"running": {}}}]
+    assert look("Pending", waiting, initContainerStatuses=runtime).problem is None
 
 
 def test_what_the_task_image_could_not_prepare_is_the_ending() -> None:

@@ -9,7 +9,7 @@ import pytest
 from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.hadoop import options
-from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.job import model, on_cluster
 from tests.unit.services.conftest import Build
 from tests.unit.services.mrjob_hadoop.world import CLUSTER, CONFIG
 
@@ -199,6 +199,29 @@ def test_the_settings_of_boathouse_win() -> None:
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["mapreduce.job.tags"], given["a.b"], given["mapreduce.job.name"]) == ("uid-1", "c", "wordcount")
     assert given["dfs.namenode.rpc-address.lake.nn"] == CLUSTER.name_node
+
+
+CLOSED = ("fs.defaultFS", "mapreduce.framework.name", "yarn.resourcemanager.address")
+
+
+@pytest.mark.parametrize("fields", ["settings", "conf"])
+def test_a_job_runs_where_its_tag_is_looked_for(fields: str) -> None:
+    mine = dict.fromkeys(CLOSED, "other") | {"a.b": "c"}
+    found = job(**({"conf": mine} if fields == "conf" else {"hadoop": {"settings": mine}}))
+    assert found.on_cluster is not None
+    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    assert (given["a.b"], given.keys() & set(CLOSED)) == ("c", set())
+    assert on_cluster.closed_keys(found.spec, found.on_cluster) == list(CLOSED)
+
+
+def test_a_job_may_set_the_copies_of_its_files_and_name_another_hdfs() -> None:
+    mine = {"dfs.replication": "1", "dfs.nameservices": "far", "dfs.ha.namenodes.far": "a,b"}
+    found = job(hadoop={"settings": mine | {"dfs.ha.namenodes.lake": "x"}})
+    assert found.on_cluster is not None
+    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    assert mine | {"dfs.nameservices": "far,lake", "dfs.ha.namenodes.lake": "nn"} == {
+        key: given[key] for key in [*mine, "dfs.ha.namenodes.lake"]
+    }
 
 
 S3 = {"endpointURL": "http://s3.demo:9000", "region": "eu", "secretRef": {"name": "keys"}}

@@ -82,7 +82,7 @@ def reason(desired: Desired, kind: ConditionType) -> tuple[str, str] | None:
 
 def test_the_number_of_an_attempt_is_in_the_state_before_its_client_is_submitted() -> None:
     desired = look()
-    assert desired.state.hadoop == attempt(since_s=NOW_S)
+    assert desired.state.hadoop == attempt(since_s=NOW_S, cluster=CLUSTER.uid)
     assert not desired.submits
 
 
@@ -93,11 +93,11 @@ def test_the_first_client_is_submitted_without_a_question() -> None:
 @pytest.mark.parametrize(
     ("facts", "condition", "expected"),
     [
-        (None, ConditionType.ADMITTED, ("False", "ClusterNotFound")),
+        (None, ConditionType.SCHEDULED, ("False", "ClusterNotReady")),
         (Build.replace(CLUSTER, is_ready=False), ConditionType.SCHEDULED, ("False", "ClusterNotReady")),
         (Build.replace(CLUSTER, has_compute=False), ConditionType.SCHEDULED, ("False", "NoCompute")),
     ],
-    ids=["absent", "not ready", "without YARN"],
+    ids=["not reconciled", "not ready", "without YARN"],
 )
 def test_a_job_waits_for_its_cluster(facts: Any, condition: ConditionType, expected: tuple[str, str]) -> None:
     desired = look(cluster=facts)
@@ -105,8 +105,12 @@ def test_a_job_waits_for_its_cluster(facts: Any, condition: ConditionType, expec
     assert (desired.state.phase, desired.state.hadoop) == ("Pending", None)
 
 
-def test_a_job_waits_for_another_cluster_that_its_urls_name() -> None:
-    assert reason(look(absent=["pond"]), ConditionType.ADMITTED) == ("False", "ClusterNotFound")
+@pytest.mark.parametrize(("name", "facts"), [("lake", None), ("pond", CLUSTER)], ids=["its own", "of its URLs"])
+def test_a_cluster_is_absent_only_if_the_api_server_has_none(name: str, facts: Any) -> None:
+    absent, late = look(cluster=facts, unknown={name: None}), look(cluster=facts, unknown={name: "c-2"})
+    assert reason(absent, ConditionType.ADMITTED) == ("False", "ClusterNotFound")
+    assert reason(late, ConditionType.SCHEDULED) == ("False", "ClusterNotReady")
+    assert reason(late, ConditionType.ADMITTED) == ("True", "Admitted")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +147,87 @@ def test_an_application_of_an_earlier_attempt_is_adopted() -> None:
     assert (desired.state.hadoop.attempt, desired.submits) == (1, False)
 
 
+def test_a_condition_names_the_settings_that_are_ignored() -> None:
+    desired = look(job=job(hadoop={"settings": {"mapreduce.framework.name": "local", "a.b": "c"}}))
+    condition = desired.state.condition(ConditionType.SETTINGS_OVERRIDDEN)
+    assert condition is not None
+    assert condition.message == "Boathouse sets mapreduce.framework.name itself: remove them from the spec"
+    assert look().state.condition(ConditionType.SETTINGS_OVERRIDDEN) is None
+
+
+MISSING = ['file a: there is no ConfigMap "a"']
+
+
+@pytest.mark.parametrize("hadoop", [None, attempt()], ids=["before", "in an attempt"])
+def test_a_job_without_the_config_map_of_its_files_is_pending(hadoop: HadoopState | None) -> None:
+    desired = look(hadoop, missing=MISSING, submission=Submission.NONE)
+    assert reason(desired, ConditionType.ADMITTED) == ("False", "ConfigMapNotFound")
+    assert (desired.state.phase, desired.submits) == ("Pending", False)
+
+
+def test_it_fails_after_the_time_in_which_a_pod_must_start() -> None:
+    desired = look(state=JobState(start_s=NOW_S - 300), missing=MISSING)
+    assert (desired.state.phase, desired.state.reason) == ("Failed", "ConfigMapNotFound")
+
+
+def test_the_time_begins_anew_with_the_end_of_an_attempt() -> None:
+    lost = attempt(ended_s=NOW_S - 5)
+    assert not look(state=JobState(start_s=NOW_S - 3600, hadoop=lost), missing=MISSING).state.finished
+
+
+# The cluster is deleted
+
+
+ON_CLUSTER = attempt(cluster=CLUSTER.uid)
+GONE: list[Any] = [{"cluster": None, "unknown": {"lake": None}}, {"cluster": Build.replace(CLUSTER, uid="c-2")}]
+of_gone = pytest.mark.parametrize("facts", GONE, ids=["deleted", "created again"])
+
+
+@of_gone
+def test_an_attempt_whose_cluster_was_deleted_is_not_the_users_failure(facts: dict[str, Any]) -> None:
+    desired = look(ON_CLUSTER, pods=[failed(user=True)], views=views(), clientless_s=LONG_AGO_S, **facts)
+    assert (desired.state.finished, desired.state.past_failures) == (False, (0, 1))
+    assert desired.state.hadoop == attempt(cluster=CLUSTER.uid, ended_s=NOW_S)
+    assert [each.reason for each in desired.failures] == ["ClusterNotFound"]
+
+
+@of_gone
+def test_its_client_ends_before_the_next_attempt(facts: dict[str, Any]) -> None:
+    live = client()
+    desired = look(ON_CLUSTER, pods=[live], clientless_s=None, **facts)
+    assert list(desired.delete) == [live]
+    assert (desired.state.hadoop or ON_CLUSTER).is_stopping
+    later = look(state=desired.state, **facts)
+    assert (later.state.hadoop or ON_CLUSTER).ended_s == NOW_S
+
+
+@of_gone
+def test_a_job_that_had_succeeded_before_has_succeeded(facts: dict[str, Any]) -> None:
+    mirrored = look(ON_CLUSTER, pods=[client()], views=views(application("FINISHED", final="SUCCEEDED")))
+    assert mirrored.state.phase != "Succeeded"
+    assert look(state=mirrored.state, **facts).state.phase == "Succeeded"
+
+
+@of_gone
+def test_a_deleted_job_does_not_wait_for_applications_of_a_deleted_cluster(facts: dict[str, Any]) -> None:
+    deleted = Build.replace(job(), deleting_since_s=NOW_S)
+    desired = look(ON_CLUSTER, job=deleted, views={ON_CLUSTER.tag: None}, **facts)
+    assert (desired.is_ending, reason(desired, ConditionType.CLEANED_UP)) == (False, None)
+
+
+@pytest.mark.parametrize("unknown", [{}, {"lake": CLUSTER.uid}], ids=["not asked", "there is one"])
+def test_a_cluster_that_a_new_leader_does_not_know_is_not_gone(unknown: Any) -> None:
+    facts: dict[str, Any] = {"cluster": None, "unknown": unknown, "views": {ON_CLUSTER.tag: None}}
+    assert look(ON_CLUSTER, job=Build.replace(job(), deleting_since_s=NOW_S), **facts).is_ending
+    running = look(ON_CLUSTER, pods=[client()], **facts)
+    assert not running.failures
+    assert not running.delete
+
+
+def test_the_cluster_of_an_attempt_survives_the_status() -> None:
+    assert hadoop_state.from_status({"hadoop": hadoop_state.to_status(ON_CLUSTER)}) == ON_CLUSTER
+
+
 # Running
 
 
@@ -169,6 +254,25 @@ def test_a_client_that_cannot_start_fails_the_job_after_a_while() -> None:
     stuck = client(PodLife.STARTING, placed_s=NOW_S - 301, problem=problem)
     desired = look(attempt(), pods=[stuck])
     assert (desired.state.phase, desired.state.reason, list(desired.delete)) == ("Failed", "ImagePullFailed", [stuck])
+
+
+@pytest.mark.parametrize("state", [PodLife.UNPLACED, PodLife.STARTING])
+def test_a_client_with_settings_that_the_cluster_had_before_is_replaced(state: PodLife) -> None:
+    old = client(state, settings="lake-conf-0")
+    desired = look(attempt(), pods=[old], clientless_s=None)
+    assert (list(desired.delete), desired.submits) == ([old], False)
+    later = look(state=desired.state, views=views(), clientless_s=NOW_S - 60)
+    assert (later.state.past_failures, (later.state.hadoop or attempt()).ended_s) == ((0, 0), NOW_S)
+    assert (look(state=later.state).state.hadoop or attempt()).attempt == 2
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [client(PodLife.STARTING, settings=CLUSTER.settings), client(PodLife.RUNNING, settings="lake-conf-0")],
+    ids=["current", "running"],
+)
+def test_other_clients_stay(pod: ClientPod) -> None:
+    assert not look(attempt(), pods=[pod], clientless_s=None).delete
 
 
 # Endings

@@ -1,4 +1,4 @@
-"""A job on a modelled Hadoop cluster: leaders die, clients are cut off, the ResourceManager restarts.
+"""A job on a modelled cluster: leaders die, clients are cut off, ResourceManagers restart, clusters are replaced.
 
 Invariant: at no time do two applications of the job run.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from boathouse import failpoints
 from boathouse.resources.config import OperatorConfig
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.hadoop import directory
 from boathouse.services.hadoop.applications import Applications
@@ -141,6 +142,7 @@ class World:
         self.processes: list[Client] = []
         self.over: set[int] = set()
         self.applications: dict[str, tuple[str, ApplicationFigures]] = {}
+        self.cluster = CLUSTER
         self.rm_started_s = NOW_S - 1000
         self.submissions = 0
         self.lives = 0
@@ -155,7 +157,7 @@ class World:
         self.scheduler = Scheduler(self)
         self.tags = Applications(lambda _: None, lambda: self.now_s)
         self.directory = directory.Directory()
-        self.directory.put(CLUSTER)
+        self.directory.put(self.cluster)
         context = types.SimpleNamespace(now=lambda: self.now_s, may_lead=lambda: True, events=None)
         leader = types.SimpleNamespace(
             settings=CONFIG,
@@ -264,9 +266,19 @@ class World:
         )
         self.applications[name] = (tag, ended)
 
+    def replace_cluster(self) -> None:
+        """Delete the cluster with its applications, and create it again."""
+        for name in self.running:
+            self.finish(name, "KILLED")
+        self.applications.clear()
+        self.tags.forget(self.cluster.uid)
+        self.cluster = dataclasses.replace(self.cluster, uid=ObjectUid(f"c-{self.random.random()}"))
+        self.rm_started_s = self.now_s
+        self.directory.put(self.cluster)
+
     def report(self) -> None:
         """Answer the orders of the leader. A ResourceManager that has just started may know no application yet."""
-        wanted, kill = self.tags.orders(CLUSTER.uid)
+        wanted, kill = self.tags.orders(self.cluster.uid)
         for name in kill:
             if name in self.running:
                 self.kills.append(name)
@@ -277,7 +289,7 @@ class World:
             for tag in wanted
         }
         self.tags.answered(
-            CLUSTER.uid, at_s=self.now_s, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found
+            self.cluster.uid, at_s=self.now_s, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found
         )
 
     def check(self) -> None:
@@ -288,7 +300,9 @@ class World:
     def happen(self) -> None:
         """Let one thing happen outside of the leader."""
         client = self.random.choice(self.processes) if self.processes else None
-        what = self.random.choice(("create", "leave", "submit", "end", "cut", "heal", "report", "rm", "finish", "time"))
+        what = self.random.choice(
+            ("create", "leave", "submit", "end", "cut", "heal", "report", "rm", "cluster", "finish", "time")
+        )
         live = client is not None and client.state.is_live
         if what == "create":
             self.scheduler.create()
@@ -299,6 +313,8 @@ class World:
             self.kubelet()
         elif what == "rm" and self.random.random() < 0.2:
             self.rm_started_s = self.now_s
+        elif what == "cluster" and self.random.random() < 0.2:
+            self.replace_cluster()
         elif what == "finish" and self.running and self.random.random() < 0.3:
             self.finish(self.running[0], "SUCCEEDED")
         elif client is not None and live:

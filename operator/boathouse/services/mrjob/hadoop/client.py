@@ -19,6 +19,8 @@ from boathouse_task import contract
 
 TASK_TYPE: Final = "client"
 """Value of the label `boathouse.dev/task-type`."""
+RUNTIME: Final = "runtime"
+"""The container beside the one that submits. It prepares the job: it has the files and the keys of the storage."""
 _NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
 
 
@@ -28,6 +30,7 @@ class ClientPod:
 
     Attributes:
         state: It has ended when the container that submits has.
+        settings: Name of the ConfigMap with the cluster's settings that it mounts.
         problem: Problem of a pod that cannot start.
         ending: Failure of a pod that failed.
         ended_s: When it ended.
@@ -40,6 +43,7 @@ class ClientPod:
     placed_s: float = 0.0
     node: str | None = None
     deleting_since_s: float | None = None
+    settings: str = ""
     problem: Problem | None = None
     ending: Ending | None = None
     ended_s: float | None = None
@@ -71,9 +75,18 @@ def read(pod: facts.PodFacts) -> ClientPod | None:
         placed_s=pod_life.placed_s(pod),
         node=pod.node_name or None,
         deleting_since_s=pod_life.deleting_since_s(pod),
-        problem=pod_life.problem(status) if state is PodLife.STARTING else None,
+        settings=pod.metadata.annotations.get(mrjob_names.ANNOTATION_SETTINGS, ""),
+        problem=_problem(pod, status) if state is PodLife.STARTING else None,
         ending=_ending(pod, status) if state is PodLife.FAILED else None,
         ended_s=None if state.is_live else pod_life.ended_s(pod, status),
+    )
+
+
+def _problem(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Problem | None:
+    """Return why the pod does not start. The container that submits starts after the runtime."""
+    runtime = pod_life.container(pod, RUNTIME)
+    return pod_life.problem(runtime, "task.image of the chart") or pod_life.problem(
+        status, "spec.image of the MRCluster"
     )
 
 

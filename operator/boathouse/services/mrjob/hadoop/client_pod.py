@@ -19,7 +19,7 @@ from boathouse.services.frame import pod_constraints
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.hadoop import options
-from boathouse.services.mrjob.hadoop.client import TASK_TYPE
+from boathouse.services.mrjob.hadoop.client import RUNTIME, TASK_TYPE
 from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job
 from boathouse.services.mrjob.job.on_cluster import OnCluster
 from boathouse.services.mrjob.placement import pod_builder
@@ -29,8 +29,6 @@ from boathouse_policies import model
 from boathouse_task import client_contract, contract
 
 Manifest = dict[str, Any]
-RUNTIME: Final = "runtime"
-"""The container beside the one that submits."""
 _MEMORY_MIB: Final = 512
 _HEAP_MIB: Final = 256
 _RUNTIME_MIB: Final = 128
@@ -162,7 +160,10 @@ class ClientBuilder:
                 mrjob_names.LABEL_ATTEMPT: str(self.attempt),
                 names.LABEL_QUEUE: job.queue,
             },
-            "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
+            "annotations": {
+                mrjob_names.ANNOTATION_JOB_NAME: job.name,
+                mrjob_names.ANNOTATION_SETTINGS: self.cluster.settings,
+            },
             "ownerReferences": [pod_builder.owner(job)],
         }
 

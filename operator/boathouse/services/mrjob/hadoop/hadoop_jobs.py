@@ -3,7 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 from boathouse import failpoints
 from boathouse.resources import names
@@ -22,6 +23,9 @@ from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
 from boathouse_policies import model
+
+_MOST_UNKNOWN: Final = 8
+"""Clusters of a job that are looked up at a time."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -90,8 +94,19 @@ class HadoopJobs:
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def observe(self, job: Job, memory: Memory) -> HadoopObservation:
-        """Collect the input of the planner."""
+    def unknown(self, job: Job, state: JobState) -> list[str]:
+        """Return clusters that the job names and that were not reconciled, if it matters whether they exist."""
+        is_open = state.hadoop is not None and state.hadoop.is_open
+        if state.finished or job.deleting_since_s is not None:
+            names_ = [_cluster_of(job)] if is_open else []
+        else:
+            names_ = [_cluster_of(job), *self._names(job)]
+        return [name for name in names_ if self._clusters.find(job.namespace, name) is None][:_MOST_UNKNOWN]
+
+    def observe(
+        self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
+    ) -> HadoopObservation:
+        """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
         self._jobs[job.uid] = job, memory
         cluster = self._clusters.find(job.namespace, _cluster_of(job))
         now_s, pods = self._context.now(), self.clients.of(job.uid)
@@ -118,7 +133,7 @@ class HadoopJobs:
                 max_infrastructure=task.max_infrastructure_failures,
             ),
             cluster=cluster,
-            absent=[name for name in self._names(job) if self._clusters.find(job.namespace, name) is None],
+            unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
             views=views,
             submission=_submission(known, attempt),

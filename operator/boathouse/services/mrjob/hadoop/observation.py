@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
@@ -30,8 +30,10 @@ class HadoopObservation:
     """Input of the planner.
 
     Attributes:
-        cluster: The job's cluster; None if there is none of its name.
-        absent: Other clusters that the job's URLs name and that do not exist.
+        cluster: The job's cluster; None if this process does not know it.
+        unknown: Clusters that the job names and that this process does not know: the UIDs that the API server has; None
+            for those that do not exist. A new leader has not reconciled all clusters yet.
+        missing: Messages about missing ConfigMaps of the job's files.
         pods: Clients of all attempts.
         views: What the ResourceManager says of the tags of the last attempts, by tag.
         submission: What this process knows of the current attempt's client.
@@ -46,7 +48,8 @@ class HadoopObservation:
     now_s: float
     limits: Limits
     cluster: ClusterFacts | None = None
-    absent: Sequence[str] = ()
+    unknown: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
+    missing: Sequence[str] = ()
     pods: Sequence[ClientPod] = ()
     views: Views = dataclasses.field(default_factory=dict)
     submission: Submission = Submission.UNKNOWN

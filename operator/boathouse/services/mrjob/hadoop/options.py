@@ -12,7 +12,7 @@ from typing import Final
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster
+from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster, open_settings
 from boathouse_task import client_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
@@ -209,12 +209,11 @@ def _unless(value: str, default: str) -> str | None:
 
 def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
     """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
-    given = on_cluster.settings.get(clients.NAMESERVICES, "")
+    given = open_settings(job.spec, on_cluster)
     return {
         **(object_storage.settings(job.s3, object_storage.PROVIDER) if job.s3 else {}),
-        **on_cluster.settings,
-        **(job.spec.conf or {}),
-        **clients.name_services(clusters, given),
+        **given,
+        **clients.name_services(clusters, given.get(clients.NAMESERVICES, "")),
         NAME: job.name,
         TAGS: tag,
     }

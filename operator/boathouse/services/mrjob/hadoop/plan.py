@@ -28,6 +28,7 @@ from boathouse.services.mrjob.attempts.settle import Verdict
 from boathouse.services.mrjob.hadoop import mirror, tags
 from boathouse.services.mrjob.hadoop.client import TASK_TYPE, ClientPod
 from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job import on_cluster
 from boathouse.services.mrjob.planning import lifetime
 from boathouse.services.mrjob.state import conditions, hadoop_state
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
@@ -51,6 +52,11 @@ _LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was dele
 
 def plan(o: HadoopObservation) -> Desired:
     """Return the next actions of the job."""
+    desired = _plan(o)
+    return dataclasses.replace(desired, state=_with_closed_settings(o, desired.state))
+
+
+def _plan(o: HadoopObservation) -> Desired:
     state = mirror.of(_common(o), _applications(o))
     if state.finished or o.job.deleting_since_s is not None:
         return _wind_up(o, state)
@@ -68,6 +74,8 @@ def _go_on(o: HadoopObservation, state: JobState) -> Desired:
         return _begin(o, state)
     if hadoop.is_stopping:
         return _stop(o, state)
+    if _is_cluster_gone(o, hadoop):
+        return _without_cluster(o, state)
     return _streaming(o, state) if _is_streaming(o) else _from_jar(o, state)
 
 
@@ -103,11 +111,10 @@ def _is_streaming(o: HadoopObservation) -> bool:
 
 
 def _begin(o: HadoopObservation, state: JobState) -> Desired:
-    """Begin the next attempt if its cluster is ready and its backoff has passed."""
+    """Begin the next attempt if its files exist, its cluster is ready and its backoff has passed."""
     former = state.hadoop
-    problem = _problem_of_cluster(o)
-    if problem is not None:
-        return _pending(o, state, problem)
+    if (held := _held(o, state)) is not None:
+        return held
     if former is not None and former.ended_s is not None and not former.is_stopping:
         ready_s = former.ended_s + settle.backoff_s(sum(state.past_failures))
         if o.now_s < ready_s:
@@ -115,18 +122,42 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
     number = former.attempt + 1 if former is not None else 1
     if number > hadoop_state.MAX_ATTEMPT:
         return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
-    begun = HadoopState(attempt=number, tag=hadoop_state.tag(o.job.uid, number), since_s=o.now_s)
+    begun = HadoopState(
+        attempt=number,
+        tag=hadoop_state.tag(o.job.uid, number),
+        cluster=o.cluster.uid if o.cluster is not None else "",
+        since_s=o.now_s,
+    )
     state = dataclasses.replace(state, hadoop=begun, percent=0, counters={})
     return Desired(state=_in_progress(o, state, waiting=True), recheck_at_s=o.now_s)
 
 
+def _held(o: HadoopObservation, state: JobState) -> Desired | None:
+    """Return the plan for a job that lacks what its client needs; None if it has that.
+
+    It waits for its cluster without a limit, but fails if a ConfigMap is missing for as long as a pod may start.
+    """
+    if not o.missing:
+        problem = _problem_of_cluster(o)
+        return None if problem is None else _pending(o, state, problem)
+    message = f"{'; '.join(o.missing)}: create it in namespace {o.job.namespace}, or correct spec.files"
+    attempt_s = (state.hadoop.ended_s or state.hadoop.since_s) if state.hadoop is not None else 0.0
+    until_s = max(state.start_s or o.now_s, attempt_s) + o.limits.start_timeout_s
+    if o.now_s >= until_s:
+        return _finish(o, state, Verdict(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
+    return _pending(o, state, Problem(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
+
+
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
-    name = o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
-    absent = [*([name] if o.cluster is None else []), *o.absent]
+    name = _cluster_name(o)
+    absent = [each for each, uid in o.unknown.items() if uid is None]
     if absent:
         message = f'there is no MRCluster "{absent[0]}" in namespace {o.job.namespace}: create it, or correct the spec'
         return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=message)
-    assert o.cluster is not None
+    if o.cluster is None or o.unknown:
+        late = next(iter(o.unknown), name)
+        message = f'the MRCluster "{late}" has not been reconciled yet: if this lasts, see its conditions'
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
@@ -136,10 +167,22 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     return None
 
 
+def _cluster_name(o: HadoopObservation) -> str:
+    return o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
+
+
+def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
+    """Return whether the cluster of an attempt was deleted, and all its applications with it."""
+    if hadoop is None:
+        return False
+    uid = o.cluster.uid if o.cluster is not None else o.unknown.get(_cluster_name(o), hadoop.cluster)
+    return uid is None or hadoop.cluster not in ("", uid)
+
+
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
-    """Return the plan for a job that waits for its cluster."""
+    """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
     known = conditions.table(state, o.now_s)
-    exists = problem.reason != Reason.CLUSTER_NOT_FOUND
+    exists = problem.reason not in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND)
     known.set(
         ConditionType.ADMITTED,
         exists,
@@ -149,6 +192,8 @@ def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired
     if state.condition(ConditionType.SUSPENDED) is not None:
         known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     known.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
+    if state.condition(ConditionType.RUNNING) is not None:
+        known.set(ConditionType.RUNNING, False, problem.reason, "")
     state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=known.conditions)
     return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
 
@@ -160,7 +205,8 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
         return Desired(state=state, delete=live)
     kill = [each.id for each in tags.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
-    if not kill and not _can_submit(o) and _cannot_have_submitted(o):
+    is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
+    if not kill and not _can_submit(o) and is_sure:
         return Desired(state=_closed(state, o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
@@ -175,7 +221,7 @@ def _closed(state: JobState, now_s: float) -> JobState:
 
 
 def _stop(o: HadoopObservation, state: JobState) -> Desired:
-    """Carry on the end of an attempt that was lost, or suspended, before the job goes on."""
+    """Carry on the end of an attempt that was lost, suspended or cannot start, before the job goes on."""
     desired = _stopped(o, state)
     state = _in_progress(o, desired.state, problem=_problem_of_cluster(o))
     return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S)
@@ -216,11 +262,11 @@ def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
 
 
 def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
-    """Return whether the application of an attempt that was to end has succeeded before."""
+    """Return whether the application of an attempt that was to end, or lost its cluster, has succeeded before."""
     return (
         hadoop is not None
         and _is_streaming(o)
-        and (hadoop.is_stopping or not hadoop.is_open)
+        and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
         and any(each.final_status == "SUCCEEDED" for each in hadoop.applications)
     )
 
@@ -253,6 +299,16 @@ def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
     return _without_client(o, state)
 
 
+def _without_cluster(o: HadoopObservation, state: JobState) -> Desired:
+    """Return the plan for an attempt whose cluster was deleted: the next one waits for a cluster of this name."""
+    assert state.hadoop is not None
+    pod = _client(o, state.hadoop)
+    if pod is not None and pod.state is PodLife.SUCCEEDED:
+        return _finish(o, _closed(state, o.now_s), None)
+    message = f'the MRCluster "{_cluster_name(o)}" was deleted while the attempt ran'
+    return _failed(o, state, Ending(reason=Reason.CLUSTER_NOT_FOUND, message=message, user_error=False))
+
+
 def _without_client(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for an attempt whose client has ended, or does not exist yet, without an application."""
     assert state.hadoop is not None
@@ -278,7 +334,13 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
         view = o.views.get(tag)
         if view is None or not any(_counts(o, each) for each in view.applications):
             continue
-        found = HadoopState(attempt=number, tag=tag, since_s=state.hadoop.since_s, is_stopping=not _is_streaming(o))
+        found = HadoopState(
+            attempt=number,
+            tag=tag,
+            cluster=state.hadoop.cluster,
+            since_s=state.hadoop.since_s,
+            is_stopping=not _is_streaming(o),
+        )
         return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
     return None
 
@@ -289,10 +351,9 @@ def _counts(o: HadoopObservation, application: ApplicationFigures) -> bool:
 
 
 def _submitted(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan that has the client scheduled, if the cluster is there."""
-    problem = _problem_of_cluster(o)
-    if problem is not None:
-        return _pending(o, state, problem)
+    """Return the plan that has the client scheduled, if all that it needs is there."""
+    if (held := _held(o, state)) is not None:
+        return held
     state = _in_progress(o, state, waiting=True)
     return Desired(state=state, submits=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
 
@@ -301,6 +362,8 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for a client that has not submitted yet."""
     assert state.hadoop is not None
     pod = _client(o, state.hadoop)
+    if pod is not None and _has_former_settings(o, pod):
+        return _stop(o, state)
     if pod is None or pod.state is PodLife.UNPLACED:
         state = _in_progress(o, state, waiting=True)
         again_s = _next_s(o, state, o.now_s + SOON_S)
@@ -318,6 +381,12 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     return Desired(
         state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=_next_s(o, state, again_s)
     )
+
+
+def _has_former_settings(o: HadoopObservation, pod: ClientPod) -> bool:
+    """Return whether a client cannot start because the cluster has other settings now, and the former were deleted."""
+    is_stale = o.cluster is not None and pod.settings not in ("", o.cluster.settings)
+    return is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING)
 
 
 def _late_s(o: HadoopObservation, pod: ClientPod) -> float | None:
@@ -409,6 +478,17 @@ def _in_progress(
         waiting=waiting,
         diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,
     )
+
+
+def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
+    """Return the state with the condition that names the settings of the spec that are ignored, if there are any."""
+    keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
+    if not keys or o.state.finished:
+        return state
+    known = conditions.table(state, o.now_s)
+    message = f"Boathouse sets {', '.join(keys)} itself: remove them from the spec"
+    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, message)
+    return dataclasses.replace(state, conditions=known.conditions)
 
 
 def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:

@@ -1,15 +1,20 @@
 """The part of a job's spec that is for its Hadoop cluster, and what a job on one cannot have. Pure."""
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from boathouse.resources.hadoop import is_setting
+from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrjob import hadoop
 from boathouse.resources.mrjob.spec import MRJobSpec
 
 TAGS: Final = "mapreduce.job.tags"
 """The setting with the tag of the attempt, by which the applications of a job are found."""
+_OPEN: Final = re.compile(r"dfs\.(replication|blocksize|block\.size|nameservices|ha\.namenodes\..+)")
+"""Settings that are closed for a cluster, and that a job may have: those of the files that it writes, and other HDFS
+that it reaches. Those of the HDFS of MRClusters win over them."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,25 @@ def read(spec: Mapping[str, Any]) -> OnCluster | None:
         settings=dict(options.settings or {}),
         archives=tuple(options.archives or ()),
     )
+
+
+def open_settings(spec: MRJobSpec, on_cluster: OnCluster) -> dict[str, str]:
+    """Return the user's settings without those that Boathouse sets for the cluster."""
+    given = _given(spec, on_cluster)
+    return {key: value for key, value in given.items() if not _is_closed(key)}
+
+
+def closed_keys(spec: MRJobSpec, on_cluster: OnCluster) -> Sequence[str]:
+    """Return the user's settings that are ignored, sorted."""
+    return sorted(filter(_is_closed, _given(spec, on_cluster)))
+
+
+def _given(spec: MRJobSpec, on_cluster: OnCluster) -> Mapping[str, str]:
+    return {**on_cluster.settings, **(spec.conf or {})}
+
+
+def _is_closed(key: str) -> bool:
+    return closed_settings.is_closed(key) and not _OPEN.fullmatch(key)
 
 
 def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:

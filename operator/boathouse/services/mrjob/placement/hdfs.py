@@ -33,8 +33,13 @@ def used(job: Job, clusters: Directory) -> list[ObjectUid]:
 
 def unknown(job: Job, clusters: Directory) -> list[str]:
     """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
-    found = sorted({name for name in names(job) if _NAME.fullmatch(name)})
+    found = sorted({name for name in names(job) if is_name(name)})
     return [name for name in found if clusters.find(job.namespace, name) is None][:_MOST_UNKNOWN]
+
+
+def is_name(text: str) -> bool:
+    """Return whether a URL's host is the name of a cluster."""
+    return _NAME.fullmatch(text) is not None
 
 
 def names(job: Job) -> Iterator[str]:

@@ -28,6 +28,7 @@ class HadoopState:
     Attributes:
         attempt: From 1; a number is used once.
         tag: Of its applications.
+        cluster: UID of its cluster; empty if it is unknown.
         is_stopping: Whether the operator ends the attempt: its client is deleted, its applications are killed.
         ended_s: When its client and applications had ended; None: they may still run.
         applications: Its applications as last reported, the newest last.
@@ -37,6 +38,7 @@ class HadoopState:
     attempt: int
     tag: str
     since_s: float
+    cluster: str = ""
     is_stopping: bool = False
     ended_s: float | None = None
     applications: Sequence[HadoopApplication] = ()
@@ -59,6 +61,7 @@ def to_status(state: HadoopState) -> dict[str, Any]:
     status = HadoopStatus(
         attempt=state.attempt,
         tag=state.tag,
+        clusterUID=state.cluster or None,
         since=times.rfc3339(state.since_s) or "",
         stopping=state.is_stopping,
         ended=times.rfc3339(state.ended_s),
@@ -77,6 +80,7 @@ def from_status(status: Mapping[str, Any]) -> HadoopState | None:
         attempt=read.attempt,
         tag=read.tag,
         since_s=tolerant.value(lambda: times.epoch(read.since), None) or 0.0,
+        cluster=read.cluster_uid or "",
         is_stopping=read.stopping,
         ended_s=tolerant.value(lambda: times.epoch(read.ended), None),
         applications=tuple(read.applications or ()),
