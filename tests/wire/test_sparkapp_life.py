@@ -137,6 +137,12 @@ async def test_a_deleted_application_is_forgotten(api, world, eventually):
     await eventually(lambda: not kind.executors._followed and not kind.executors._by_driver)
 
 
+async def test_an_application_of_a_cluster_that_is_not_reconciled_yet_says_so(api, world, eventually):
+    api.add({"kind": "MRCluster", "metadata": {"name": "lake", "namespace": "demo"}, "spec": {}})
+    api.add(sparkapp(hadoopClusters=["lake"]))
+    await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotReady"))
+
+
 async def test_an_application_waits_for_the_hadoop_clusters_that_it_names(api, world, eventually):
     world.nodes.scripts[0].ends = False
     api.add(sparkapp(hadoopClusters=["lake"]))

@@ -57,24 +57,17 @@ class RelatedObjects:
         except errors.NotFound:
             return False
 
-    async def exists(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> bool:
-        """Return whether an object of a kind exists."""
-        return await self._uid(resource, namespace, name) is not None
-
     async def uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
         """Return the UID of an object of a kind; None if there is none of this name."""
         key = resource.plural, namespace, name
         known = self._uids.get(key)
         if known is None:
-            found = await self._uid(resource, namespace, name)
-            known = self._uids.put(key, (found,), good_s=ABSENT_GOOD_S if found is None else UID_GOOD_S)
+            try:
+                known = ((await self._api.get(resource, name, namespace))["metadata"]["uid"],)
+            except errors.NotFound:
+                known = (None,)
+            self._uids.put(key, known, good_s=UID_GOOD_S)
         return known[0]
-
-    async def _uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
-        try:
-            return str((await self._api.get(resource, name, namespace))["metadata"]["uid"])
-        except errors.NotFound:
-            return None
 
     async def priority(self, name: str) -> int:
         """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.

@@ -14,6 +14,9 @@ MRCLUSTERS: Final = catalogue.Resource(
 )
 NAME_NODE_PORT: Final = 8020
 WEB_HDFS_PORT: Final = 9870
+UNKNOWN_REQUEUE_S: Final = 20.0
+"""The interval at which an object is reconciled that names a cluster which is not listed: a new leader may reconcile it
+before the cluster. From then on it counts as a user, before the cluster can expire."""
 _LABELS: Final = 3
 """Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
 

@@ -362,14 +362,16 @@ class MRJobKind:
         key = f"{job.namespace}/{job.name}"
         self._events.publish(key, job.uid, reason, note, action="Scheduling", is_warning=False)
 
-    async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> None:
+    async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
         live = {pod.name for pod in observation.pods if pod.state.is_live}
         self.orders.update(observation.job.uid, observation.job.namespace, state, live)
         self.reports.update(observation.job.uid, live)
         self._clusters.use(observation.job.uid, () if state.finished else hdfs.used(observation.job, self._clusters))
-        if not state.finished:
-            self.seconds.update(observation.job, state)
+        if state.finished:
+            return None
+        self.seconds.update(observation.job, state)
+        return directory.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
 
     async def _carry_on_probe(self, memory: JobMemory, job: Job, state: JobState, writes: Writes) -> float | None:
         return await self._probes.carry_on(job, state, memory.probe, writes) if self._probes else None
@@ -482,7 +484,7 @@ class MRJobKind:
         A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
         """
         for name in hdfs.unknown(job, self._clusters):
-            if await self._related_objects.exists(directory.MRCLUSTERS, job.namespace, name):
+            if await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
 

@@ -10,6 +10,6 @@ def of(app: App, clusters: Directory) -> list[ClusterFacts]:
     return [cluster for cluster in found if cluster is not None]
 
 
-def absent(app: App, clusters: Directory) -> list[str]:
-    """Return the names of those that do not exist."""
+def unknown(app: App, clusters: Directory) -> list[str]:
+    """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
     return [name for name in app.hadoop_clusters if clusters.find(app.namespace, name) is None]

@@ -14,6 +14,7 @@ from boathouse.services.frame import controllers, object_events, pod_index, prot
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop import directory
 from boathouse.services.sparkapp import app as sparkapp
 from boathouse.services.sparkapp import app_metrics, attempt_objects, hdfs_clusters, policy_events
 from boathouse.services.sparkapp.app import App
@@ -252,11 +253,14 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
-        if absent := hdfs_clusters.absent(app, self._clusters):
-            message = (
-                f'there is no MRCluster "{absent[0]}" in namespace {app.namespace}: create it, or correct the spec'
-            )
-            return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
+        for cluster in hdfs_clusters.unknown(app, self._clusters):
+            if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
+                message = (
+                    f'there is no MRCluster "{cluster}" in namespace {app.namespace}: create it, or correct the spec'
+                )
+                return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
+            message = f'the MRCluster "{cluster}" has not been reconciled yet: if this lasts, see its conditions'
+            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=message)
         for volume in app.spec.volumes or ():
             if volume.config_map_name:
                 why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
@@ -265,10 +269,12 @@ class SparkAppKind:
                     return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
         return None
 
-    async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> None:
+    async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
         self._metrics.changed(before, after)
         used = () if after.is_finished else hdfs_clusters.of(app, self._clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
+        is_known = after.is_finished or not hdfs_clusters.unknown(app, self._clusters)
+        return None if is_known else directory.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
         counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
