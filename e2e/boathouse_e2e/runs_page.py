@@ -134,7 +134,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--reports", type=Path, default=REPORTS, help="pytest's reports (default: build/reports)")
     given = parser.parse_args(arguments)
     for name in given.pages:
-        path_of(name).write_text(written(path_of(name).read_text(), PAGES[name], given.reports))
+        try:
+            text = written(path_of(name).read_text(), PAGES[name], given.reports)
+        except ValueError as error:
+            parser.error(str(error))
+        path_of(name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -74,3 +74,8 @@ def closed_keys(*maps: Mapping[str, str] | None) -> tuple[str, ...]:
     """Return the keys that are ignored, sorted."""
     keys: Iterable[str] = (key for settings in maps for key in settings or ())
     return tuple(sorted(filter(is_closed, keys)))
+
+
+def ignored(keys: Iterable[str]) -> str:
+    """Return the message about settings of a user that are ignored."""
+    return f"Boathouse sets {', '.join(keys)} itself: remove them from the spec"

@@ -64,6 +64,16 @@ class ClusterFacts:
         return f"{self.master}.{self.domain}:{WEB_HDFS_PORT}"
 
 
+def not_found(namespace: str, name: str) -> str:
+    """Return the message about a cluster that does not exist."""
+    return f'there is no MRCluster "{name}" in namespace {namespace}: create it, or correct the spec'
+
+
+def not_reconciled(name: str) -> str:
+    """Return the message about a cluster that exists and is not listed yet."""
+    return f'the MRCluster "{name}" has not been reconciled yet: if this lasts, see its conditions'
+
+
 class Directory:
     """All clusters that the operator reconciles."""
 

@@ -278,7 +278,8 @@ class MRJobKind:
 
     async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
         """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
-        unknown = {name: await self._cluster_uid(job, name) for name in self.hadoop.unknown(job, memory.state)}
+        name = self.hadoop.unknown(job, memory.state)
+        unknown = {} if name is None else {name: await self._cluster_uid(job, name)}
         found, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
         is_due = not (found.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))

@@ -255,12 +255,9 @@ class SparkAppKind:
             return None
         for cluster in hdfs_clusters.unknown(app, self._clusters):
             if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
-                message = (
-                    f'there is no MRCluster "{cluster}" in namespace {app.namespace}: create it, or correct the spec'
-                )
+                message = directory.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
-            message = f'the MRCluster "{cluster}" has not been reconciled yet: if this lasts, see its conditions'
-            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=message)
+            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(cluster))
         for volume in app.spec.volumes or ():
             if volume.config_map_name:
                 why = await self._related.missing_config_map(app.namespace, volume.config_map_name)

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Final
 
 from boathouse.resources import names
+from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.conditions import ConditionTable
@@ -44,13 +45,13 @@ def table(state: ClusterState, now_s: float) -> ConditionTable:
 def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
     """Return the state of an invalid resource; the cause may be corrected in another object.
 
-    The pods of a cluster that has begun stay, but nobody replaces, resizes or observes them.
+    A cluster that has started keeps its pods, but the operator does not replace, resize or observe them.
     """
     state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
     conditions = table(state, now_s)
     conditions.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
     if state.start_s is not None and not state.is_finished:
-        message = f"its pods stay as they are until the spec is valid: {refusal.message}"
+        message = f"the operator neither replaces nor resizes its nodes until this is corrected: {refusal.message}"
         conditions.set(ConditionType.READY, False, refusal.reason, message)
         conditions.set(ConditionType.DEGRADED, True, refusal.reason, message)
         state = dataclasses.replace(cluster_state.without_figures(state), phase="Degraded")
@@ -165,9 +166,9 @@ def _failed_orders(observation: Observation) -> str:
 
 
 def _set_settings(observation: Observation, conditions: ConditionTable) -> None:
-    keys = ", ".join(observation.overridden)
+    keys = observation.overridden
     reason = Reason.CLOSED_SETTINGS if keys else Reason.NOT_OVERRIDDEN
-    message = f"Boathouse sets {keys} itself: remove them from the spec" if keys else ""
+    message = closed_settings.ignored(keys) if keys else ""
     conditions.set(ConditionType.SETTINGS_OVERRIDDEN, bool(keys), reason, message)
     old = [pod.host for pod in observation.nodes if pod.settings != observation.digest]
     message = f"{len(old)} of {len(observation.nodes)} nodes have other settings" if old else ""

@@ -13,8 +13,6 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-from msgspec import structs
-
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
@@ -278,7 +276,7 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         return draft
     known = figures(report)
     for node in leaving:
-        draft = _watched(observation, draft, report.hdfs, structs.replace(known.get(node.host, ABSENT), host=node.host))
+        draft = _watched(draft, node.host, _stall(observation, report.hdfs, known.get(node.host, ABSENT)))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
             draft = _undone(draft, node.host, _stalled(stall))
@@ -289,14 +287,17 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
     return draft
 
 
-def _watched(observation: Observation, draft: Draft, hdfs: HdfsFigures, found: NodeFigures) -> Draft:
-    before, stalls = draft.marks.stalls.get(found.host), dict(draft.marks.stalls)
-    stall = Stall(step=_STEPS[found.dfs], left=_left(hdfs, found), since_s=observation.now_s)
-    if stall.is_over:  # containers end by themselves, however late
-        stalls.pop(found.host, None)
-    elif before is None or stall.is_ahead(before) or stall.has_lost_its_data_node(before):
-        stalls[found.host] = stall
+def _watched(draft: Draft, host: str, now: Stall) -> Draft:
+    before, stalls = draft.marks.stalls.get(host), dict(draft.marks.stalls)
+    if now.is_over:  # containers end by themselves, however late
+        stalls.pop(host, None)
+    elif before is None or now.is_ahead(before) or now.has_lost_its_data_node(before):
+        stalls[host] = now
     return draft.with_marks(stalls=stalls)
+
+
+def _stall(observation: Observation, hdfs: HdfsFigures, found: NodeFigures) -> Stall:
+    return Stall(step=_STEPS[found.dfs], left=_left(hdfs, found), since_s=observation.now_s)
 
 
 def _left(hdfs: HdfsFigures, found: NodeFigures) -> int:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from boathouse import failpoints
 from boathouse.resources import names
@@ -23,9 +23,6 @@ from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
 from boathouse_policies import model
-
-_MOST_UNKNOWN: Final = 8
-"""Clusters of a job that are looked up at a time."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -94,14 +91,17 @@ class HadoopJobs:
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def unknown(self, job: Job, state: JobState) -> list[str]:
-        """Return clusters that the job names and that were not reconciled, if it matters whether they exist."""
+    def unknown(self, job: Job, state: JobState) -> str | None:
+        """Return a cluster that the job names and that was not reconciled, its own first; None for none.
+
+        One at a time is looked up, so that a job with many URLs costs one request.
+        """
         is_open = state.hadoop is not None and state.hadoop.is_open
         if state.finished or job.deleting_since_s is not None:
             names_ = [_cluster_of(job)] if is_open else []
         else:
             names_ = [_cluster_of(job), *self._names(job)]
-        return [name for name in names_ if self._clusters.find(job.namespace, name) is None][:_MOST_UNKNOWN]
+        return next((name for name in names_ if self._clusters.find(job.namespace, name) is None), None)
 
     def observe(
         self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})

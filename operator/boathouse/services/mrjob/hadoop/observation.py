@@ -31,8 +31,8 @@ class HadoopObservation:
 
     Attributes:
         cluster: The job's cluster; None if this process does not know it.
-        unknown: Clusters that the job names and that this process does not know: the UIDs that the API server has; None
-            for those that do not exist. A new leader has not reconciled all clusters yet.
+        unknown: The first cluster that the job names and that this process does not know, with the UID that the API
+            server has; None if it does not exist. A new leader has not reconciled all clusters yet.
         missing: Messages about missing ConfigMaps of the job's files.
         pods: Clients of all attempts.
         views: What the ResourceManager says of the tags of the last attempts, by tag.

@@ -18,10 +18,12 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import times
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.hadoop import directory
 from boathouse.services.mrjob.attempts import results, settle
 from boathouse.services.mrjob.attempts.attempt_pod import Ending
 from boathouse.services.mrjob.attempts.settle import Verdict
@@ -152,12 +154,9 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     name = _cluster_name(o)
     absent = [each for each, uid in o.unknown.items() if uid is None]
     if absent:
-        message = f'there is no MRCluster "{absent[0]}" in namespace {o.job.namespace}: create it, or correct the spec'
-        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=message)
+        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=directory.not_found(o.job.namespace, absent[0]))
     if o.cluster is None or o.unknown:
-        late = next(iter(o.unknown), name)
-        message = f'the MRCluster "{late}" has not been reconciled yet: if this lasts, see its conditions'
-        return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(next(iter(o.unknown), name)))
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
@@ -486,8 +485,7 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
     if not keys or o.state.finished:
         return state
     known = conditions.table(state, o.now_s)
-    message = f"Boathouse sets {', '.join(keys)} itself: remove them from the spec"
-    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, message)
+    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, closed_settings.ignored(keys))
     return dataclasses.replace(state, conditions=known.conditions)
 
 

@@ -26,6 +26,14 @@ def ready(**spec) -> World:
     return world
 
 
+def with_four_core_nodes(**spec) -> World:
+    """A cluster that had three at first, so that one may leave."""
+    world = ready(**spec)
+    world.spec["core"] = {"count": 4}
+    world.settle(20)
+    return world
+
+
 def reasons(world: World) -> set[str]:
     return {event.reason for event in world.events}
 
@@ -370,9 +378,7 @@ def test_core_nodes_leave_one_after_the_other():
 
 
 def test_no_core_node_leaves_while_replicas_are_missing():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.hdfs.write({"c0", "c1"})
     world.hdfs.disks["c1"].clear()
     world.hdfs.replication = 9
@@ -390,9 +396,7 @@ def blocked_shrink(world: World) -> str:
 
 
 def test_a_core_node_stays_and_says_why_while_the_others_have_no_room_for_its_blocks():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     nodes = [structs.replace(node, free_bytes=100 << 20, used_bytes=400 << 20) for node in world.report.nodes]
     world.report = structs.replace(world.report, nodes=nodes)
     world.spec["core"] = {"count": 3}
@@ -408,9 +412,7 @@ def test_a_core_node_stays_and_says_why_while_the_others_have_no_room_for_its_bl
     ],
 )
 def test_a_core_node_stays_and_says_why_while_too_few_others_are_live(state, expected):
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     lost = {"c0", "c1"}
     nodes = [structs.replace(node, dfs=state) if node.host in lost else node for node in world.report.nodes]
     world.report = structs.replace(world.report, nodes=nodes)
@@ -420,9 +422,7 @@ def test_a_core_node_stays_and_says_why_while_too_few_others_are_live(state, exp
 
 
 def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.spec["core"] = {"count": 3}
     world.turn()
     world.hdfs.replication = 4
@@ -437,9 +437,7 @@ def test_a_decommission_that_cannot_end_is_undone_reported_and_not_tried_again()
 
 
 def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.agent.refresh = lambda: None  # the commands of the image fail
     world.spec["core"] = {"count": 3}
     world.turn()
@@ -455,9 +453,7 @@ def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
 
 
 def test_a_copied_core_node_says_for_which_containers_it_waits_and_leaves_when_they_have_ended():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.yarn.containers["c3"] = 2
     world.spec["core"] = {"count": 3}
     world.settle(50)
@@ -471,9 +467,7 @@ def test_a_copied_core_node_says_for_which_containers_it_waits_and_leaves_when_t
 
 
 def test_a_copied_core_node_is_not_removed_while_a_block_is_corrupt_and_stays_if_that_does_not_end():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     figures = world.hdfs.figures
     world.spec["core"] = {"count": 3}
     world.turn()
@@ -489,9 +483,7 @@ def test_a_copied_core_node_is_not_removed_while_a_block_is_corrupt_and_stays_if
 
 def lost_while_it_leaves() -> World:
     """A cluster whose leaving core node has lost its DataNode while blocks lack replicas."""
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     figures, state = world.hdfs.figures, world.hdfs.state
     world.spec["core"] = {"count": 3}
     world.turn()
@@ -521,9 +513,7 @@ def test_a_core_node_whose_data_node_died_leaves_once_no_block_lacks_a_replica()
 
 
 def test_a_dead_core_node_is_not_removed_on_a_report_from_before_the_order():
-    world = ready(compute=False)
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes(compute=False)
     state = world.hdfs.state
     world.hdfs.state = lambda host, live: DfsState.DEAD if host == "c3" else state(host, live)
     world.exchange()
@@ -536,9 +526,7 @@ def test_a_dead_core_node_is_not_removed_on_a_report_from_before_the_order():
 
 
 def test_a_name_node_that_has_not_found_its_data_nodes_yet_undoes_no_decommission():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.yarn.containers["c3"] = 1
     world.spec["core"] = {"count": 3}
     world.turn()
@@ -550,9 +538,7 @@ def test_a_name_node_that_has_not_found_its_data_nodes_yet_undoes_no_decommissio
 
 
 def test_a_new_leader_does_not_try_a_decommission_again_that_stalled():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.agent.refresh = lambda: None
     world.spec["core"] = {"count": 3}
     world.settle(70)
@@ -579,7 +565,7 @@ def test_a_running_cluster_whose_spec_becomes_invalid_is_degraded_and_has_no_old
     state = conditions.refused(world.state, refusal, generation=2, now_s=world.now_s)
     assert (state.phase, state.reason, state.hdfs) == ("Degraded", "InvalidSpec", None)
     assert state.condition(ConditionType.READY).status == "False"
-    assert "until the spec is valid: the master needs 1344 MiB" in state.condition(ConditionType.DEGRADED).message
+    assert "until this is corrected: the master needs 1344 MiB" in state.condition(ConditionType.DEGRADED).message
     assert conditions.refused(state, refusal, generation=2, now_s=world.now_s + 60) == state
 
 
@@ -590,9 +576,7 @@ def test_a_cluster_that_was_never_admitted_stays_pending():
 
 
 def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
-    world = ready()
-    world.spec["core"] = {"count": 4}
-    world.settle(20)
+    world = with_four_core_nodes()
     world.agent.refresh = lambda: None
     world.spec["core"] = {"count": 3}
     world.settle(70)
