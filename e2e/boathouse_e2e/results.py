@@ -124,7 +124,7 @@ class Recorder:
         """Write the row of a phase."""
         took_s = getattr(report, "took_s", (report.duration, 0.0, 0.0))  # without it, the worker died
         properties = dict(report.user_properties) if report.when == "teardown" else {}
-        self._write(report.nodeid, str(report.when), report.outcome, took_s, properties)
+        self._write(_without_group(report.nodeid), str(report.when), report.outcome, took_s, properties)
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
         """Write the row of the run."""
@@ -150,6 +150,11 @@ class Recorder:
         )
         with self._path.open("a") as file:
             file.write(json.dumps(dataclasses.asdict(row)) + "\n")
+
+
+def _without_group(test: str) -> str:
+    """Return a node ID without the group that xdist adds to it."""
+    return test.rpartition("@")[0] if test.rfind("@") > test.rfind("]") else test
 
 
 def _clocks() -> tuple[float, float, float]:

@@ -77,7 +77,7 @@ def test_a_driver_labels_an_executor_that_the_scheduler_has_bound(installed, ope
     manifest = driver.executor(number=8)
     name = manifest["metadata"]["name"]
     assert driver.api.kubectl("create", "-f", "-", body=[manifest]).returncode == 0
-    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
+    node = installed.get("nodes")["items"][0]["metadata"]["name"]
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     binding = object_("Binding", name, "demo", metadata=fenced(), target=target)
     path = f"/api/v1/namespaces/demo/pods/{name}/binding"
