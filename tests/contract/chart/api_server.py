@@ -5,7 +5,6 @@ A request takes some milliseconds. A kubectl takes 200 ms of CPU time.
 
 from __future__ import annotations
 
-import copy
 import functools
 import hashlib
 import json
@@ -166,7 +165,7 @@ class ApiServer:
         media_type: str = "application/json",
     ) -> str:
         status, answer = self._request(method, path, body, (*IN_DRY_RUN, *parameters), media_type)
-        return ADMITTED if status < 300 else answer["message"]
+        return ADMITTED if status < 300 else f"({answer['reason']}): {answer['message']}"
 
     def _request(
         self,
@@ -179,19 +178,16 @@ class ApiServer:
         headers = {"Accept": "application/json", "Content-Type": media_type}
         if self._user:
             headers["Impersonate-User"] = self._user
-        try:
-            data, status, _ = self._client.call_api(
-                path,
-                method,
-                query_params=list(parameters),
-                header_params=headers,
-                body=copy.deepcopy(body),
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-            )
-        except kubernetes.client.ApiException as refused:
-            return refused.status, json.loads(refused.body)
-        return status, json.loads(data.data)
+        request = self._client.param_serialize(
+            method,
+            path,
+            query_params=list(parameters),
+            header_params=headers,
+            body=body,
+            auth_settings=["BearerToken"],
+        )
+        answer = self._client.call_api(*request)
+        return answer.status, json.loads(answer.read())
 
 
 @functools.cache
