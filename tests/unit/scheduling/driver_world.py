@@ -95,6 +95,10 @@ class DriverDesk(deciding.Desk):
         rows = [self.scheduler.state.pods.get(task.id) for task in app.tasks(app.minimum)]
         return sorted(row.reserved.node for row in rows if row is not None and row.reserved is not None)
 
+    def draining(self) -> list[str]:
+        """Return the jobs for which room is reserved as it comes free."""
+        return [entry.job.id for entry in self.scheduler.state.jobs.entries() if entry.is_draining]
+
     async def starts(self, app: App, node: str = "n1") -> wire.PodView:
         """Let the driver start."""
         name = app.driver.partition("/")[2]

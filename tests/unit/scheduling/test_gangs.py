@@ -521,6 +521,33 @@ async def test_a_gang_is_not_starved_by_small_tasks():
         assert await flood(world, App(minimum=3), rounds=12)
 
 
+async def test_room_that_is_reserved_as_it_comes_free_is_released_after_a_time_and_the_next_gang_has_its_turn():
+    async with desk("n1", "n2", pending_ahead=0) as world:
+        first, second = App("a", minimum=3), App("b", minimum=2)
+        running = [deciding.made(f"demo/t{n}", node=f"n{n % 2 + 1}", revision=5) for n in range(8)]
+        for pod in running:
+            world.comes(pod)
+        world.wants(first)
+        await world.decides()
+        world.now_s += 1
+        world.wants(second)
+        await world.decides()
+        assert world.draining() == []
+        world.now_s += draining.PATIENCE_S - 1
+        await world.decides()
+        assert world.draining() == ["a"]
+        world.goes(running[0])
+        assert await world.decides() == []
+        assert world.reserved(first) == ["n1"]
+        began_s = world.now_s
+        world.now_s = began_s + draining.DRAIN_S - 0.01
+        await world.decides()
+        assert (world.draining(), world.reserved(first)) == (["a"], ["n1"])
+        world.now_s = began_s + draining.DRAIN_S
+        await world.decides()
+        assert (world.draining(), world.reserved(first), world.reserved(second)) == (["b"], [], ["n1"])
+
+
 async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
     monkeypatch.setattr(draining, "PATIENCE_S", 1e9)
     async with desk(pending_ahead=0) as world:

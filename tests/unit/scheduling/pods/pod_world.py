@@ -83,6 +83,15 @@ class PodWorld:
         )
         return found if isinstance(found, rows.Operation) else None
 
+    def placement(self, number: int = 0, node: str = "n0") -> model.Create:
+        task = model.Task(id=task_id(number), task_class=CLASS.id)
+        return model.Create(task=task, task_class=CLASS, job=JOB, node=model.NodeName(node), resources=SIZE)
+
+    def free_milli(self, node: str = "n0") -> int:
+        free = self.ledger.free(model.NodeName(node))
+        assert free is not None
+        return free[model.CPU]
+
     def decide_ahead(self, number: int = 0) -> rows.Operation | None:
         return self.table.decide_ahead(model.Task(id=task_id(number), task_class=CLASS.id), CLASS)
 
