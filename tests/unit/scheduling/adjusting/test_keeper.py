@@ -11,7 +11,8 @@ from boathouse.scheduling.adjusting import keeper
 from boathouse.scheduling.adjusting.keeper import Action
 from boathouse.scheduling.pods import suspension
 from boathouse_policies import model, profiles
-from tests.unit.scheduling import builders, deciding
+from tests.builders import manifests
+from tests.builders.operators import desks
 
 SINCE_S, UNTIL_S = 1000.0, 1060.0
 TASK = "demo/t"
@@ -22,7 +23,7 @@ class KeptTasks:
     """A node of two cores with running tasks, and the keeper of their suspensions."""
 
     def __init__(self, **options: Any) -> None:
-        self.desk = deciding.Desk(**options)
+        self.desk = desks.Desk(**options)
         self.desk.now_s = SINCE_S
         self.desk.node("n1", allocatable={"cpu": "2010m", "memory": "8Gi", "pods": "110"})
         self.keeper = keeper.Keeper(self.desk.scheduler.state)
@@ -41,8 +42,7 @@ class KeptTasks:
         """Show a task with this CPU request and limit in its spec; `actual` is the request that its node gives it."""
         self.revision += 1
         request, limit = size
-        requests, given = {"cpu": request, "memory": "1Gi"}, {"cpu": actual or request, "memory": "1Gi"}
-        resources = wire.ResourceRequirements(requests=requests, limits={"cpu": limit})
+        given = {"cpu": actual or request, "memory": "1Gi"}
         found = suspension.SuspensionRecord(
             cpu_request_milli=1000,
             cpu_limit_milli=2000,
@@ -52,23 +52,17 @@ class KeptTasks:
             by=by,
             order="1-1",
         )
-        problem = wire.Condition(type="PodResizePending", status="True", reason=resize)
-        pod = builders.pod(
-            task.partition("/")[2],
-            containers=(wire.Container(name=names.CONTAINER, resources=resources),),
-            statuses=(builders.status_of(names.CONTAINER, actuated=given, allocated=given),),
-            conditions=(problem,) if resize else (),
-            meta={
-                "resource_version": str(self.revision),
-                "labels": {names.LABEL_JOB_UID: "j"},
-                "owner_references": (deciding.OWNER,),
-                "annotations": {names.ANNOTATION_SUSPENSION: found.text()} if record else {},
-            },
+        pod = desks.task_pod(
+            task,
+            node="n1",
+            revision=self.revision,
             phase="Running",
-            node_name="n1",
-            scheduler_name=names.SCHEDULER_NAME,
+            containers=(manifests.container(cpu=request, memory="1Gi", limits={"cpu": limit}),),
+            statuses=(manifests.container_status(actuated=given, allocated=given),),
+            conditions=(wire.Condition(type="PodResizePending", status="True", reason=resize),) if resize else (),
+            meta={"annotations": {names.ANNOTATION_SUSPENSION: found.text()} if record else {}},
         )
-        self.desk.comes(pod)
+        self.desk.show(pod)
         return pod
 
     def due(self, *busy: str) -> list[tuple[str, Action]]:
@@ -149,7 +143,7 @@ def test_the_request_of_a_task_that_continues_grows_once_there_is_room():
     tasks.show(WHOLE, "demo/other")
     third = tasks.show(WHOLE, "demo/third")
     assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
-    tasks.desk.goes(third)
+    tasks.desk.delete(third)
     assert tasks.due() == [(TASK, Action.GROW)]
 
 
@@ -237,7 +231,7 @@ def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
     tasks = KeptTasks()
     pod = tasks.show(SHRUNK)
     tasks.keeper.leave(tasks.desk.row(TASK))
-    tasks.desk.goes(pod)
+    tasks.desk.delete(pod)
     assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
     tasks.show(SHRUNK)
     assert (tasks.due(), tasks.keeper.next_s()) == ([], UNTIL_S)

@@ -5,8 +5,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling.pods.states import ImpossibleTransition
 from boathouse_policies import framework, model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import CLASS, JOB, PodWorld, shown, task_id
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import CLASS, JOB, PodWorld, shown, task_id
 
 ASSUMED, CONFIRMED = framework.State.ASSUMED, framework.State.CONFIRMED
 N0 = model.NodeName("n0")
@@ -217,7 +217,7 @@ def test_an_answer_about_a_task_that_the_watch_has_passed_shows_its_end(world):
 
 
 def test_a_watch_that_is_behind_an_answer_changes_nothing_until_it_shows_more(world):
-    former, small = shown(node="n0"), (builders.container(cpu="500m"),)
+    former, small = shown(node="n0"), (manifests.container(cpu="500m"),)
     world.table.observe(former)
     answer = shown(node="n0", revision=12, containers=small)
     world.table.answered(world.row(), answer)
@@ -226,7 +226,7 @@ def test_a_watch_that_is_behind_an_answer_changes_nothing_until_it_shows_more(wo
     assert world.row().facts is answer
     large = shown(node="n0", revision=13)
     world.table.observe(large, behind)
-    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
 
 
 def test_a_list_of_a_restored_etcd_may_show_a_pod_without_its_node(world):
@@ -246,21 +246,21 @@ def test_holders_are_counted_on_nodes_that_exist(world):
     held = world.table.holders
     world.table.observe(shown(node="n0"))
     world.table.observe(shown(1, node="n9", uid="uid-1"))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
     world.table.remove_node(N0)
     assert not held.top("cpu", "demo").named
     for name in ("n0", "n9"):
         world.table.set_node(model.Node(name=model.NodeName(name), allocatable=CLASS.resources))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 2000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 2000),)
     world.table.left(shown(node="n0"))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
 
 
 def test_a_pod_that_is_resized_is_counted_once(world):
-    former, small = shown(node="n0"), builders.container(cpu="500m")
+    former, small = shown(node="n0"), manifests.container(cpu="500m")
     world.table.observe(former)
     world.table.observe(shown(node="n0", revision=11, containers=(small,)), former)
-    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/wc", 500),)
+    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/job", 500),)
 
 
 def test_a_withdrawn_task_without_a_pod_is_removed_and_one_with_a_pod_stays(world):
@@ -316,7 +316,7 @@ def test_the_end_of_a_foreign_pod_of_the_same_name_does_not_end_a_task(world):
 
 
 def test_a_pending_pod_is_listed_where_it_is_nominated_until_it_is_not_pending(world):
-    facts = _with_status(shown(is_task=False, scheduler_name="other"), wire.PodStatus(nominated_node_name="n0"))
+    facts = _with_status(shown(is_task=False, scheduler="other"), wire.PodStatus(nominated_node_name="n0"))
     world.table.observe(facts)
     assert (len(world.table.nominations), world.ledger.free(N0)[0]) == (1, 64000)
     (change,) = world.table.left(facts)
