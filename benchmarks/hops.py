@@ -47,6 +47,7 @@ from boathouse.services.progress import server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import profiles
 from boathouse_task import contract
+from tests.builders import manifests
 from tests.wire import fake_api, mrjob_world, scheduling_world, waiting
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ async def commit() -> Trace:
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(fake_api.FakeApi())
         client = await stack.enter_async_context(api.client())
-        api.add(fake_api.node("n1", cpu="16", memory="64Gi"))
+        api.add(manifests.node("n1", cpu="16", memory="64Gi"))
         world = await stack.enter_async_context(scheduling_world.world(api, profile=profiles.build("fair")))
         operator = mrjob_world.Operator(api, client, scheduler=Placing(world.scheduler))
         kubelet = Kubelet(api, operator, trace)
@@ -342,11 +343,11 @@ async def bind() -> Trace:
     """Trace a pod from its watch event to its bind request."""
     trace = Trace(MARK, first="cluster.reflector.Reflector._line", last="cluster.client.ApiClient.bind")
     async with fake_api.FakeApi() as api:
-        api.add(fake_api.node("n1", cpu="4", memory="8Gi"))
+        api.add(manifests.node("n1", cpu="4", memory="8Gi"))
         async with scheduling_world.world(api, profile=profiles.build("fair")) as world:
             await waiting.eventually(world.at_rest)
             trace.start()
-            api.add(fake_api.pod(MARK, namespace="demo", cpu="1"))
+            api.add(manifests.pod(MARK, cpu="1"))
             await waiting.eventually(world.placed)
             trace.stop()
     return trace

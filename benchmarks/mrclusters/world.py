@@ -14,6 +14,7 @@ from benchmarks.mrclusters.modelled_clusters import Cluster, ModelledClusters
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrcluster import wiring
+from tests.builders import manifests
 from tests.wire import fake_api, leader_world, scheduling_world
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ async def running(nodes: Mapping[str, int], *, partition: str = "All") -> AsyncI
         for zone, count in nodes.items():
             for number in range(count):
                 labels = {ZONE_LABEL: zone}
-                api.add(fake_api.node(f"{zone}-{number:03}", cpu="8", memory="24Gi", labels=labels))
+                api.add(manifests.node(f"{zone}-{number:03}", cpu="8", memory="24Gi", labels=labels))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="boathouse-mrclusters-")))
         leader = await stack.enter_async_context(
             leader_world.leading(api, (wiring.MRCLUSTERS,), config, profile="fair", now=time.time)

@@ -18,8 +18,8 @@ from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState
+from tests.builders import manifests
 from tests.contract.test_crd import job, mrjobs
-from tests.unit.scheduling import builders
 
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
 HUGE = 99999999999999999999
@@ -61,7 +61,7 @@ def pod(task_type, index, message, phase):
         "spec": {"nodeName": "n" * 253},
         "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
     }
-    found = pod_reader.task_pod(builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    found = pod_reader.task_pod(manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
     assert found is not None
     return found
 

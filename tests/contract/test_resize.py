@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
-from tests.wire.fake_api import builders
+from tests.builders import manifests
 
 pytestmark = pytest.mark.apiserver
 
@@ -30,7 +30,8 @@ async def running(api, namespace, eventually):
     tolerations = [{"operator": "Exists"}]
     limits = {"cpu": "1", "memory": "65Mi"}
     await api.create_pod(
-        namespace, builders.pod("p", namespace=namespace, cpu="500m", limits=limits, node=node, tolerations=tolerations)
+        namespace,
+        manifests.pod("p", namespace=namespace, cpu="500m", limits=limits, node=node, tolerations=tolerations),
     )
 
     async def runs() -> bool:

@@ -10,6 +10,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import controllers
 from boathouse.services.frame.controllers import KindEntry
 from boathouse.services.mrjob import wiring
+from tests.builders import manifests
 from tests.kinds.driver_app import kind as driver_app
 from tests.wire import fake_api, leader_world, mrjob_world, scheduling_world, waiting
 
@@ -77,7 +78,7 @@ def executor(driver, number, **owner):
     labels = {names.LABEL_QUEUE: metadata["labels"][names.LABEL_QUEUE]}
     name, namespace = f"exec-{metadata['uid']}-{number}", owner.pop("namespace", metadata["namespace"])
     controller |= {"controller": True} | owner
-    return fake_api.pod(name, namespace=namespace, cpu="100m", labels=labels, owner=controller)
+    return manifests.pod(name, namespace=namespace, cpu="100m", labels=labels, owner=controller)
 
 
 @dataclasses.dataclass(kw_only=True)

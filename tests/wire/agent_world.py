@@ -31,7 +31,7 @@ from boathouse_task.cluster_contract import (
     YarnState,
 )
 from boathouse_task.environment import Environment
-from tests.wire import fake_api
+from tests.builders import manifests
 
 UID = ObjectUid("cluster-1")
 JOB = ObjectUid("job-1")
@@ -49,7 +49,7 @@ class Pods:
 
     def add(self, name, role):
         """A pod that runs; returns its token."""
-        pod = self._api.add(fake_api.pod(name, namespace="demo", node="n1"))
+        pod = self._api.add(manifests.pod(name, node="n1"))
         host = name.rpartition("-")[2]
         self.known[name] = NodePod(name=name, uid=pod["metadata"]["uid"], host=host, role=role, node="n1")
         return self._api.issue_token(f"demo/{name}")

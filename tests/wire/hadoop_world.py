@@ -22,6 +22,7 @@ from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import framework, koala, model, profiles
+from tests.builders import manifests
 from tests.unit.services.mrcluster import builders
 from tests.wire import fake_api, scheduling_world
 
@@ -190,7 +191,7 @@ def _node_pod(manifest) -> NodePod:
 def nodes(api: fake_api.FakeApi, count: int, rooms: int = 1) -> None:
     """Add nodes of Kubernetes with room for so many pods each."""
     for i in range(count):
-        api.add(fake_api.node(f"n{i}", cpu=str(rooms), memory=f"{2 * rooms}Gi"))
+        api.add(manifests.node(f"n{i}", cpu=str(rooms), memory=f"{2 * rooms}Gi"))
 
 
 @contextlib.asynccontextmanager

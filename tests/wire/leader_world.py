@@ -11,7 +11,8 @@ from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
 from boathouse_policies import profiles
-from tests.wire import fake_api, mrjob_world, scheduling_world
+from tests.builders import manifests
+from tests.wire import mrjob_world, scheduling_world
 
 
 @contextlib.asynccontextmanager
@@ -26,7 +27,7 @@ async def leading(api, kinds, config=mrjob_world.CONFIG, *, profile="fair", **cl
         clocks: `now` of the reconcilers' context, if it is not an hour after the server's only date.
     """
     if not api.objects("nodes"):
-        api.add(fake_api.node("n1", cpu="16", memory="32Gi"))
+        api.add(manifests.node("n1", cpu="16", memory="32Gi"))
     per_site = config.hadoop.partition == "PerSite"
     switches = profiles.Switches(scale=any(kind.scales for kind in kinds), per_site=per_site)
     options = {

@@ -12,9 +12,10 @@ from boathouse.services.mrcluster import naming, wiring
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.progress.rejections import Rejected
 from boathouse_policies import model
+from tests.builders import manifests
 from tests.unit.services.mrcluster import builders
 from tests.unit.services.mrcluster.planning.hadoop_model import Agent, Hdfs, Yarn
-from tests.wire import fake_api, living_world
+from tests.wire import living_world
 
 KEY = "demo/etl"
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
@@ -184,7 +185,7 @@ class World(living_world.World):
         super().__init__(api, wiring.MRCLUSTERS, config, profile)
         self.nodes = Nodes(api, self)
         for number in range(6):
-            api.add(fake_api.node(f"n{number}", cpu="8", memory="16Gi"))
+            api.add(manifests.node(f"n{number}", cpu="8", memory="16Gi"))
 
     def hosts(self):
         """Return the hosts that have a pod, sorted."""

@@ -18,7 +18,7 @@ from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress
 from boathouse_task.contract import TaskType
 from boathouse_task.environment import Environment
-from tests.wire import fake_api
+from tests.builders import manifests
 
 NOW = dt.datetime.now(dt.UTC)
 JOB = "job-1"
@@ -73,7 +73,7 @@ class Endpoint:
 
     def add(self, name, task_type=TaskType.MAP):
         """A pod that runs; returns its token."""
-        pod = self.api.add(fake_api.pod(name, namespace="demo", cpu="1", node="n1"))
+        pod = self.api.add(manifests.pod(name, cpu="1", node="n1"))
         self.pods.known[name] = AttemptPod(
             name=name,
             uid=pod["metadata"]["uid"],

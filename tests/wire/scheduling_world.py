@@ -17,6 +17,7 @@ from boathouse.scheduling.pods import quantities
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
+from tests.builders import manifests
 from tests.wire import fake_api, waiting
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Factory:
         size = {"cpu": f"{resources.cpu_milli}m", "memory": str(resources.memory_bytes)}
         namespace, name = task.split("/")
         labels = {"boathouse.dev/job-uid": self.owner["uid"], "boathouse.dev/queue": "default"}
-        return fake_api.pod(name, namespace=namespace, node=node or "", labels=labels, owner=self.owner, **size)
+        return manifests.pod(name, namespace=namespace, node=node or "", labels=labels, owner=self.owner, **size)
 
 
 @dataclasses.dataclass(kw_only=True)

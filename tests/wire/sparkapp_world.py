@@ -10,7 +10,8 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.sparkapp import wiring
 from boathouse.services.sparkapp.submission import driver_pod
-from tests.wire import fake_api, living_world
+from tests.builders import manifests
+from tests.wire import living_world
 
 KEY = "demo/pi"
 CONFIG = OperatorConfig.model_validate({"spark": {"image": "spark:dev", "missingObjectTimeoutSeconds": 1e6}})
@@ -41,7 +42,7 @@ def executor(driver, number, **metadata):
     owner = {"apiVersion": "v1", "kind": "Pod", "name": known["name"], "uid": known["uid"], "controller": True}
     name = known["name"].removesuffix("-driver") + f"-exec-{number}"
     labels = {**kept, "spark-role": "executor", "spark-exec-id": str(number)}
-    pod = fake_api.pod(name, namespace=known["namespace"], cpu="100m", labels=labels, owner=owner)
+    pod = manifests.pod(name, namespace=known["namespace"], cpu="100m", labels=labels, owner=owner)
     pod["metadata"] |= metadata
     return pod
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import names, quantity
 from boathouse_policies import framework, model, profiles
+from tests.builders import manifests
 from tests.wire import fake_api, waiting
 from tests.wire.scheduling_world import Factory, World, world
 
@@ -151,7 +152,7 @@ async def scene(
     """Run a scheduler whose node is full of running tasks; a third one is pending."""
     witness, control = Witness(), tasks or Tasks()
     if api.get("nodes", "n1") is None:
-        api.add(fake_api.node("n1", cpu=cpu))
+        api.add(manifests.node("n1", cpu=cpu))
     profile = profiles.build("fair")
     profile = dataclasses.replace(profile, observers=(*profile.observers, witness), **policies or {})
     async with world(api, profile=profile, pending_ahead=0, **options) as inside:

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import hops, support
 from boathouse.cluster import catalogue, errors, retries
-from tests.wire import fake_api
+from tests.builders import manifests
 
 BEHIND = {"status": 504, "reason": "Timeout"}  # as `Too large resource version`
 
@@ -21,7 +21,7 @@ def pods(client, monkeypatch):
 
 
 def on_a_node(name):
-    return fake_api.pod(name, namespace=support.NAMESPACE, node="n1")
+    return manifests.pod(name, namespace=support.NAMESPACE, node="n1")
 
 
 async def test_a_list_that_the_watch_cache_cannot_answer_yet_is_retried(api, pods):

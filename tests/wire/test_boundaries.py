@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.cluster import reflector, wire
 from boathouse.scheduling import intake, pod_conditions
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.scheduling_world import world
 
 POISON = "demo/poison"
@@ -61,15 +61,15 @@ PLACES = {
 @pytest.mark.parametrize(("place", "reason"), PLACES.values(), ids=PLACES)
 async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, eventually, monkeypatch, place, reason):
     place(monkeypatch)
-    api.add(fake_api.node("n1", cpu="4"))
+    api.add(manifests.node("n1", cpu="4"))
     async with world(api) as w:
-        api.add(fake_api.pod("poison", namespace="demo", cpu="8"))
-        api.add(fake_api.pod("large", namespace="demo", cpu="8"))
-        api.add(fake_api.pod("good", namespace="demo", cpu="1"))
+        api.add(manifests.pod("poison", cpu="8"))
+        api.add(manifests.pod("large", cpu="8"))
+        api.add(manifests.pod("good", cpu="1"))
         await eventually(lambda: "demo/good" in w.placed() and w.condition("demo/large") and w.events("SetAside"))
         assert {event["regarding"]["name"] for event in w.events("SetAside")} == {"poison"}
         assert w.metric("boathouse_objects_set_aside_total", kind="Pod", reason=reason) == 1
-        api.add(fake_api.pod("later", namespace="demo", cpu="1"))
+        api.add(manifests.pod("later", cpu="1"))
         await eventually(lambda: "demo/later" in w.placed())
         assert not w.fatal
 
@@ -79,8 +79,8 @@ async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventu
     async with world(api) as w:
         w.parts.pods.subscribe(lambda change: fail(change.key))
         w.parts.pods.subscribe(lambda change: told.append(change.key))
-        api.add(fake_api.pod("poison", namespace="demo"))
-        api.add(fake_api.pod("good", namespace="demo"))
+        api.add(manifests.pod("poison"))
+        api.add(manifests.pod("good"))
         await eventually(lambda: {POISON, "demo/good"} <= set(told) and w.events("SetAside"))
         assert w.metric("boathouse_objects_set_aside_total", kind="Pod", reason="HandlingFailed") == 1
 
@@ -98,7 +98,7 @@ async def test_a_pod_that_cannot_take_a_change_of_storage_keeps_no_other_from_it
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]
     async with world(api) as w:
         for name in ("poison", "waits"):
-            api.add(fake_api.pod(name, namespace="demo", volumes=volumes))
+            api.add(manifests.pod(name, volumes=volumes))
         await eventually(lambda: w.condition(POISON) and w.condition("demo/waits"))
         armed.append(True)
         w.scheduler.intake.on_storage()

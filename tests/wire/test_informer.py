@@ -8,49 +8,49 @@ import time
 import pytest
 
 from boathouse.cluster import boundary, catalogue, informer, wire
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.followers import following, known, missing, truth
 
 
 async def test_it_lists_then_watches(api, client, eventually):
-    api.add(fake_api.pod("a"))
+    api.add(manifests.pod("a"))
     async with following(api, client) as (followed, follower):
         assert follower.fresh() == ["Added a"]
-        api.add(fake_api.pod("b"))
-        api.set_phase("default/a", "Running")
-        api.remove("pods", "default/b")
+        api.add(manifests.pod("b"))
+        api.set_phase("demo/a", "Running")
+        api.remove("pods", "demo/b")
         await eventually(lambda: len(follower.told) == 3)
         assert follower.fresh() == ["Added b", "Modified a", "Deleted b"]
         assert known(followed) == truth(api)
 
 
 async def test_a_pod_that_ends_leaves_the_selection_as_deleted(api, client, eventually):
-    api.add(fake_api.pod("a", node="n1", phase="Running"))
+    api.add(manifests.pod("a", node="n1", phase="Running"))
     async with following(api, client, fields=catalogue.PODS_THAT_HOLD_RESOURCES) as (followed, follower):
-        api.end_pod("default/a")
+        api.end_pod("demo/a")
         await eventually(lambda: follower.told == ["Added a", "Deleted a"])
         assert followed.objects == {}
 
 
 async def test_how_our_own_pods_ended_comes_by_another_informer(api, client, eventually):
-    api.add(fake_api.pod("a", labels={"boathouse.dev/job-uid": "j"}, phase="Running"))
-    api.add(fake_api.pod("foreign", phase="Running"))
+    api.add(manifests.pod("a", labels={"boathouse.dev/job-uid": "j"}, phase="Running"))
+    api.add(manifests.pod("foreign", phase="Running"))
     ended = following(api, client, labels="boathouse.dev/job-uid", fields=catalogue.PODS_THAT_ENDED)
     async with ended as (followed, follower):
         assert follower.fresh() == []
-        api.end_pod("default/foreign")
-        api.end_pod("default/a", exit_code=3, message="{}")
+        api.end_pod("demo/foreign")
+        api.end_pod("demo/a", exit_code=3, message="{}")
         await eventually(lambda: follower.told == ["Added a"])
-        terminated = followed.objects.get("default/a").status.container_statuses[0].state.terminated
+        terminated = followed.objects.get("demo/a").status.container_statuses[0].state.terminated
         assert (terminated.exit_code, terminated.message) == (3, "{}")
 
 
 async def test_a_pod_made_anew_under_its_name_is_deleted_and_added(api, client, eventually):
-    api.add(fake_api.pod("a"))
+    api.add(manifests.pod("a"))
     async with following(api, client) as (followed, follower):
         with missing(api):
-            api.remove("pods", "default/a")
-            api.add(fake_api.pod("a"))
+            api.remove("pods", "demo/a")
+            api.add(manifests.pod("a"))
         await eventually(lambda: follower.told == ["Added a", "Deleted a", "Added a"])
         assert known(followed) == truth(api)
 
@@ -65,12 +65,12 @@ async def test_a_pod_made_anew_under_its_name_is_deleted_and_added(api, client, 
     ],
 )
 async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(api, client, eventually, lose):
-    api.add(fake_api.pod("ghost"))
-    api.add(fake_api.pod("kept"))
+    api.add(manifests.pod("ghost"))
+    api.add(manifests.pod("kept"))
     async with following(api, client) as (followed, follower):
         follower.fresh()
         api.watches.silence("pods")
-        api.remove("pods", "default/ghost")
+        api.remove("pods", "demo/ghost")
         api.watches.speak("pods")
         lose(api.watches)
         await eventually(lambda: "Deleted ghost" in follower.told)
@@ -80,29 +80,29 @@ async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(a
 
 
 async def test_a_deletion_found_by_a_list_has_no_final_state(api, client, eventually):
-    api.add(fake_api.pod("ghost"))
+    api.add(manifests.pod("ghost"))
     async with following(api, client) as (_, follower):
         with missing(api):
-            api.remove("pods", "default/ghost")
+            api.remove("pods", "demo/ghost")
         await eventually(lambda: len(follower.changes) == 2)
         assert follower.changes[-1].final is None
 
 
 async def test_a_watch_that_stands_still_is_given_up(api, client, eventually):
-    api.add(fake_api.pod("ghost"))
+    api.add(manifests.pod("ghost"))
     async with following(api, client, stall_s=0.1) as (followed, follower):
         api.watches.silence("pods")
-        api.remove("pods", "default/ghost")
+        api.remove("pods", "demo/ghost")
         await eventually(lambda: follower.told == ["Added ghost", "Deleted ghost"])
         assert followed.stats.failures >= 1
 
 
 async def test_a_watch_whose_time_is_up_goes_on_without_a_list(api, client, eventually):
     async with following(api, client) as (followed, follower):
-        api.add(fake_api.pod("a"))
+        api.add(manifests.pod("a"))
         await eventually(lambda: follower.told)
         api.watches.end("pods")
-        api.add(fake_api.pod("b"))
+        api.add(manifests.pod("b"))
         await eventually(lambda: follower.told == ["Added a", "Added b"])
         assert followed.stats.lists == 1
 
@@ -119,7 +119,7 @@ async def test_a_watch_that_ends_at_once_again_and_again_is_not_tried_in_a_hurry
 async def test_a_watch_refused_as_too_old_leads_to_a_list(api, client, eventually):
     async with following(api, client) as (followed, follower):
         api.fail_next("watch pods", status=410, reason="Expired")
-        api.add(fake_api.pod("a"))
+        api.add(manifests.pod("a"))
         api.watches.cut("pods")
         await eventually(lambda: known(followed) == truth(api))
         assert follower.told == ["Added a"]
@@ -127,32 +127,32 @@ async def test_a_watch_refused_as_too_old_leads_to_a_list(api, client, eventuall
 
 async def test_stale_and_repeated_events_are_not_told(api, client, eventually):
     async with following(api, client) as (followed, follower):
-        api.add(fake_api.pod("a"))
-        api.set_phase("default/a", "Running")
-        api.remove("pods", "default/a")
+        api.add(manifests.pod("a"))
+        api.set_phase("demo/a", "Running")
+        api.remove("pods", "demo/a")
         await eventually(lambda: len(follower.told) == 3)
         api.watches.replay("pods", last=3)
-        api.add(fake_api.pod("end"))
+        api.add(manifests.pod("end"))
         await eventually(lambda: "Added end" in follower.told)
         assert follower.told == ["Added a", "Modified a", "Deleted a", "Added end"]
         assert followed.stats.stale == 3
 
 
 async def test_stale_events_after_a_list_do_not_bring_back_what_it_lacks(api, client, eventually):
-    api.add(fake_api.pod("ghost"))
+    api.add(manifests.pod("ghost"))
     async with following(api, client) as (followed, follower):
         with missing(api):
-            api.remove("pods", "default/ghost")
+            api.remove("pods", "demo/ghost")
         await eventually(lambda: api.watches.count("pods") == 1 and followed.stats.lists == 2)
         api.watches.replay("pods", last=2)
-        api.add(fake_api.pod("end"))
+        api.add(manifests.pod("end"))
         await eventually(lambda: "Added end" in follower.told)
         assert follower.told == ["Added ghost", "Deleted ghost", "Added end"]
 
 
 async def test_bookmarks_keep_it_fresh_and_move_the_start_of_the_next_watch(api, client, eventually):
     async with following(api, client) as (followed, _):
-        api.add(fake_api.node("n1"))  # moves the revision, not the pods
+        api.add(manifests.node("n1"))  # moves the revision, not the pods
         sent_s = time.monotonic()
         api.watches.bookmark("pods")
         await eventually(lambda: followed.stats.bookmarks == 1)
@@ -164,12 +164,12 @@ async def test_bookmarks_keep_it_fresh_and_move_the_start_of_the_next_watch(api,
 
 async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, eventually):
     for number in range(1001):
-        api.add(fake_api.pod(f"p{number:04}"))
+        api.add(manifests.pod(f"p{number:04}"))
     api.fail_next("list pods", delay_s=0.02)
     async with following(api, client) as (followed, follower):
         api.chaos = expires_second_pages(api)
         with missing(api):
-            api.remove("pods", "default/p0000")
+            api.remove("pods", "demo/p0000")
         await eventually(lambda: "Deleted p0000" in follower.told)
         assert known(followed) == truth(api)
         assert "continue parameter is too old" in followed.stats.last_error
@@ -177,7 +177,7 @@ async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, even
 
 @pytest.mark.parametrize("status", [429, 500, 503, 403])
 async def test_a_list_that_fails_is_tried_again(api, client, status):
-    api.add(fake_api.pod("a"))
+    api.add(manifests.pod("a"))
     api.fail_next("list pods", times=3, status=status)
     async with following(api, client) as (followed, follower):
         assert follower.told == ["Added a"]
@@ -185,7 +185,7 @@ async def test_a_list_that_fails_is_tried_again(api, client, status):
 
 
 async def test_a_list_that_fails_is_tried_again_in_shorter_pages(api, client):
-    api.add(fake_api.pod("a"))
+    api.add(manifests.pod("a"))
     api.fail_next("list pods", times=2, status=503)
     async with following(api, client):
         assert [call.query["limit"] for call in api.called("list pods")] == ["500", "250", "125"]
@@ -203,12 +203,12 @@ async def test_retry_after_is_honoured(api, client):
 
 
 async def test_it_follows_some_namespaces_only(api, client, eventually):
-    api.add(fake_api.pod("a", namespace="one"))
-    api.add(fake_api.pod("b", namespace="two"))
-    api.add(fake_api.pod("c", namespace="three"))
+    api.add(manifests.pod("a", namespace="one"))
+    api.add(manifests.pod("b", namespace="two"))
+    api.add(manifests.pod("c", namespace="three"))
     async with following(api, client, namespaces=["one", "two"]) as (followed, follower):
-        api.add(fake_api.pod("d", namespace="two"))
-        api.add(fake_api.pod("e", namespace="three"))
+        api.add(manifests.pod("d", namespace="two"))
+        api.add(manifests.pod("e", namespace="three"))
         await eventually(lambda: "Added d" in follower.told)
         assert followed.objects.keys() == {"one/a", "two/b", "two/d"}
         assert followed.objects.get("two/d").metadata.namespace == "two"
@@ -216,7 +216,7 @@ async def test_it_follows_some_namespaces_only(api, client, eventually):
 
 async def test_a_line_of_many_kilobytes_is_read(api, client, eventually):
     async with following(api, client, catalogue.NODES) as (followed, follower):
-        api.add(fake_api.node("n1", labels={f"label-{n}": "x" * 60 for n in range(20_000)}))
+        api.add(manifests.node("n1", labels={f"label-{n}": "x" * 60 for n in range(20_000)}))
         await eventually(lambda: follower.told == ["Added n1"])
         assert len(followed.objects.get("n1").metadata.labels) == 20_001
 
@@ -232,16 +232,16 @@ async def test_what_the_callback_raises_sets_the_object_aside_once(api, client, 
     taken, aside = [], boundary.Boundary()
 
     def on_change(change):
-        if change.key == "default/a":
+        if change.key == "demo/a":
             raise RuntimeError(change.key)
         taken.append(change.key)
 
-    api.add(fake_api.pod("a"))
+    api.add(manifests.pod("a"))
     running = asyncio.create_task(informer.Informer(client, catalogue.PODS, on_change=on_change, aside=aside).run())
     await eventually(lambda: api.watches.count("pods"))
-    api.set_phase("default/a", "Running")
-    api.add(fake_api.pod("b"))
-    await eventually(lambda: taken == ["default/b"])
+    api.set_phase("demo/a", "Running")
+    api.add(manifests.pod("b"))
+    await eventually(lambda: taken == ["demo/b"])
     running.cancel()
     assert aside.counts == {("Pod", boundary.Reason.HANDLING): 1}
 
@@ -251,23 +251,23 @@ UNREADABLE = {"priority": "high"}
 
 async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, client):
     aside = boundary.Boundary()
-    api.add(fake_api.pod("a"))
-    api.add(fake_api.pod("poison", node="n1", **UNREADABLE))
+    api.add(manifests.pod("a"))
+    api.add(manifests.pod("poison", node="n1", **UNREADABLE))
     async with following(api, client, aside=aside) as (followed, _):
         assert known(followed) == truth(api)
-        stand_in = followed.objects.get("default/poison")
+        stand_in = followed.objects.get("demo/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
-        assert type(followed.objects.get("default/a")) is wire.PodView
+        assert type(followed.objects.get("demo/a")) is wire.PodView
         assert not await followed.compare(settle_s=0)
     assert aside.counts == {("Pod", boundary.Reason.DECODING): 1}
 
 
 async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it_goes(api, client, eventually):
     async with following(api, client) as (followed, follower):
-        api.add(fake_api.pod("poison", **UNREADABLE))
-        api.add(fake_api.pod("a"))
+        api.add(manifests.pod("poison", **UNREADABLE))
+        api.add(manifests.pod("a"))
         await eventually(lambda: known(followed) == truth(api))
-        api.remove("pods", "default/poison")
+        api.remove("pods", "demo/poison")
         await eventually(lambda: known(followed) == truth(api))
         assert follower.fresh() == ["Added poison", "Added a", "Deleted poison"]
         assert followed.stats.lists == 1
@@ -275,19 +275,19 @@ async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it
 
 async def test_a_comparison_finds_nothing_when_all_is_well(api, client):
     for number in range(600):
-        api.add(fake_api.pod(f"p{number}"))
+        api.add(manifests.pod(f"p{number}"))
     async with following(api, client) as (followed, _):
         assert not await followed.compare(settle_s=0)
 
 
 async def test_a_comparison_finds_ghosts_and_gaps(api, client):
-    api.add(fake_api.pod("ghost"))
+    api.add(manifests.pod("ghost"))
     async with following(api, client) as (followed, _):
         api.watches.silence("pods")
-        api.remove("pods", "default/ghost")
-        api.add(fake_api.pod("missing"))
+        api.remove("pods", "demo/ghost")
+        api.add(manifests.pod("missing"))
         drift = await followed.compare(settle_s=0)
-        assert (drift.ghosts, drift.missing, drift.outdated) == (("default/ghost",), ("default/missing",), ())
+        assert (drift.ghosts, drift.missing, drift.outdated) == (("demo/ghost",), ("demo/missing",), ())
 
 
 async def test_a_comparison_forgives_a_stream_that_is_only_behind(api, client, eventually):
@@ -295,7 +295,7 @@ async def test_a_comparison_forgives_a_stream_that_is_only_behind(api, client, e
         await eventually(lambda: follower.told == ["Added late"])
 
     async with following(api, client, sleep=catch_up) as (followed, follower):
-        api.add(fake_api.pod("late"))
+        api.add(manifests.pod("late"))
         assert not await followed.compare()
 
 

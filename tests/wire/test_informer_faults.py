@@ -8,6 +8,7 @@ import random
 import pytest
 
 from boathouse.cluster import catalogue
+from tests.builders import manifests
 from tests.wire import fake_api
 from tests.wire.followers import following, known, truth
 
@@ -47,7 +48,7 @@ class Storm:
         name = self.rng.choice(NAMES)
         key = f"demo/{name}"
         if self.api.get("pods", key) is None:
-            self.api.add(fake_api.pod(name, namespace="demo"))
+            self.api.add(manifests.pod(name))
             return
         match self.rng.choice(["run", "end", "remove", "renew"]):
             case "run":
@@ -58,7 +59,7 @@ class Storm:
                 self.api.remove("pods", key)
             case "renew":
                 self.api.remove("pods", key)
-                self.api.add(fake_api.pod(name, namespace="demo"))
+                self.api.add(manifests.pod(name))
 
     def harm(self) -> None:
         watches = self.api.watches

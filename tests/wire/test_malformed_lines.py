@@ -7,7 +7,7 @@ import json
 import pytest
 
 from boathouse.cluster import boundary, wire
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.followers import following, known, truth
 
 WITHOUT_IDENTITY = {
@@ -36,7 +36,7 @@ async def test_a_line_without_an_identity_leads_to_a_list(api, client, eventuall
     async with following(api, client) as (followed, _):
         api.watches.send_line("pods", line + b"\n")
         await eventually(lambda: followed.stats.lists == 2)
-        api.add(fake_api.pod("after"))
+        api.add(manifests.pod("after"))
         await eventually(lambda: known(followed) == truth(api))
 
 
@@ -48,12 +48,12 @@ def fails_for_poison(pod):
 
 async def test_a_stand_in_takes_the_place_of_what_the_transform_rejects(api, client, eventually):
     aside = boundary.Boundary()
-    api.add(fake_api.pod("poison", node="n1"))
+    api.add(manifests.pod("poison", node="n1"))
     async with following(api, client, aside=aside, transform=fails_for_poison) as (followed, _):
-        api.set_phase("default/poison", "Running")
-        api.add(fake_api.pod("good"))
+        api.set_phase("demo/poison", "Running")
+        api.add(manifests.pod("good"))
         await eventually(lambda: known(followed) == truth(api))
-        stand_in = followed.objects.get("default/poison")
+        stand_in = followed.objects.get("demo/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
-        assert type(followed.objects.get("default/good")) is wire.PodView
+        assert type(followed.objects.get("demo/good")) is wire.PodView
     assert aside.counts == {("Pod", boundary.Reason.STORING): 1}

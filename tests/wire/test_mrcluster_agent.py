@@ -23,7 +23,7 @@ from boathouse_task.cluster_contract import (
     YarnFigures,
     encode_report,
 )
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.agent_world import DOMAIN, JOB, MASTER, PATH, UID, Cluster, Pods, encoded, leading
 
 APPLICATION = ApplicationFigures(id="application_1_0001", state="RUNNING")
@@ -204,7 +204,7 @@ async def test_a_master_cannot_report_for_another_cluster(leader, token):
 
 
 async def test_a_pod_of_another_namespace_is_no_pod_of_the_cluster(leader, api, token):
-    api.add(fake_api.pod(MASTER, namespace="other", node="n1"))
+    api.add(manifests.pod(MASTER, namespace="other", node="n1"))
     status, _ = await leader.post(api.issue_token(f"other/{MASTER}"), encoded(), path=PATH.replace("demo", "other"))
     assert (status, leader.rejections("UnknownPod")) == (404, 1)
     assert token

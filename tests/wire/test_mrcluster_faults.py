@@ -6,7 +6,7 @@ import random
 import pytest
 
 from boathouse import failpoints
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.mrcluster_world import STEP_S, World, mrcluster
 
 GROWING = {"resizing": {"policy": "GSP"}, "transient": {"minimum": 1, "maximum": 3}}
@@ -156,7 +156,7 @@ async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, world):
 
 async def test_a_pod_of_others_with_the_masters_name_holds_the_master(api, world):
     name = world.expected_names().pod("master")
-    api.add(fake_api.pod(name, namespace="demo", scheduler="other"))
+    api.add(manifests.pod(name, scheduler="other"))
     api.add(mrcluster())
     await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
     api.remove("pods", f"demo/{name}")

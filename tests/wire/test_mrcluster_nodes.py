@@ -10,8 +10,9 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrcluster.names import Role
 from boathouse.scheduling import decider, draining
 from boathouse_policies import model
-from tests.unit.scheduling.driver_world import App
-from tests.wire import fake_api, test_scheduling_gangs
+from tests.builders import manifests
+from tests.builders.operators.applications import App
+from tests.wire import test_scheduling_gangs
 from tests.wire.hadoop_world import PERIOD_S, hadoop, nodes
 
 
@@ -86,8 +87,8 @@ async def test_room_that_a_cluster_gives_back_goes_to_a_gang_before_any_cluster_
             operator.world.scheduler.cycle()
         assert growing.transient == []
         given.resize(1)
-        api.add(fake_api.node("n6", cpu="1", memory="2Gi"))
-        api.add(fake_api.node("n7", cpu="1", memory="2Gi"))
+        api.add(manifests.node("n6", cpu="1", memory="2Gi"))
+        api.add(manifests.node("n7", cpu="1", memory="2Gi"))
         await eventually(lambda: operator.turn() and app.driver in operator.world.placed())
         assert growing.transient == []
 
@@ -133,7 +134,7 @@ async def test_a_later_leader_keeps_core_nodes_apart_too(api, eventually):
         assert counts == {"n0": 1, "n1": 1}
         last = cluster.key("c2")
         await eventually(lambda: operator.turn() and "anti-affinity" in why(operator, last))
-        api.add(fake_api.node("n2", cpu="8", memory="16Gi"))
+        api.add(manifests.node("n2", cpu="8", memory="16Gi"))
         await eventually(lambda: operator.turn() and operator.placed(cluster).get("c2") == "n2")
 
 

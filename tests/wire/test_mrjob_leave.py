@@ -15,7 +15,7 @@ from boathouse_task.client_contract import ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
 from boathouse_task.hadoop_client import Client
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.progress_world import JOB, NOW, Endpoint
 
 NAME = "words-client-a1"
@@ -38,7 +38,7 @@ class Jobs:
 @pytest.fixture
 async def endpoint(api, client, tmp_path):
     made = Endpoint(api, client, tmp_path)
-    pod = api.add(fake_api.pod(NAME, namespace="demo", node="n1"))
+    pod = api.add(manifests.pod(NAME, node="n1"))
     made.jobs = Jobs(pod["metadata"]["uid"])
     routes = leave.LeaveRoutes(made.jobs)
     made.server.add(routes.find, routes.routes())
@@ -80,6 +80,6 @@ async def test_another_client_is_stopped(endpoint):
 
 
 async def test_the_token_of_another_pod_is_no_leave(endpoint):
-    endpoint.api.add(fake_api.pod("another", namespace="demo", node="n1"))
+    endpoint.api.add(manifests.pod("another", node="n1"))
     work = await run(endpoint, "another")
     assert not (work / "go").exists()

@@ -10,7 +10,7 @@ import pytest
 from boathouse import failpoints
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.mrjob_world import KEY, Cluster, Killed, Why, failing, final, mrjob, split_plan
 
 SPLITS = 3
@@ -151,7 +151,7 @@ async def test_a_missing_config_map_is_named_and_the_job_goes_on_when_it_comes(c
     cluster.api.add(mrjob(files=[{"name": "m.py", "configMapKeyRef": {"name": "wc", "key": "m.py"}}]))
     async with cluster.running():
         await eventually(lambda: cluster.condition("Admitted") == ("False", "ConfigMapNotFound"))
-        cluster.api.add(fake_api.config_map("wc", namespace="demo", **{"m.py": "print()"}))
+        cluster.api.add(manifests.config_map("wc", **{"m.py": "print()"}))
         await eventually(ended(cluster))
     assert cluster.status["phase"] == "Succeeded"
 

@@ -8,7 +8,7 @@ from boathouse.services import leadership
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.resync import Resync
 from boathouse.services.mrjob.kind import MRJOB
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.mrjob_world import KEY, mrjob
 
 
@@ -45,13 +45,13 @@ def leaders(api):
 
 async def test_one_pod_is_marked_as_the_leader_and_a_former_one_no_more(api, client):
     for name in ("op-1", "op-2"):
-        api.add(fake_api.pod(name, namespace="boathouse-system", cpu="1"))
+        api.add(manifests.pod(name, namespace="boathouse-system", cpu="1"))
         await leadership.mark(client, "boathouse-system", name)
     assert leaders(api) == ["op-2"]
 
 
 async def test_a_process_that_starts_takes_the_mark_of_its_former_life_off(api, client):
-    api.add(fake_api.pod("op-1", namespace="boathouse-system", cpu="1", labels={"boathouse.dev/leader": "true"}))
+    api.add(manifests.pod("op-1", namespace="boathouse-system", cpu="1", labels={"boathouse.dev/leader": "true"}))
     await leadership.unmark(client, "boathouse-system", "op-1")
     assert leaders(api) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.leader_world import leading
 from tests.wire.mrjob_world import KEY, Kubelet, mrjob
 from tests.wire.scheduling_world import stop
@@ -51,7 +51,7 @@ class Job:
 async def slow_map(api, kinds, eventually, *nodes, profile="fair"):
     """Run a leader, a kubelet and the map on one of the nodes."""
     for name in nodes:
-        api.add(fake_api.node(name, cpu="4", memory="8Gi"))
+        api.add(manifests.node(name, cpu="4", memory="8Gi"))
     stage = {"command": ["cat"], "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
     api.add(mrjob(mapper=stage, reducer=None))
     async with leading(api, (wiring.MRJOBS,), profile=profile):
@@ -79,5 +79,5 @@ async def test_a_second_attempt_is_pending_while_only_the_node_of_the_first_has_
         await eventually(job.may_repeat)
         await eventually(lambda: job.pod(SECOND))  # made ahead
         assert job.node(SECOND) is None
-        api.add(fake_api.node("n2", cpu="4", memory="8Gi"))
+        api.add(manifests.node("n2", cpu="4", memory="8Gi"))
         await eventually(lambda: job.node(SECOND) == "n2")

@@ -17,6 +17,7 @@ from boathouse.services.mrjob.splits import intake
 from boathouse.services.progress import auth, limits, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders import manifests
 from tests.wire import fake_api
 from tests.wire.mrjob_world import split_plan
 from tests.wire.progress_world import JOB, serving_endpoint
@@ -38,7 +39,7 @@ def reviews(api):
 def forged(api, key, number=0, **claims):
     """A token that says of itself what it should, with a signature that nobody made."""
     pod = api.world.find("pods", key)
-    return fake_api.builders.token(pod, names.TOKEN_AUDIENCE, signature=f"forged-{number}", **claims)
+    return fake_api.token(pod, names.TOKEN_AUDIENCE, signature=f"forged-{number}", **claims)
 
 
 @contextlib.asynccontextmanager
@@ -104,7 +105,7 @@ async def test_one_token_at_many_requests_at_once_is_reviewed_once(endpoint, api
 async def test_a_verified_token_of_another_pod_than_it_claims_is_refused(endpoint, api):
     endpoint.add("p")
     token = forged(api, "demo/p")
-    api.tokens[token] = (fake_api.builders.token_user(api.add(fake_api.pod("q", namespace="demo"))), ["boathouse.dev"])
+    api.tokens[token] = (fake_api.token_user(api.add(manifests.pod("q"))), ["boathouse.dev"])
     assert (await endpoint.ask("GET", ORDERS, token))[0] == 401
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.scheduling_world import world
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -23,11 +23,11 @@ def near(*terms):
 
 def add_nodes(api, *names, **labels):
     for name in names:
-        api.add(fake_api.node(name, labels={HOST: name, **labels}))
+        api.add(manifests.node(name, labels={HOST: name, **labels}))
 
 
 def add_existing(api, name, node, *, namespace="demo", **more):
-    api.add(fake_api.pod(name, namespace=namespace, node=node, phase="Running", scheduler="other", **more))
+    api.add(manifests.pod(name, namespace=namespace, node=node, phase="Running", scheduler="other", **more))
 
 
 async def test_a_plain_pod_is_not_put_next_to_another_schedulers_pod_that_forbids_it(api, eventually):
@@ -35,8 +35,8 @@ async def test_a_plain_pod_is_not_put_next_to_another_schedulers_pod_that_forbid
     add_existing(api, "hermit", "n1", affinity=apart(selecting(app="web")))
     async with world(api) as w:
         for i in range(3):
-            api.add(fake_api.pod(f"web-{i}", namespace="demo", labels={"app": "web"}))
-        api.add(fake_api.pod("free", namespace="demo", nodeSelector={HOST: "n1"}))
+            api.add(manifests.pod(f"web-{i}", labels={"app": "web"}))
+        api.add(manifests.pod("free", nodeSelector={HOST: "n1"}))
         await eventually(lambda: len(w.placed()) == 5)
         placed = w.placed()
     assert [placed[f"demo/web-{i}"] for i in range(3)] == ["n2"] * 3
@@ -57,9 +57,7 @@ async def test_replicas_that_exclude_each_other_get_a_node_each_and_the_rest_sta
     add_nodes(api, "n1", "n2")
     async with world(api) as w:
         for i in range(3):
-            api.add(
-                fake_api.pod(f"db-{i}", namespace="demo", labels={"app": "db"}, affinity=apart(selecting(app="db")))
-            )
+            api.add(manifests.pod(f"db-{i}", labels={"app": "db"}, affinity=apart(selecting(app="db"))))
         await eventually(lambda: len(w.placed()) == 2)
         (left,) = {f"demo/db-{i}" for i in range(3)} - w.placed().keys()
         await eventually(lambda: w.condition(left))
@@ -73,7 +71,7 @@ async def test_replicas_that_exclude_each_other_get_a_node_each_and_the_rest_sta
 async def test_a_pod_starts_once_the_pod_that_it_follows_is_there(api, eventually):
     add_nodes(api, "n1", "n2")
     async with world(api) as w:
-        api.add(fake_api.pod("cache", namespace="demo", affinity=near(selecting(app="web"))))
+        api.add(manifests.pod("cache", affinity=near(selecting(app="web"))))
         await eventually(lambda: w.condition("demo/cache"))
         add_existing(api, "web", "n2", labels={"app": "web"})
         await eventually(lambda: w.placed().get("demo/cache") == "n2")
@@ -86,9 +84,7 @@ async def test_pods_spread_evenly_over_zones_within_one_cycle(api, eventually):
     spread |= {"labelSelector": {"matchLabels": {"app": "web"}}}
     async with world(api) as w:
         for i in range(6):
-            api.add(
-                fake_api.pod(f"web-{i}", namespace="demo", labels={"app": "web"}, topologySpreadConstraints=[spread])
-            )
+            api.add(manifests.pod(f"web-{i}", labels={"app": "web"}, topologySpreadConstraints=[spread]))
         await eventually(lambda: len(w.placed()) == 6)
         nodes = list(w.placed().values())
     assert nodes.count("n3") == 3
@@ -99,11 +95,7 @@ async def test_pods_of_one_owner_are_told_apart_by_a_label_once_a_selector_depen
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
     async with world(api) as w:
         for i in range(2):  # no node has the label yet: they are pending, as one class
-            api.add(
-                fake_api.pod(
-                    f"db-{i}", namespace="demo", labels={"pod": f"db-{i}"}, owner=owner, nodeSelector={"x": "y"}
-                )
-            )
+            api.add(manifests.pod(f"db-{i}", labels={"pod": f"db-{i}"}, owner=owner, nodeSelector={"x": "y"}))
         await eventually(lambda: w.condition("demo/db-1"))
         add_existing(api, "hermit", "n3", affinity=apart(selecting(pod="db-0")))
         add_nodes(api, "n3", x="y")
@@ -120,7 +112,7 @@ async def test_a_namespace_selector_follows_the_labels_of_namespaces(api, eventu
     term = selecting(app="web") | {"namespaceSelector": {"matchLabels": {"env": "test"}}}
     add_existing(api, "hermit", "n1", namespace="other", affinity=apart(term))
     async with world(api) as w:
-        api.add(fake_api.pod("web", namespace="demo", labels={"app": "web"}))
+        api.add(manifests.pod("web", labels={"app": "web"}))
         await eventually(lambda: w.condition("demo/web"))
         message = w.condition("demo/web")["message"]
         api.change("namespaces", "demo", {"metadata": {"labels": {"env": "live"}}})
@@ -130,11 +122,11 @@ async def test_a_namespace_selector_follows_the_labels_of_namespaces(api, eventu
 
 async def test_a_nominated_pod_keeps_its_room_and_not_its_distance_before_it_is_there(api, eventually):
     add_nodes(api, "n1")
-    nominee = fake_api.pod("nominee", namespace="demo", scheduler="other", affinity=apart(selecting(app="web")))
+    nominee = manifests.pod("nominee", scheduler="other", affinity=apart(selecting(app="web")))
     nominee["status"]["nominatedNodeName"] = "n1"
     api.add(nominee)
     async with world(api) as w:
-        api.add(fake_api.pod("web", namespace="demo", labels={"app": "web"}))
+        api.add(manifests.pod("web", labels={"app": "web"}))
         await eventually(lambda: w.placed().get("demo/web") == "n1")
 
 
@@ -155,7 +147,7 @@ async def test_a_selector_of_all_namespaces_splits_no_class_by_values_that_it_do
     async with world(api) as w:
         for i in range(20):  # they are pending
             labels = {"index": str(i)}
-            api.add(fake_api.pod(f"job-{i}", namespace="demo", labels=labels, owner=owner, nodeSelector={"x": "y"}))
+            api.add(manifests.pod(f"job-{i}", labels=labels, owner=owner, nodeSelector={"x": "y"}))
         await eventually(lambda: w.condition("demo/job-19"))
         add_existing(api, "hermit", "n1", namespace="other", affinity=apart(term))
         classes = w.scheduler.state.queue.sorted_classes

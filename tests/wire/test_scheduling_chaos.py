@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from tests.builders import manifests
 from tests.wire import fake_api, waiting
 from tests.wire.scheduling_world import Leader, over_committed, world
 
@@ -43,7 +44,7 @@ async def survive(seed):
     rng = random.Random(seed)
     async with fake_api.FakeApi() as api:
         for i in range(NODES):
-            api.add(fake_api.node(f"n{i}", cpu="2"))
+            api.add(manifests.node(f"n{i}", cpu="2"))
         api.chaos = lambda call: rng.choice(HARM[call.name]) if call.name in HARM and rng.random() < SHARE else None
         over: list[list[str]] = []
         api.refuse = lambda *_: over.append(over_committed(api))
@@ -52,7 +53,7 @@ async def survive(seed):
                 async with world(api, leader=Leader(epoch=life), watched=False, workers=4) as w:
                     w.submit("wc", TASKS)
                     for i in range(PODS if life == 1 else 0):
-                        api.add(fake_api.pod(f"p{i}", namespace="demo", cpu="1"))
+                        api.add(manifests.pod(f"p{i}", cpu="1"))
                     wanted = TASKS // 2 if life == 1 else TASKS + PODS
                     await waiting.eventually(lambda w=w, wanted=wanted: len(w.placed()) >= wanted, within_s=120)
                     assert not w.fatal, f"seed {seed}"

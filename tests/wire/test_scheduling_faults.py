@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.builders import manifests
 from tests.wire import fake_api
 from tests.wire.followers import missing
 from tests.wire.scheduling_world import LEASE, Leader, over_committed, world
@@ -21,7 +22,7 @@ AMBIGUOUS = [
 
 @pytest.mark.parametrize("fault", AMBIGUOUS, ids=str)
 async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     api.fail_next("create pods", **fault)
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
@@ -32,31 +33,29 @@ async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, ev
 
 @pytest.mark.parametrize("fault", AMBIGUOUS, ids=str)
 async def test_a_bind_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     api.fail_next("create pods/binding", **fault)
     async with world(api) as w:
-        api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        api.add(manifests.pod("p", cpu="1"))
         await eventually(lambda: w.placed() and w.at_rest())
         assert w.scheduler.state.ledger.free("n1")[0] == 0
     assert w.metric("boathouse_binds_total", result="success") == 1
 
 
 async def test_a_pod_that_an_earlier_life_created_counts_as_created(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         api.watches.silence("pods")
         mine = {"kind": "MRJob", "name": "wc", "uid": "wc", "controller": True, "apiVersion": "boathouse.dev/v1alpha1"}
-        api.add(
-            fake_api.pod("wc-00000", namespace="demo", node="n1", owner=mine, labels={"boathouse.dev/job-uid": "wc"})
-        )
+        api.add(manifests.pod("wc-00000", node="n1", owner=mine, labels={"boathouse.dev/job-uid": "wc"}))
         w.submit("wc", 1)
         await eventually(lambda: w.metric("boathouse_creates_total", result="success") == 1)
         assert w.scheduler.diagnosis("wc") is None
 
 
 async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle(api, eventually):
-    api.add(fake_api.node("n1"))
-    api.add(fake_api.pod("wc-00000", namespace="demo", node="n1", scheduler="default-scheduler"))
+    api.add(manifests.node("n1"))
+    api.add(manifests.pod("wc-00000", node="n1", scheduler="default-scheduler"))
     async with world(api) as w:
         api.fail_next("create pods", status=409, reason="AlreadyExists")
         pods = w.scheduler.state.pods
@@ -68,7 +67,7 @@ async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["before the task", "after the task"])
 async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_after_it(api, eventually, is_first):
-    others = fake_api.pod("wc-00000", namespace="demo")
+    others = manifests.pod("wc-00000")
     if is_first:
         api.add(others)
     async with world(api) as w:
@@ -76,7 +75,7 @@ async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_a
         if not is_first:
             api.add(others)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "NameTaken")
-        api.add(fake_api.node("n1"))
+        api.add(manifests.node("n1"))
         await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
         api.remove("pods", "demo/wc-00000")
         await eventually(lambda: w.metric("boathouse_creates_total", result="success") == 1)
@@ -84,7 +83,7 @@ async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_a
 
 
 async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     api.fail_next("create pods", status=429, retry_after_s=2)
     async with world(api) as w:
         w.submit("wc", 1)
@@ -98,7 +97,7 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
         if call.name == "create pods":
             raise fake_api.Refused(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small, requested: cpu=1')
 
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     api.refuse = refuse
     async with world(api) as w:
         w.submit("wc", 1)
@@ -109,22 +108,22 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
 
 
 async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
-    api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
+    api.add(manifests.pod("p", cpu="1"))
     bind = api.hold_next("create pods/binding")
     async with world(api) as w:
         await eventually(lambda: api.called("create pods/binding"))
         api.remove("pods", "demo/p")
-        api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+        api.add(manifests.pod("p", cpu="1"))
         bind.set()
         await eventually(w.placed)
         await eventually(w.at_rest)
         assert w.scheduler.state.ledger.free("n1")[0] == 0
 
 
-@pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: fake_api.pod("wc-00000", namespace="demo", cpu="9")])
+@pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: manifests.pod("wc-00000", cpu="9")])
 async def test_a_job_whose_pods_cannot_be_built_as_decided_is_told_and_others_go_on(api, eventually, mistake):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         w.submit("wc", 1, factory=SimpleNamespace(build=mistake))
         w.submit("other", 1)
@@ -134,8 +133,8 @@ async def test_a_job_whose_pods_cannot_be_built_as_decided_is_told_and_others_go
 
 
 async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually):
-    api.add(fake_api.node("n1"))
-    api.add(fake_api.lease(leaseTransitions=2))
+    api.add(manifests.node("n1"))
+    api.add(manifests.lease(leaseTransitions=2))
     fence_as_the_chart_does(api)
     async with world(api, leader=Leader(epoch=1)) as old:
         old.submit("wc", 1)
@@ -145,7 +144,7 @@ async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually)
 
 
 async def test_a_leader_that_lost_its_lease_sends_nothing_more(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         w.leader.leads = False
         w.submit("wc", 1)
@@ -154,10 +153,10 @@ async def test_a_leader_that_lost_its_lease_sends_nothing_more(api, eventually):
 
 
 async def test_two_leaders_of_different_epochs_do_not_over_commit(api, eventually):
-    api.add(fake_api.lease(leaseTransitions=2))
+    api.add(manifests.lease(leaseTransitions=2))
     fence_as_the_chart_does(api)
     for i in range(4):
-        api.add(fake_api.node(f"n{i}", cpu="4"))
+        api.add(manifests.node(f"n{i}", cpu="4"))
     async with world(api, leader=Leader(epoch=1)) as old, world(api, leader=Leader(epoch=2)) as new:
         old.submit("a", 20)
         new.submit("b", 20)
@@ -166,20 +165,20 @@ async def test_two_leaders_of_different_epochs_do_not_over_commit(api, eventuall
 
 
 async def test_pods_that_vanished_while_the_watch_was_away_leave_no_ghosts(api, eventually):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     for name in ("a", "b"):
-        api.add(fake_api.pod(name, cpu="1", node="n1", phase="Running", scheduler="default-scheduler"))
+        api.add(manifests.pod(name, cpu="1", node="n1", phase="Running", scheduler="default-scheduler"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
         with missing(api):
-            api.remove("pods", "default/a")
-            api.remove("pods", "default/b")
+            api.remove("pods", "demo/a")
+            api.remove("pods", "demo/b")
         await eventually(lambda: len(w.placed()) == 2)
 
 
 async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     async with world(api) as w:
         api.watches.silence("pods")
         w.submit("wc", 1)
@@ -192,13 +191,13 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
 
 
 async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_was_sent(api, eventually):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     create = api.hold_next("create pods")
     async with world(api, workers=1, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: api.called("create pods"))
-        api.add(fake_api.pod("theirs", cpu="1", node="n1", scheduler="default-scheduler", phase="Running"))
-        await eventually(lambda: w.parts.pods.get("default/theirs"))
+        api.add(manifests.pod("theirs", cpu="1", node="n1", scheduler="default-scheduler", phase="Running"))
+        await eventually(lambda: w.parts.pods.get("demo/theirs"))
         create.set()
         await eventually(lambda: "demo/wc-00000" in w.placed() and w.at_rest())
     assert len(api.called("create pods")) == 1
@@ -206,19 +205,19 @@ async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_
 
 
 async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     api.latency_s = 0.05
     async with world(api, workers=1) as w:
         w.submit("wc", 4, cpu="1")
         await eventually(lambda: api.called("create pods"))
         api.remove("nodes", "n1")
-        api.add(fake_api.node("n2"))
+        api.add(manifests.node("n2"))
         await eventually(lambda: len(w.placed()) == 4)
     assert list(w.placed().values())[1:].count("n2") >= 2
 
 
 async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api, eventually, monkeypatch):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.placed)
@@ -234,7 +233,7 @@ async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api
 @pytest.mark.parametrize("moment", [1, 7, 20, 39])
 async def test_a_crash_in_the_middle_loses_and_doubles_nothing(api, eventually, moment):
     for i in range(4):
-        api.add(fake_api.node(f"n{i}", cpu="12"))
+        api.add(manifests.node(f"n{i}", cpu="12"))
     api.latency_s = 0.002
     async with world(api, workers=4) as first:
         first.submit("wc", 40, memory="64Mi")
@@ -248,7 +247,7 @@ async def test_a_crash_in_the_middle_loses_and_doubles_nothing(api, eventually, 
 
 
 async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3 and w.at_rest())
@@ -258,14 +257,14 @@ async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
 
 
 async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, monkeypatch):
-    api.add(fake_api.node("n1"))
-    api.add(fake_api.pod("p", node="n1", phase="Running"))
+    api.add(manifests.node("n1"))
+    api.add(manifests.pod("p", node="n1", phase="Running"))
 
     async with world(api) as w:
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
-        w.scheduler.state.ledger.gone("default/p")
+        w.scheduler.state.ledger.gone("demo/p")
         assert not await w.parts.consistency.compare()
-    assert "default/p" in w.fatal[0]
+    assert "demo/p" in w.fatal[0]
     assert w.metric("boathouse_cache_drift_total") == 1
     assert w.metric("boathouse_cache_comparisons_total", result="drift") == 1
 
@@ -275,7 +274,7 @@ async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
         api.watches.silence("pods")
-        api.add(fake_api.pod("unheard", node="n1", phase="Running"))
+        api.add(manifests.pod("unheard", node="n1", phase="Running"))
         assert await w.parts.consistency.compare()
     assert not w.fatal
     assert w.metric("boathouse_cache_comparisons_total", result="skipped") == 1
@@ -287,14 +286,14 @@ async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(
         api.watches.bookmark("pods")
         await eventually(lambda: watch.stats.bookmarks > told)
 
-    api.add(fake_api.pod("p", node="n1", phase="Running"))
+    api.add(manifests.pod("p", node="n1", phase="Running"))
     async with world(api) as w:
         watch = w.parts.pods
         monkeypatch.setattr(w.parts.consistency, "_sleep", hear)
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
-        del w.parts.pods._reflectors[0].store.objects["default/p"]
+        del w.parts.pods._reflectors[0].store.objects["demo/p"]
         assert not await w.parts.consistency.compare()
-    assert "pods default/p" in w.fatal[0]
+    assert "pods demo/p" in w.fatal[0]
 
 
 def fence_as_the_chart_does(api) -> None:

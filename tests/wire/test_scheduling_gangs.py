@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from boathouse.scheduling import gangs
 from boathouse_policies import model
-from tests.unit.scheduling.driver_world import App
-from tests.wire import fake_api
+from tests.builders import manifests
+from tests.builders.operators.applications import App
 from tests.wire.scheduling_world import Factory, world
 
 ROOM = ["n1", "n2"]
@@ -26,7 +26,7 @@ def submit(w, app: App, minimum: int | None = None) -> None:
 
 def nodes(api) -> None:
     for name in ROOM:
-        api.add(fake_api.node(name, cpu="4"))
+        api.add(manifests.node(name, cpu="4"))
 
 
 def executor(api, app: App, number: int, **more) -> str:
@@ -34,7 +34,7 @@ def executor(api, app: App, number: int, **more) -> str:
     driver = api.get("pods", str(app.driver))["metadata"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": driver["name"], "uid": driver["uid"], "controller": True}
     name = f"{app.name}-exec-{number}"
-    api.add(fake_api.pod(name, namespace="demo", owner=owner, **{"cpu": "1", "memory": "1Mi"} | more))
+    api.add(manifests.pod(name, owner=owner, **{"cpu": "1", "memory": "1Mi"} | more))
     return f"demo/{name}"
 
 
@@ -69,7 +69,7 @@ async def test_the_next_leader_keeps_the_reservations_of_the_last_one(api, event
         before = reserved(w, app)
     assert len(before) == 4
     for number in range(8):
-        api.add(fake_api.pod(f"other-{number}", namespace="demo", cpu="1"))
+        api.add(manifests.pod(f"other-{number}", cpu="1"))
     async with world(api) as w:
         submit(w, app)
         await eventually(lambda: len(reserved(w, app)) == 4)

@@ -9,13 +9,13 @@ import pytest
 
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.ikayak.book import Book
-from tests.unit.scheduling.pods.pod_world import record_of
-from tests.wire import fake_api
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import record_of
 from tests.wire.scheduling_world import world
 
 
 async def test_tasks_of_a_job_are_created_with_their_node_in_one_write(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
+    api.add(manifests.node("n1", cpu="4"))
     async with world(api) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3)
@@ -25,7 +25,7 @@ async def test_tasks_of_a_job_are_created_with_their_node_in_one_write(api, even
 
 
 async def test_every_created_pod_carries_the_leaders_epoch(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         w.submit("wc", 1)
         await eventually(w.placed)
@@ -33,7 +33,7 @@ async def test_every_created_pod_carries_the_leaders_epoch(api, eventually):
 
 
 async def test_no_more_pods_are_created_than_fit(api, eventually):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 5)
         await eventually(lambda: len(w.placed()) == 2)
@@ -42,7 +42,7 @@ async def test_no_more_pods_are_created_than_fit(api, eventually):
 
 
 async def test_the_next_task_follows_when_one_ends(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 3)
         for i in range(3):
@@ -52,9 +52,9 @@ async def test_the_next_task_follows_when_one_ends(api, eventually):
 
 
 async def test_somebody_elses_pod_that_names_us_is_bound(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
-        api.add(fake_api.pod("executor", namespace="demo"))
+        api.add(manifests.pod("executor"))
         await eventually(lambda: w.placed() == {"demo/executor": "n1"})
     (binding,) = api.called("create pods/binding")
     assert binding.body["metadata"]["uid"] == api.get("pods", "demo/executor")["metadata"]["uid"]
@@ -62,42 +62,42 @@ async def test_somebody_elses_pod_that_names_us_is_bound(api, eventually):
 
 
 async def test_pods_of_other_schedulers_and_of_other_namespaces_are_left_alone(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api, namespaces=frozenset({"demo"})) as w:
-        api.add(fake_api.pod("theirs", namespace="demo", scheduler="default-scheduler"))
-        api.add(fake_api.pod("elsewhere", namespace="other"))
-        api.add(fake_api.pod("ours", namespace="demo"))
+        api.add(manifests.pod("theirs", scheduler="default-scheduler"))
+        api.add(manifests.pod("elsewhere", namespace="other"))
+        api.add(manifests.pod("ours"))
         await eventually(w.placed)
     assert w.placed() == {"demo/ours": "n1"}
 
 
 async def test_pods_of_all_schedulers_are_counted(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
-    api.add(fake_api.pod("theirs", cpu="3", node="n1", scheduler="default-scheduler", phase="Running"))
+    api.add(manifests.node("n1", cpu="4"))
+    api.add(manifests.pod("theirs", cpu="3", node="n1", scheduler="default-scheduler", phase="Running"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
-    assert sorted(w.placed()) == ["default/theirs", "demo/wc-00000"]
+    assert sorted(w.placed()) == ["demo/theirs", "demo/wc-00000"]
 
 
 async def test_a_pod_that_is_being_deleted_still_counts(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
-    leaving = fake_api.pod("leaving", node="n1", cpu="1", phase="Running")
+    api.add(manifests.node("n1", cpu="1"))
+    leaving = manifests.pod("leaving", node="n1", cpu="1", phase="Running")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     api.add(leaving)
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 1)
         await eventually(w.at_rest)
-        assert list(w.placed()) == ["default/leaving"]
+        assert list(w.placed()) == ["demo/leaving"]
         assert w.metric("boathouse_pods", state="ending") == 1
-        api.remove("pods", "default/leaving")
+        api.remove("pods", "demo/leaving")
         await eventually(lambda: list(w.placed()) == ["demo/wc-00000"])
 
 
 async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_counts_again_when_it_resumes(
     api, eventually
 ):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     first, times = "demo/wc-00000", {"since_s": time.time(), "until_s": time.time() + 600, "by": "fair"}
     noted = {"boathouse.dev/suspension": msgspec.structs.replace(record_of(1000, 2000), **times).text()}
 
@@ -126,25 +126,25 @@ async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_
 
 
 async def test_a_gated_pod_waits_until_its_gate_is_removed(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
-        api.add(fake_api.pod("gated", namespace="demo", schedulingGates=[{"name": "quota"}]))
-        api.add(fake_api.pod("free", namespace="demo"))
+        api.add(manifests.pod("gated", schedulingGates=[{"name": "quota"}]))
+        api.add(manifests.pod("free"))
         await eventually(lambda: list(w.placed()) == ["demo/free"])
         api.change("pods", "demo/gated", {"spec": {"schedulingGates": []}})
         await eventually(lambda: "demo/gated" in w.placed())
 
 
 async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
-    theirs = fake_api.pod("theirs", cpu="3", scheduler="default-scheduler")
+    api.add(manifests.node("n1", cpu="4"))
+    theirs = manifests.pod("theirs", cpu="3", scheduler="default-scheduler")
     theirs["status"]["nominatedNodeName"] = "n1"
     api.add(theirs)
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
         assert list(w.placed()) == ["demo/wc-00000"]
-        api.remove("pods", "default/theirs")
+        api.remove("pods", "demo/theirs")
         await eventually(lambda: len(w.placed()) == 2)
 
 
@@ -152,12 +152,12 @@ async def test_a_node_that_comes_takes_what_waits(api, eventually):
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
-        api.add(fake_api.node("n1"))
+        api.add(manifests.node("n1"))
         await eventually(lambda: len(w.placed()) == 2)
 
 
 async def test_a_job_that_is_withdrawn_may_create_pods_until_its_writes_are_over(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     go_on = api.hold_next("create pods")
     async with world(api) as w:
         w.submit("wc", 1)
@@ -171,7 +171,7 @@ async def test_a_job_that_is_withdrawn_may_create_pods_until_its_writes_are_over
 
 
 async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 3)
         await eventually(w.placed)
@@ -183,7 +183,7 @@ async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
 
 
 async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         w.submit("wc", 1)
         await eventually(lambda: w.events("Scheduled"))
@@ -193,7 +193,7 @@ async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, e
 
 
 async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api, eventually):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
         api.watches.silence("pods")
         (task,) = w.submit("wc", 1)
@@ -204,14 +204,14 @@ async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api
 
 
 async def test_a_pod_made_ahead_that_is_being_deleted_is_left_alone(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
-    api.add(fake_api.pod("hog", node="n1", cpu="1", scheduler="default-scheduler"))
+    api.add(manifests.node("n1", cpu="1"))
+    api.add(manifests.pod("hog", node="n1", cpu="1", scheduler="default-scheduler"))
     async with world(api, pending_ahead=1) as w:
         w.submit("wc", 1)
         await eventually(w.waiting)
         api.change("pods", "demo/wc-00000", {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
-        api.remove("pods", "default/hog")
-        api.add(fake_api.pod("next", namespace="demo", cpu="1"))
+        api.remove("pods", "demo/hog")
+        api.add(manifests.pod("next", cpu="1"))
         await eventually(w.placed)
     assert w.placed() == {"demo/next": "n1"}
     assert w.waiting() == ["demo/wc-00000"]
@@ -219,7 +219,7 @@ async def test_a_pod_made_ahead_that_is_being_deleted_is_left_alone(api, eventua
 
 async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api, eventually):
     half = model.Resources(cpu_milli=500, memory_bytes=1 << 29)
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     profile = dataclasses.replace(profiles.build("fair"), sizer=Halving(half))
     async with world(api, profile=profile, pending_ahead=1) as w:
         w.submit("wc", 3)
@@ -233,8 +233,8 @@ async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api
 
 
 async def test_usage_of_a_queue_is_known_again_after_a_restart(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
-    api.add(fake_api.pod("p", namespace="demo", cpu="1"))
+    api.add(manifests.node("n1", cpu="4"))
+    api.add(manifests.pod("p", cpu="1"))
     async with world(api) as first:
         await eventually(first.placed)
     async with world(api) as second:
@@ -259,8 +259,8 @@ async def test_maps_get_less_cpu_on_the_node_of_their_input_only(api, eventually
     profile = profiles.build(name)
     book = next(one for one in profile.observers if isinstance(one, Book))
     book.local, book.remote = 1, 1
-    api.add(fake_api.node("n1", cpu="1600m"))
-    api.add(fake_api.node("n2", cpu="900m"))
+    api.add(manifests.node("n1", cpu="1600m"))
+    api.add(manifests.node("n2", cpu="900m"))
     async with world(api, profile=profile) as w:
         w.submit("wc", 4, stage=model.Stage.MAP, near=["n1"])
         await eventually(lambda: len(w.placed()) == 3)
@@ -294,11 +294,11 @@ async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(a
 
 
 async def test_a_pod_of_higher_priority_waits_and_evicts_nothing(api, eventually):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     async with world(api) as w:
-        api.add(fake_api.pod("low", namespace="demo", cpu="1"))
+        api.add(manifests.pod("low", cpu="1"))
         await eventually(lambda: "demo/low" in w.placed())
-        api.add(fake_api.pod("high", namespace="demo", cpu="1", priority=1000))
+        api.add(manifests.pod("high", cpu="1", priority=1000))
         await eventually(lambda: w.condition("demo/high"))
         await eventually(w.at_rest)
         assert "deletionTimestamp" not in api.get("pods", "demo/low")["metadata"]
@@ -307,17 +307,17 @@ async def test_a_pod_of_higher_priority_waits_and_evicts_nothing(api, eventually
 
 
 async def test_room_that_is_nominated_may_be_taken_by_a_higher_priority_and_by_the_nominee(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
-    theirs = fake_api.pod("theirs", cpu="3", scheduler="default-scheduler", priority=5)
-    ours = fake_api.pod("ours", namespace="demo", cpu="1", priority=5)
+    api.add(manifests.node("n1", cpu="4"))
+    theirs = manifests.pod("theirs", cpu="3", scheduler="default-scheduler", priority=5)
+    ours = manifests.pod("ours", cpu="1", priority=5)
     for pod in (theirs, ours):
         pod["status"]["nominatedNodeName"] = "n1"
         api.add(pod)
     async with world(api) as w:
-        api.add(fake_api.pod("equal", namespace="demo", cpu="1", priority=5))
+        api.add(manifests.pod("equal", cpu="1", priority=5))
         await eventually(lambda: "demo/ours" in w.placed())
         await eventually(lambda: w.condition("demo/equal"))
         assert w.condition("demo/equal")["message"] == "0/1 nodes are available: 1 Insufficient cpu."
-        api.add(fake_api.pod("higher", namespace="demo", cpu="1", priority=6))
+        api.add(manifests.pod("higher", cpu="1", priority=6))
         await eventually(lambda: "demo/higher" in w.placed())
         assert "demo/equal" not in w.placed()

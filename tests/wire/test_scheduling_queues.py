@@ -5,7 +5,7 @@ import collections
 import pytest
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.scheduling_world import world
 
 
@@ -16,7 +16,7 @@ def configured(*queues: QueueConfig, **more) -> OperatorConfig:
 def add_pods(api, queue: str, count: int, *, namespace: str = "demo", cpu: str = "1") -> None:
     for i in range(count):
         labels = {"boathouse.dev/queue": queue} if queue else {}
-        api.add(fake_api.pod(f"{queue or 'plain'}-{i:02}", namespace=namespace, cpu=cpu, labels=labels))
+        api.add(manifests.pod(f"{queue or 'plain'}-{i:02}", namespace=namespace, cpu=cpu, labels=labels))
 
 
 def held(w) -> dict[str, int]:
@@ -25,7 +25,7 @@ def held(w) -> dict[str, int]:
 
 @pytest.mark.parametrize(("weights", "expected"), [((2, 1), (6, 3)), ((1, 1), (5, 4)), ((8, 1), (8, 1))])
 async def test_queues_share_a_full_cluster_by_their_weights(api, eventually, weights, expected):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     config = configured(QueueConfig(name="a", weight=weights[0]), QueueConfig(name="b", weight=weights[1]))
     add_pods(api, "b", 12)
     add_pods(api, "a", 12)
@@ -35,7 +35,7 @@ async def test_queues_share_a_full_cluster_by_their_weights(api, eventually, wei
 
 
 async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_end(api, eventually):
-    api.add(fake_api.node("n1", cpu="4"))
+    api.add(manifests.node("n1", cpu="4"))
     config = configured(QueueConfig(name="a"), QueueConfig(name="b"))
     add_pods(api, "a", 8)
     async with world(api, config=config) as w:
@@ -48,7 +48,7 @@ async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_e
 
 
 async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "a", 5)
     async with world(api, config=configured(QueueConfig(name="a", limits={"cpu": "3"}))) as w:
         await eventually(lambda: len(w.placed()) == 3)
@@ -59,7 +59,7 @@ async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, e
 
 
 async def test_a_pod_of_a_queue_that_does_not_exist_is_told_so(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "nowhere", 1)
     async with world(api) as w:
         await eventually(lambda: w.condition("demo/nowhere-00"))
@@ -68,7 +68,7 @@ async def test_a_pod_of_a_queue_that_does_not_exist_is_told_so(api, eventually):
 
 
 async def test_a_pod_that_names_no_queue_is_charged_to_that_of_its_namespace(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     labelled = {"name": "labelled", "labels": {"boathouse.dev/queue": "a"}}
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": labelled})
     config = configured(QueueConfig(name="a"), QueueConfig(name="b"), namespace_queues={"listed": "b", "labelled": "b"})
@@ -82,7 +82,7 @@ async def test_a_pod_that_names_no_queue_is_charged_to_that_of_its_namespace(api
 
 
 async def test_what_a_queue_demands_uses_and_is_due_is_measured(api, eventually):
-    api.add(fake_api.node("n1", cpu="4", memory="64Gi"))
+    api.add(manifests.node("n1", cpu="4", memory="64Gi"))
     config = configured(QueueConfig(name="a", weight=3), QueueConfig(name="b"))
     add_pods(api, "a", 6)
     add_pods(api, "b", 6)
@@ -105,10 +105,10 @@ CLOSED = configured(QueueConfig(name="nightly", namespaces=["batch"], priority_c
 
 
 async def test_a_pod_that_its_queue_does_not_accept_is_told_so(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "nightly", 1, namespace="stranger")
     labels = {"boathouse.dev/queue": "nightly"}
-    api.add(fake_api.pod("urgent", namespace="batch", labels=labels, priorityClassName="high", priority=9))
+    api.add(manifests.pod("urgent", namespace="batch", labels=labels, priorityClassName="high", priority=9))
     async with world(api, config=CLOSED) as w:
         await eventually(lambda: w.condition("stranger/nightly-00") and w.condition("batch/urgent"))
     found = [w.condition(key) for key in ("stranger/nightly-00", "batch/urgent")]
@@ -121,9 +121,9 @@ async def test_a_pod_that_its_queue_does_not_accept_is_told_so(api, eventually):
 
 
 async def test_pods_of_other_schedulers_are_charged_to_no_queue(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     labels = {"boathouse.dev/queue": "nightly", "boathouse.dev/job-uid": "any"}
-    api.add(fake_api.pod("theirs", namespace="batch", scheduler="other", node="n1", cpu="3", labels=labels))
+    api.add(manifests.pod("theirs", namespace="batch", scheduler="other", node="n1", cpu="3", labels=labels))
     add_pods(api, "nightly", 1, namespace="batch")
     async with world(api, config=CLOSED) as w:
         await eventually(lambda: w.metric("boathouse_queue_used_cpu_cores", queue="nightly"))
@@ -131,18 +131,18 @@ async def test_pods_of_other_schedulers_are_charged_to_no_queue(api, eventually)
 
 
 async def test_pods_of_one_owner_in_two_queues_are_charged_to_the_queues_that_they_name(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": True}
     for i, queue in enumerate(("default", "a", "a")):
         labels = {"boathouse.dev/queue": queue}
-        api.add(fake_api.pod(f"web-{i}", namespace="demo", cpu="1", labels=labels, owner=owner))
+        api.add(manifests.pod(f"web-{i}", cpu="1", labels=labels, owner=owner))
     async with world(api, config=configured(QueueConfig(name="a", limits={"cpu": "1"}))) as w:
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
     assert w.condition(w.waiting()[0])["reason"] == "QueueLimit"
 
 
 async def test_a_waiting_pod_follows_its_namespaces_label(api, eventually):
-    api.add(fake_api.node("n1", cpu="9"))
+    api.add(manifests.node("n1", cpu="9"))
     namespace = {"name": "stranger", "labels": {"boathouse.dev/queue": "nightly"}}
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
     add_pods(api, "", 1, namespace="stranger")

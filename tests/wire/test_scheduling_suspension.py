@@ -256,7 +256,8 @@ async def test_a_suspension_ends_if_the_pod_does_not_shrink_in_time(api, eventua
     monkeypatch.setattr(keeper, "LAPSES_S", -1.0)
     async with scene(api, eventually) as s:
         s.suspend()
-        await eventually(lambda: s.size() in {CONTINUED, WHOLE})
+        await s.counts("boathouse_suspensions_total", 1, result="resumed", reason="Lapsed")
+        assert s.size() in {CONTINUED, WHOLE}
 
 
 async def test_a_shrink_that_takes_too_long_is_not_sent(api, eventually, monkeypatch):

@@ -12,7 +12,8 @@ from boathouse.resources.names import Reason
 from boathouse.services.instruments import poller, wiring
 from boathouse.services.progress import tls
 from boathouse_policies import framework
-from tests.wire import fake_api, scheduling_world
+from tests.builders import manifests
+from tests.wire import scheduling_world
 from tests.wire.test_kubelet_client import Kubelet
 
 pytestmark = pytest.mark.usefixtures("often")
@@ -48,7 +49,7 @@ class Recorder(framework.Observer):
 
 
 def node(port):
-    made = fake_api.node("n1")
+    made = manifests.node("n1")
     made["status"]["addresses"] = [{"type": "InternalIP", "address": "127.0.0.1"}]
     made["status"]["daemonEndpoints"] = {"kubeletEndpoint": {"Port": port}}
     return made

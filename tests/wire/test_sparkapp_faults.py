@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse import failpoints
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.sparkapp_world import KEY, Script, World, account, executor, sparkapp
 
 ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 1}
@@ -98,7 +98,7 @@ async def test_a_config_map_of_the_name_that_belongs_to_nobody_holds_the_driver(
     async with world.running():
         app = api.add(sparkapp(suspend=True))
         name = f"pi-{app['metadata']['uid'][:8]}-a1-conf"
-        api.add(fake_api.config_map(name, namespace="demo"))
+        api.add(manifests.config_map(name))
         api.change("sparkapps", KEY, {"spec": {"suspend": False}})
         await eventually(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
         assert world.drivers() == []
@@ -110,7 +110,7 @@ async def test_a_config_map_of_the_name_that_belongs_to_nobody_holds_the_driver(
 async def test_a_pod_of_the_drivers_name_that_belongs_to_nobody_holds_the_driver(api, world, eventually):
     app = api.add(sparkapp(suspend=True))
     name = f"pi-{app['metadata']['uid'][:8]}-a1-driver"
-    api.add(fake_api.pod(name, namespace="demo", scheduler="other"))
+    api.add(manifests.pod(name, scheduler="other"))
     api.change("sparkapps", KEY, {"spec": {"suspend": False}})
     await eventually(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
     assert world.nodes.created == {}
@@ -142,7 +142,7 @@ async def test_a_driver_runs_without_a_service_that_is_refused(api, world, event
 
 async def test_a_driver_whose_node_is_removed_is_followed_by_another(api, world, running, eventually):
     await running(restartPolicy=ON_FAILURE)
-    api.add(fake_api.node("n2", cpu="16", memory="32Gi"))
+    api.add(manifests.node("n2", cpu="16", memory="32Gi"))
     world.nodes.lost.add("n1")
     api.remove("nodes", "n1")
     await eventually(lambda: world.driver(2) and world.phase() == "Running")
@@ -155,7 +155,7 @@ async def test_a_driver_on_a_silent_node_is_followed_by_another_only_after_drive
     api, world, running, eventually
 ):
     await running(restartPolicy=ON_FAILURE, timeouts={"driverLostSeconds": 100})
-    api.add(fake_api.node("n2", cpu="16", memory="32Gi"))
+    api.add(manifests.node("n2", cpu="16", memory="32Gi"))
     world.nodes.lost.add("n1")
     api.change("nodes", "n1", {"spec": {"unschedulable": True}})
     api.change("pods", world.driver(), {"metadata": {"deletionTimestamp": "2026-01-01T00:00:30Z"}})

@@ -7,14 +7,14 @@ from boathouse.services.sparkapp import app
 from boathouse.services.sparkapp.placement import gang
 from boathouse_policies import model
 from boathouse_policies.fspy import SizeBased
-from tests.wire import fake_api
+from tests.builders import manifests
 from tests.wire.sparkapp_world import World, account, sparkapp
 
 
 @pytest.fixture
 async def world(api, request):
     api.add(account())
-    api.add(fake_api.node("n1", cpu="16", memory="14Gi"))
+    api.add(manifests.node("n1", cpu="16", memory="14Gi"))
     async with World(api, profile=request.param).running() as made:
         yield made
 
@@ -61,7 +61,7 @@ ELASTIC = {"executor": {"memory": "4g", "elasticMemory": {"min": "1g"}}}
 
 def fill(api, memory):
     """Put another pod on the node."""
-    api.add(fake_api.pod("filler", namespace="other", cpu="100m", memory=memory, node="n1", phase="Running"))
+    api.add(manifests.pod("filler", namespace="other", cpu="100m", memory=memory, node="n1", phase="Running"))
 
 
 def teach(world, seconds=100.0):

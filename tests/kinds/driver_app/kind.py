@@ -9,9 +9,9 @@ from boathouse.services.frame.kind import KindDefinition, Refusal
 from boathouse.services.frame.protocols import Desired, Life
 from boathouse.services.frame.status_writer import Memory
 from boathouse_policies import model
+from tests.builders import manifests
 from tests.kinds.driver_app import planner, state
 from tests.kinds.driver_app.planner import App, Seen
-from tests.wire import fake_api
 
 DRIVER_APP = KindDefinition(
     resource=catalogue.Resource(
@@ -124,7 +124,7 @@ class Drivers:
     def build(self, task, resources, node, _expected=None):
         app, (namespace, name) = self._app, task.split("/")
         controller = {"apiVersion": names.API_VERSION, "kind": "DriverApp", "name": app.name, "uid": app.uid}
-        return fake_api.pod(
+        return manifests.pod(
             name,
             namespace=namespace,
             node=node or "",

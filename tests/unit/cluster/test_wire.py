@@ -5,7 +5,7 @@ import pytest
 
 from boathouse.cluster import catalogue, wire
 from boathouse.services.mrjob.job.model import MRJOBS
-from tests.wire import fake_api
+from tests.builders import manifests
 
 
 def view(manifest):
@@ -14,7 +14,9 @@ def view(manifest):
 
 def test_a_pod_shows_what_its_request_depends_on():
     sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
-    pod = view(fake_api.pod("p", initContainers=[sidecar], overhead={"cpu": "10m"}, resources={"limits": {"cpu": "2"}}))
+    pod = view(
+        manifests.pod("p", initContainers=[sidecar], overhead={"cpu": "10m"}, resources={"limits": {"cpu": "2"}})
+    )
     assert pod.spec.init_containers[0].restart_policy == "Always"
     assert (pod.spec.overhead, pod.spec.resources.limits) == ({"cpu": "10m"}, {"cpu": "2"})
 
@@ -28,7 +30,7 @@ def test_a_pod_shows_how_its_container_ended():
 def test_a_pod_names_its_claims_and_its_controller():
     volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {"claimName": "data"}}]
     owner = {"apiVersion": "v1", "kind": "MRJob", "name": "j", "uid": "u", "controller": True}
-    pod = view(fake_api.pod("p", volumes=volumes, owner=owner))
+    pod = view(manifests.pod("p", volumes=volumes, owner=owner))
     assert [volume.persistent_volume_claim for volume in pod.spec.volumes] == [
         None,
         wire.ClaimSource(claim_name="data"),
@@ -38,7 +40,7 @@ def test_a_pod_names_its_claims_and_its_controller():
 
 def test_required_affinities_are_told_from_wishes():
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "x"}]}}
-    assert view(fake_api.pod("p", affinity=anti)).spec.affinity.pod_anti_affinity.required
+    assert view(manifests.pod("p", affinity=anti)).spec.affinity.pod_anti_affinity.required
 
 
 @pytest.mark.parametrize(

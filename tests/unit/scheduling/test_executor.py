@@ -11,48 +11,47 @@ from boathouse.scheduling import executor
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.deciding import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign, made
+from tests.builders.operators.desks import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign_pod, operation, task_pod
 
 
 async def test_a_pod_recreated_during_its_predecessors_bind_is_bound():
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(foreign("u1"))
-        assert await desk.decides() == [("bind", "u1 n1")]
-        desk.goes(foreign("u1"))
-        desk.comes(foreign("u2", revision=3))
-        await desk.answers("bind", "u1 n1", NOT_FOUND)
-        await desk.answers("get", "p", foreign("u2", revision=3))
-        assert await desk.decides() == [("bind", "u2 n1")]
+        desk.show(foreign_pod("u1"))
+        assert await desk.decide() == [("bind", "u1 n1")]
+        desk.delete(foreign_pod("u1"))
+        desk.show(foreign_pod("u2", revision=3))
+        await desk.answer("bind", "u1 n1", NOT_FOUND)
+        await desk.answer("get", "p", foreign_pod("u2", revision=3))
+        assert await desk.decide() == [("bind", "u2 n1")]
 
 
 async def test_a_successor_that_is_being_bound_stays_in_the_book():
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(foreign("u1"))
-        await desk.decides()
-        desk.goes(foreign("u1"))
-        desk.comes(foreign("u2", revision=3))
-        assert await desk.decides() == [("bind", "u1 n1"), ("bind", "u2 n1")]
-        await desk.answers("bind", "u1 n1", NOT_FOUND)
-        await desk.answers("get", "p", foreign("u2", revision=3))
+        desk.show(foreign_pod("u1"))
+        await desk.decide()
+        desk.delete(foreign_pod("u1"))
+        desk.show(foreign_pod("u2", revision=3))
+        assert await desk.decide() == [("bind", "u1 n1"), ("bind", "u2 n1")]
+        await desk.answer("bind", "u1 n1", NOT_FOUND)
+        await desk.answer("get", "p", foreign_pod("u2", revision=3))
         assert desk.scheduler.state.ledger.state("demo/p") is framework.State.ASSUMED
-        await desk.answers("bind", "u2 n1", OVERLOADED)
+        await desk.answer("bind", "u2 n1", OVERLOADED)
         desk.now_s += 60
-        assert await desk.decides() == [("bind", "u2 n1")]
+        assert await desk.decide() == [("bind", "u2 n1")]
 
 
 async def test_a_failure_on_a_node_that_went_does_not_take_back_what_was_decided_since():
     async with Desk().writing() as desk:
         desk.node("n1")
         task = desk.submit()
-        assert await desk.decides() == [("create", "t n1")]
-        desk.node_goes("n1")
+        assert await desk.decide() == [("create", "t n1")]
+        desk.delete_node("n1")
         desk.node("n2")
         desk.submit()
-        assert await desk.decides() == [("create", "t n1"), ("create", "t n2")]
-        await desk.answers("create", "t n1", OVERLOADED)
+        assert await desk.decide() == [("create", "t n1"), ("create", "t n2")]
+        await desk.answer("create", "t n1", OVERLOADED)
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
         assert desk.row(task).operation.has_begun
 
@@ -60,46 +59,46 @@ async def test_a_failure_on_a_node_that_went_does_not_take_back_what_was_decided
 async def test_a_pod_that_went_while_it_was_bound_waits_no_more():
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(foreign("u1"))
-        await desk.decides()
-        await desk.answers("bind", "u1 n1", NOT_FOUND)
-        await desk.answers("get", "p", NOT_FOUND)
-        assert await desk.decides() == []
+        desk.show(foreign_pod("u1"))
+        await desk.decide()
+        await desk.answer("bind", "u1 n1", NOT_FOUND)
+        await desk.answer("get", "p", NOT_FOUND)
+        assert await desk.decide() == []
         assert not list(desk.scheduler.state.pods.waiting())
 
 
 async def test_a_pod_is_bound_after_what_is_being_written_of_its_waiting():
     async with Desk().writing() as desk:
-        desk.comes(foreign("u1"))
-        assert await desk.decides() == [("status", "p")]
+        desk.show(foreign_pod("u1"))
+        assert await desk.decide() == [("status", "p")]
         desk.node("n1")
-        assert await desk.decides() == [("status", "p")]
-        await desk.answers("status", "p")
-        assert sorted(desk.asked) == [("bind", "u1 n1")]
+        assert await desk.decide() == [("status", "p")]
+        await desk.answer("status", "p")
+        assert sorted(desk.requests) == [("bind", "u1 n1")]
 
 
 async def test_nothing_is_written_of_a_pods_waiting_while_it_is_bound():
     async with Desk().writing() as desk:
-        desk.comes(foreign("u1"))
-        await desk.decides()
-        await desk.answers("status", "p", OVERLOADED)  # to be tried again
+        desk.show(foreign_pod("u1"))
+        await desk.decide()
+        await desk.answer("status", "p", OVERLOADED)  # to be tried again
         desk.node("n1")
-        await desk.decides()
+        await desk.decide()
         desk.now_s += 60
-        assert await desk.decides() == [("bind", "u1 n1")]
+        assert await desk.decide() == [("bind", "u1 n1")]
 
 
 async def test_a_pod_whose_binding_failed_is_told_again_why_it_waits():
     async with Desk().writing() as desk:
-        desk.comes(foreign("u1"))
-        await desk.decides()
-        await desk.answers("status", "p", OVERLOADED)
+        desk.show(foreign_pod("u1"))
+        await desk.decide()
+        await desk.answer("status", "p", OVERLOADED)
         desk.node("n1")
-        await desk.decides()
-        await desk.answers("bind", "u1 n1", OVERLOADED)
-        desk.node_goes("n1")
+        await desk.decide()
+        await desk.answer("bind", "u1 n1", OVERLOADED)
+        desk.delete_node("n1")
         desk.now_s += 60
-        assert await desk.decides() == [("status", "p")]
+        assert await desk.decide() == [("status", "p")]
 
 
 async def test_an_answer_that_is_older_than_what_the_watch_showed_since_changes_nothing():
@@ -107,13 +106,13 @@ async def test_an_answer_that_is_older_than_what_the_watch_showed_since_changes_
         desk.node("n1")
         desk.node("n2")
         task = desk.submit()
-        ((verb, what),) = await desk.decides()
+        ((verb, what),) = await desk.decide()
         elsewhere = "n2" if what.endswith("n1") else "n1"
-        stale = made(task, node=elsewhere, revision=5)
-        await desk.answers(verb, what, TAKEN)
-        desk.comes(stale)
-        desk.goes(made(task, node=elsewhere, revision=6))
-        await desk.answers("get", "t", stale)
+        stale = task_pod(task, node=elsewhere, revision=5)
+        await desk.answer(verb, what, TAKEN)
+        desk.show(stale)
+        desk.delete(task_pod(task, node=elsewhere, revision=6))
+        await desk.answer("get", "t", stale)
         assert len(desk.scheduler.state.ledger) == 0
 
 
@@ -121,12 +120,12 @@ async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_a
     async with Desk().writing() as desk:
         desk.node("n1")
         task = desk.submit()
-        await desk.decides()
-        await desk.answers("create", "t n1", TAKEN)
-        await desk.answers("get", "t", made(task, node="", revision=5))
+        await desk.decide()
+        await desk.answer("create", "t n1", TAKEN)
+        await desk.answer("get", "t", task_pod(task, node="", revision=5))
         desk.now_s += 60
         assert not desk.scheduler.state.pods.unconfirmed(30)
-        assert await desk.decides() == [("bind", "uid-t n1")]
+        assert await desk.decide() == [("bind", "uid-t n1")]
 
 
 def claim(revision: int, *, bound: bool) -> storage.ClaimView:
@@ -148,67 +147,67 @@ async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exis
     known = dataclasses.replace(rules.Storage.empty(), claims=claims, classes={"late": late})
     async with Desk(known).writing() as desk:
         desk.node("n1")
-        desk.comes(foreign("u1", volumes=mounts))
-        await desk.decides()
-        desk.goes(foreign("u1", volumes=mounts))
-        desk.comes(foreign("u2", revision=3, volumes=mounts))
-        assert await desk.decides() == [("patch", "c 1"), ("patch", "c 2")]
+        desk.show(foreign_pod("u1", volumes=mounts))
+        await desk.decide()
+        desk.delete(foreign_pod("u1", volumes=mounts))
+        desk.show(foreign_pod("u2", revision=3, volumes=mounts))
+        assert await desk.decide() == [("patch", "c 1"), ("patch", "c 2")]
         claims["demo/c"] = claim(4, bound=False)
-        await desk.answers("patch", "c 2", claims["demo/c"])
-        await desk.answers("patch", "c 1", claims["demo/c"])
+        await desk.answer("patch", "c 2", claims["demo/c"])
+        await desk.answer("patch", "c 1", claims["demo/c"])
         claims["demo/c"] = claim(5, bound=True)
         desk.scheduler.executor.check_volumes()
-        assert await desk.decides() == [("bind", "u2 n1")]
+        assert await desk.decide() == [("bind", "u2 n1")]
 
 
 async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(made("demo/t", node="n1", revision=5))
-        ended = made("demo/t", node="n1", revision=6, phase="Succeeded")
-        desk.goes(ended)
-        desk.comes(foreign("later", revision=7, node_name="elsewhere"))
+        desk.show(task_pod("demo/t", node="n1", revision=5))
+        ended = task_pod("demo/t", node="n1", revision=6, phase="Succeeded")
+        desk.delete(ended)
+        desk.show(foreign_pod("later", revision=7, node="elsewhere"))
         desk.submit()
-        ((verb, what),) = await desk.decides()
-        await desk.answers(verb, what, TAKEN)
-        await desk.answers("get", "t", ended)
-        assert await desk.decides() == []
+        ((verb, what),) = await desk.decide()
+        await desk.answer(verb, what, TAKEN)
+        await desk.answer("get", "t", ended)
+        assert await desk.decide() == []
 
 
 async def test_the_end_of_a_former_pod_is_not_that_of_one_that_has_its_name():
     async with Desk().writing() as desk:
-        desk.comes(foreign("new", revision=7))
-        desk.scheduler.intake._answered(desk.row("demo/p"), foreign("old", revision=5, phase="Failed"))
+        desk.show(foreign_pod("new", revision=7))
+        desk.scheduler.intake._answered(desk.row("demo/p"), foreign_pod("old", revision=5, phase="Failed"))
         desk.node("n1")
-        assert await desk.decides() == [("bind", "new n1")]
+        assert await desk.decide() == [("bind", "new n1")]
 
 
 async def test_a_pod_that_the_watch_showed_while_another_was_being_made_waits():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit()
-        ((verb, what),) = await desk.decides()
-        ahead = made("demo/t", node="", revision=5)
-        desk.comes(ahead)
-        desk.comes(foreign("later", revision=7, node_name="elsewhere"))
-        await desk.answers(verb, what, TAKEN)
-        await desk.answers("get", "t", ahead)
-        assert await desk.decides() == [("bind", f"{ahead.metadata.uid} n1")]
+        ((verb, what),) = await desk.decide()
+        ahead = task_pod("demo/t", node="", revision=5)
+        desk.show(ahead)
+        desk.show(foreign_pod("later", revision=7, node="elsewhere"))
+        await desk.answer(verb, what, TAKEN)
+        await desk.answer("get", "t", ahead)
+        assert await desk.decide() == [("bind", f"{ahead.metadata.uid} n1")]
 
 
 async def test_what_is_decided_after_the_executor_has_ended_does_not_begin():
     async with Desk().writing() as desk:
         desk.node("n1")
     desk.submit()
-    assert await desk.decides() == []
+    assert await desk.decide() == []
 
 
 async def test_observers_are_told_of_a_placement_whose_write_failed():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit()
-        await desk.decides()
-        await desk.answers("create", "t n1", OVERLOADED)
+        await desk.decide()
+        await desk.answer("create", "t n1", OVERLOADED)
         assert [one[:2] for one in desk.refused] == [("demo/t", "n1")]
 
 
@@ -217,18 +216,18 @@ async def test_observers_are_told_of_a_placement_that_its_node_did_not_wait_for(
         desk.node("n1")
         desk.submit()
         desk.scheduler.cycle()
-        desk.node_goes("n1")
-        await desk.decides()
+        desk.delete_node("n1")
+        await desk.decide()
         assert desk.refused == [("demo/t", "n1", "Outdated")]
 
 
 async def test_observers_are_told_of_a_placement_whose_pod_went():
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(foreign("u1"))
-        await desk.decides()
-        await desk.answers("bind", "u1 n1", NOT_FOUND)
-        await desk.answers("get", "p", NOT_FOUND)
+        desk.show(foreign_pod("u1"))
+        await desk.decide()
+        await desk.answer("bind", "u1 n1", NOT_FOUND)
+        await desk.answer("get", "p", NOT_FOUND)
         assert desk.refused == [("demo/p", "n1", "PodGone")]
 
 
@@ -236,21 +235,21 @@ async def test_a_placement_that_is_written_is_not_refused():
     async with Desk().writing() as desk:
         desk.node("n1")
         task = desk.submit()
-        await desk.decides()
-        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
-        assert desk.witness.events == []
+        await desk.decide()
+        await desk.answer("create", "t n1", task_pod(task, node="n1", revision=3))
+        assert desk.observer.events == []
 
 
 async def test_a_pod_that_cannot_be_written_for_a_fault_is_tried_again_and_the_others_are_written():
     async with Desk().writing() as desk:
         desk.node("n1")
         first, second = desk.submit(job_id="j"), desk.submit("demo/u", job_id="k")
-        await desk.decides()
-        await desk.answers("create", "t n1", ValueError("a fault of ours"))
-        await desk.answers("create", "u n1", made(second, node="n1", revision=3))
+        await desk.decide()
+        await desk.answer("create", "t n1", ValueError("a fault of ours"))
+        await desk.answer("create", "u n1", task_pod(second, node="n1", revision=3))
         assert desk.row(second).state is PodState.BOUND
         desk.now_s += 60
-        assert ("create", "t n1") in await desk.decides()
+        assert ("create", "t n1") in await desk.decide()
         assert desk.row(first).state is PodState.CREATING
 
 
@@ -261,14 +260,14 @@ async def decided_with_a_fault_in_the_intake(desk, monkeypatch):
     desk.node("n1")
     task = desk.submit()
     monkeypatch.setattr(desk.scheduler.intake, "_done", fails)
-    await desk.decides()
+    await desk.decide()
     return task
 
 
 async def test_a_job_is_set_aside_when_the_answer_to_a_write_cannot_be_taken_in(monkeypatch):
     async with Desk().writing() as desk:
         task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
-        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
+        await desk.answer("create", "t n1", task_pod(task, node="n1", revision=3))
         assert desk.scheduler.state.jobs.entry(model.JobId("j")).is_aside
         assert desk.scheduler.state.ledger.state(task) is framework.State.ASSUMED
 
@@ -277,7 +276,7 @@ async def test_a_pod_without_a_job_is_set_aside_when_the_answer_to_its_write_can
     async with Desk().writing() as desk:
         task = await decided_with_a_fault_in_the_intake(desk, monkeypatch)
         desk.scheduler.withdraw(model.JobId("j"))
-        await desk.answers("create", "t n1", made(task, node="n1", revision=3))
+        await desk.answer("create", "t n1", task_pod(task, node="n1", revision=3))
         assert desk.scheduler.state.aside.counts["Pod", boundary.Reason.WRITING] == 1
 
 
@@ -294,13 +293,13 @@ def test_what_is_decided_of_a_task_that_does_not_run_is_refused(kind):
     [((), {}), ((("slowdown", 1.23456), ("threshold", 2.0)), {"slowdown": 1.2346, "threshold": 2.0})],
 )
 def test_the_figures_of_a_placement_are_noted_on_its_pod(figures, noted):
-    decided = builders.operation()
+    decided = operation()
     decided.placement = dataclasses.replace(decided.placement, figures=figures)
     text = executor._figures(decided).get(names.ANNOTATION_FIGURES, "{}")
     assert json.loads(text) == noted
 
 
 def test_figures_that_are_too_long_are_left_out():
-    decided = builders.operation()
+    decided = operation()
     decided.placement = dataclasses.replace(decided.placement, figures=((("x" * 600), 1.0),))
     assert not executor._figures(decided)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from boathouse.scheduling import gangs
 from boathouse.scheduling.tenants import fitting
 from boathouse_policies import model
-from tests.unit.scheduling.driver_world import App
+from tests.builders.operators.applications import App
 
 
 def gang(app: App) -> gangs.Gang:

@@ -9,11 +9,10 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from boathouse.cluster import wire
-from boathouse.resources import names
 from boathouse.scheduling import outcomes
 from boathouse_policies import model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.driver_world import App, DriverDesk
+from tests.builders import manifests
+from tests.builders.operators.applications import App, DriverDesk
 
 NODES = ("n1", "n2", "n3")
 CORES = 4
@@ -62,10 +61,10 @@ class GangMachine(stateful.RuleBasedStateMachine):
     def _show(self, pod: wire.PodView) -> None:
         meta = msgspec.structs.replace(pod.metadata, resource_version=str(next(self.revisions)))
         pod = self.pods[pod.metadata.name] = msgspec.structs.replace(pod, metadata=meta)
-        self.desk.comes(pod)
+        self.desk.show(pod)
 
     def _delete(self, name: str) -> None:
-        self.desk.goes(self.pods.pop(name))
+        self.desk.delete(self.pods.pop(name))
 
     def _carry_out(self, operation, *, is_refused: bool = False) -> None:
         desk, row = self.desk.scheduler, operation.row
@@ -113,17 +112,16 @@ class GangMachine(stateful.RuleBasedStateMachine):
             name = f"a{next(self.numbers)}"
             app = App(name, minimum=minimum, cpu=cpu, driver_cpu=driver_cpu, submitted_s=float(len(self.apps)))
             self.apps.append(Running(app, minimum, extra))
-            self.desk.wants(app)
+            self.desk.submit_application(app)
 
     @stateful.rule(cpu=st.integers(1, 3))
     def another_pod_arrives(self, cpu):
         if len(self.pods) < 12:
             name = f"p{next(self.numbers)}"
             self._show(
-                builders.pod(
+                manifests.pod_view(
                     name,
-                    scheduler_name=names.SCHEDULER_NAME,
-                    containers=(builders.container(cpu=str(cpu), memory="1Mi"),),
+                    containers=(manifests.container(cpu=str(cpu), memory="1Mi"),),
                 )
             )
 
@@ -173,7 +171,7 @@ class GangMachine(stateful.RuleBasedStateMachine):
                 id=one.app.job.id,
                 submitted_s=one.app.job.submitted_s,
             )
-            self.desk.wants(one.app)
+            self.desk.submit_application(one.app)
 
     def _end(self, one: Running) -> None:
         self._delete(f"{one.app.name}-driver")
@@ -188,12 +186,12 @@ class GangMachine(stateful.RuleBasedStateMachine):
         listed = sorted(self.pods)
         order.shuffle(listed)
         for name in listed:
-            self.desk.comes(self.pods[name])
+            self.desk.show(self.pods[name])
         for operation in self.desk.scheduler.decider.decide():
             self._carry_out(operation)
         for one in self.apps:
             if not one.is_over:
-                self.desk.wants(one.app)
+                self.desk.submit_application(one.app)
         self.has_restarted = True
 
     @stateful.rule(data=st.data())

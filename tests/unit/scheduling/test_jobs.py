@@ -9,13 +9,11 @@ from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
-from tests.unit.scheduling.builders import container, facts_of, pod
+from tests.builders.manifests import container, owner_view, pod_facts, pod_view
 
 OURS = {
     "labels": {LABEL_JOB_UID: "j"},
-    "owner_references": (
-        wire.OwnerReference(api_version="boathouse.dev/v1", kind="MRJob", name="j", uid="j", controller=True),
-    ),
+    "owner": owner_view(),
 }
 QUEUE = model.QueueName("default")
 
@@ -46,7 +44,7 @@ class Book:
         self.jobs.mark_changed(row)
         return row
 
-    def decides(self, number: int) -> rows.Operation:
+    def decide(self, number: int) -> rows.Operation:
         """Place a task."""
         row, entry = self.task(number), self.jobs.entry(model.JobId("j"))
         size = entry.classes[0].resources
@@ -62,7 +60,7 @@ class Book:
         return operation
 
     def foreign(self, name: str, **parts) -> None:
-        pod = facts_of(name, **parts)
+        pod = pod_facts(name, **parts)
         assert self.jobs.add_foreign(self.shows(pod), pod) is None
 
     def ends(self, row: rows.PodRow) -> None:
@@ -102,7 +100,7 @@ def test_a_task_that_is_over_never_waits_again_however_often_it_is_submitted():
 def test_a_placed_task_waits_again_when_its_placement_failed_even_if_its_job_was_submitted_in_between():
     book = Book()
     book.submit(1)
-    operation = book.decides(0)
+    operation = book.decide(0)
     book.submit(1)
     assert book.waiting() == []
     book.pods.refuse(operation)
@@ -113,7 +111,7 @@ def test_a_placed_task_waits_again_when_its_placement_failed_even_if_its_job_was
 def test_a_task_with_a_pod_that_was_made_ahead_is_to_be_bound():
     book = Book()
     book.submit(1)
-    book.shows(facts_of("t0", meta=OURS))
+    book.shows(pod_facts("t0", meta=OURS))
     assert [task.pod_uid for task in book.waiting()] == ["uid-t0"]
 
 
@@ -121,7 +119,7 @@ def test_an_event_of_one_task_does_not_resubmit_its_job():
     book = Book()
     book.submit(3)
     known = book.room.classes_of(model.JobId("j"))
-    book.shows(facts_of("t1", meta=OURS))
+    book.shows(pod_facts("t1", meta=OURS))
     assert [task.pod_uid for task in book.waiting()] == [None, "uid-t1", None]
     assert book.room.classes_of(model.JobId("j"))[0] is known[0]
 
@@ -129,7 +127,7 @@ def test_an_event_of_one_task_does_not_resubmit_its_job():
 def test_news_of_a_task_take_it_out_when_it_is_placed_and_back_when_it_is_not():
     book = Book()
     book.submit(3)
-    operation = book.decides(1)
+    operation = book.decide(1)
     assert names(book.waiting()) == ["demo/t0", "demo/t2"]
     book.pods.refuse(operation)
     book.jobs.mark_changed(book.task(1))
@@ -139,7 +137,7 @@ def test_news_of_a_task_take_it_out_when_it_is_placed_and_back_when_it_is_not():
 def test_pods_of_one_owner_with_equal_demands_are_one_class_of_one_job():
     book, owner = (
         Book(),
-        {"owner_references": (wire.OwnerReference(uid="rs", name="web", kind="ReplicaSet", controller=True),)},
+        {"owner": wire.OwnerReference(uid="rs", name="web", kind="ReplicaSet", controller=True)},
     )
     for name, cpu in (("a", "1"), ("b", "1"), ("c", "2")):
         book.foreign(name, containers=(container(cpu=cpu),), meta=owner)
@@ -159,7 +157,7 @@ def test_a_foreign_job_is_as_old_as_its_first_pod_and_goes_with_its_last():
 
 def test_pods_of_different_priority_are_different_jobs():
     book = Book()
-    owner = {"owner_references": (wire.OwnerReference(uid="rs", controller=True),)}
+    owner = {"owner": wire.OwnerReference(uid="rs", controller=True)}
     for name, priority in (("a", 0), ("b", 1000)):
         book.foreign(name, meta=owner, priority=priority)
     assert sorted(entry.job.priority for entry in book.jobs.entries()) == [0, 1000]
@@ -182,8 +180,8 @@ def test_a_task_waits_from_when_it_was_first_submitted():
 
 
 def test_a_pod_names_its_queue_by_a_label():
-    assert ownership.default_queue(pod()) == "default"
-    assert ownership.default_queue(pod(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
+    assert ownership.default_queue(pod_view()) == "default"
+    assert ownership.default_queue(pod_view(meta={"labels": {"boathouse.dev/queue": "night"}})) == "night"
 
 
 def test_submitting_an_ended_task_returns_it():

@@ -4,11 +4,12 @@ import pytest
 
 from boathouse.cluster import errors, wire
 from boathouse.scheduling import outcomes, writer
-from tests.unit.scheduling.builders import operation, pod
+from tests.builders.manifests import pod_view
+from tests.builders.operators.desks import operation
 
 CREATE, BIND, AHEAD = operation(), operation(uid="uid-p"), operation(node=None)
 AGAIN = outcomes.NotDone(reason="Conflict", message="")
-OWNER = {"owner_references": (wire.OwnerReference(uid="job", controller=True),)}
+OWNER = {"owner": wire.OwnerReference(uid="job", controller=True)}
 
 
 def judged(decided, found, owner=None):
@@ -23,13 +24,13 @@ def test_a_row_names_the_pod():
     ("decided", "found", "outcome"),
     [
         (CREATE, None, outcomes.NotDone),
-        (CREATE, pod(meta=OWNER, node_name="n1"), outcomes.Done),
-        (CREATE, pod(meta=OWNER, node_name="n2"), outcomes.Elsewhere),
-        (CREATE, pod(meta=OWNER), outcomes.Elsewhere),
-        (CREATE, pod(meta=OWNER, node_name="n1", phase="Succeeded"), outcomes.Elsewhere),
-        (CREATE, pod(node_name="n1"), outcomes.NameTaken),
-        (AHEAD, pod(meta=OWNER), outcomes.Done),
-        (AHEAD, pod(meta=OWNER, node_name="n2"), outcomes.Elsewhere),
+        (CREATE, pod_view(meta=OWNER, node="n1"), outcomes.Done),
+        (CREATE, pod_view(meta=OWNER, node="n2"), outcomes.Elsewhere),
+        (CREATE, pod_view(meta=OWNER), outcomes.Elsewhere),
+        (CREATE, pod_view(meta=OWNER, node="n1", phase="Succeeded"), outcomes.Elsewhere),
+        (CREATE, pod_view(node="n1"), outcomes.NameTaken),
+        (AHEAD, pod_view(meta=OWNER), outcomes.Done),
+        (AHEAD, pod_view(meta=OWNER, node="n2"), outcomes.Elsewhere),
     ],
 )
 def test_what_a_pod_means_for_a_create(decided, found, outcome):
@@ -40,12 +41,12 @@ def test_what_a_pod_means_for_a_create(decided, found, outcome):
     ("found", "outcome"),
     [
         (None, outcomes.Vanished),
-        (pod(meta={"uid": "another"}), outcomes.Vanished),
-        (pod(node_name="n1"), outcomes.Done),
-        (pod(node_name="n2"), outcomes.Elsewhere),
-        (pod(), outcomes.NotDone),
-        (pod(scheduling_gates=(wire.SchedulingGate(name="g"),)), outcomes.Elsewhere),
-        (pod(phase="Failed"), outcomes.Elsewhere),
+        (pod_view(meta={"uid": "another"}), outcomes.Vanished),
+        (pod_view(node="n1"), outcomes.Done),
+        (pod_view(node="n2"), outcomes.Elsewhere),
+        (pod_view(), outcomes.NotDone),
+        (pod_view(scheduling_gates=(wire.SchedulingGate(name="g"),)), outcomes.Elsewhere),
+        (pod_view(phase="Failed"), outcomes.Elsewhere),
     ],
 )
 def test_what_a_pod_means_for_a_bind(found, outcome):

@@ -8,20 +8,26 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, translate
-from tests.unit.scheduling import builders
+from tests.builders import manifests
 
 OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="u", controller=True)
 LABELS = {names.LABEL_JOB_UID: "u", names.LABEL_QUEUE: "nightly"}
 
 
-def pod(*owners: wire.OwnerReference, labels: dict[str, str] = LABELS, **spec) -> facts.PodFacts:
-    return builders.TRANSFORM_POD(
-        builders.pod(meta={"labels": labels, "owner_references": owners}, node_name="n1", **spec)
+def pod(
+    owner: wire.OwnerReference | None = None,
+    *,
+    labels: dict[str, str] = LABELS,
+    scheduler: str = "default-scheduler",
+    **spec,
+) -> facts.PodFacts:
+    return manifests.TRANSFORM_POD(
+        manifests.pod_view(meta={"labels": labels, "owner": owner}, node="n1", scheduler=scheduler, **spec)
     )
 
 
 def test_a_pod_that_a_job_owns_is_charged_to_it_and_its_queue():
-    account = ownership.of(pod(OWNER, scheduler_name="boathouse"))
+    account = ownership.of(pod(OWNER, scheduler="boathouse"))
     assert (account.job, account.queue) == ("u", "nightly")
 
 
@@ -55,12 +61,12 @@ def test_the_queue_label_of_a_pod_of_another_scheduler_charges_nothing():
 
 
 def test_foreign_pods_never_belong_to_a_job_by_a_forged_owner_uid():
-    forged = pod(msgspec.structs.replace(OWNER, api_version="apps/v1", kind="ReplicaSet"), scheduler_name="boathouse")
+    forged = pod(msgspec.structs.replace(OWNER, api_version="apps/v1", kind="ReplicaSet"), scheduler="boathouse")
     assert ownership.job_of(forged) != ownership.job_of(pod(OWNER))
     assert str(ownership.of(forged).job).startswith("demo/u/")
 
 
 def test_a_pod_whose_requests_are_not_known_fills_its_node_and_is_charged_to_nobody():
-    account = ownership.of(pod(OWNER, containers=(builders.container(cpu="much"),)))
+    account = ownership.of(pod(OWNER, containers=(manifests.container(cpu="much"),)))
     assert dataclasses.replace(account.resources, extended=()) == translate.WHOLE_NODE
     assert (account.node, account.job, account.queue) == ("n1", None, None)

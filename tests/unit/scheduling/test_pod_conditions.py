@@ -9,7 +9,7 @@ from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import rows
 from boathouse.telemetry import metrics
 from boathouse_policies import model
-from tests.unit.scheduling.builders import TRANSFORM_POD, pod
+from tests.builders.manifests import TRANSFORM_POD, pod_view
 
 WANT = pod_conditions.PendingReason(reason="Unschedulable", message="0/1 nodes are available.")
 WANT_NOW = pod_conditions.PendingReason(reason="Unschedulable", message="0/2 nodes are available.")
@@ -66,16 +66,16 @@ class Desk:
 async def test_a_reason_is_written_once():
     desk = Desk()
     for _ in range(3):
-        desk.set_pending(pod(), WANT)
+        desk.set_pending(pod_view(), WANT)
     assert await desk.written() == [WANT.message]
     assert desk.events == [("FailedScheduling", WANT.message)]
 
 
 async def test_another_reason_is_written_at_once():
     desk = Desk()
-    desk.set_pending(pod(), WANT)
+    desk.set_pending(pod_view(), WANT)
     await desk.written()
-    desk.set_pending(pod(), OTHER)
+    desk.set_pending(pod_view(), OTHER)
     assert await desk.written() == [WANT.message, OTHER.message]
     assert len(desk.events) == 2
 
@@ -84,7 +84,7 @@ async def test_a_message_that_keeps_changing_is_written_every_ten_seconds_at_mos
     desk = Desk()
     for second in range(25):
         desk.now_s = second
-        desk.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
+        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert await desk.written() == ["at 0", "at 10", "at 20"]
     assert len(desk.events) == 1
@@ -94,7 +94,7 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
     desk = Desk()
     for second in range(3):
         desk.now_s = second
-        desk.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
+        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert desk.notices.next_s() == 10
     desk.now_s = 10
@@ -105,8 +105,8 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
 async def test_a_pod_that_is_placed_is_not_told_what_was_held_back():
     desk = Desk()
     for message in ("one", "another"):
-        desk.set_pending(pod(), pod_conditions.PendingReason(reason="Unschedulable", message=message))
-    desk.notices.forget(desk.row(pod()))
+        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=message))
+    desk.notices.forget(desk.row(pod_view()))
     desk.now_s = 10
     desk.notices.flush()
     assert await desk.written() == []
@@ -115,11 +115,11 @@ async def test_a_pod_that_is_placed_is_not_told_what_was_held_back():
 async def test_two_writes_about_a_pod_go_out_one_after_the_other():
     desk = Desk()
     desk.answers = asyncio.Event()
-    desk.set_pending(pod(), WANT)
+    desk.set_pending(pod_view(), WANT)
     running = asyncio.create_task(desk.notices.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    desk.set_pending(pod(), OTHER)
+    desk.set_pending(pod_view(), OTHER)
     for _ in range(5):
         await asyncio.sleep(0)
     running.cancel()
@@ -129,7 +129,7 @@ async def test_two_writes_about_a_pod_go_out_one_after_the_other():
 async def test_what_could_not_be_written_is_written_after_a_while_though_nobody_says_it_again():
     desk = Desk()
     desk.refusal = errors.ServerError(503, "", "")
-    desk.set_pending(pod(), WANT)
+    desk.set_pending(pod_view(), WANT)
     await desk.written()
     desk.refusal, desk.now_s = None, desk.notices.next_s()
     desk.notices.flush()
@@ -142,7 +142,7 @@ async def test_a_server_that_takes_no_condition_is_not_asked_at_every_look():
     desk.refusal = errors.Forbidden(403, "Forbidden", "")
     for second in range(20):
         desk.now_s = second
-        desk.set_pending(pod(), WANT)
+        desk.set_pending(pod_view(), WANT)
         await desk.written()
     assert len(desk.patched) == 2
     assert len(desk.events) == 1
@@ -151,11 +151,11 @@ async def test_a_server_that_takes_no_condition_is_not_asked_at_every_look():
 async def test_what_was_said_since_is_not_overwritten_by_what_could_not_be_written():
     desk = Desk()
     desk.answers, desk.refusal = asyncio.Event(), errors.ServerError(503, "", "")
-    desk.set_pending(pod(), WANT)
+    desk.set_pending(pod_view(), WANT)
     running = asyncio.create_task(desk.notices.run())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    desk.set_pending(pod(), OTHER)
+    desk.set_pending(pod_view(), OTHER)
     desk.answers.set()
     for _ in range(5):
         await asyncio.sleep(0)
@@ -168,21 +168,21 @@ async def test_what_was_said_since_is_not_overwritten_by_what_could_not_be_writt
 async def test_an_event_may_be_repeated_after_a_minute():
     desk = Desk()
     for desk.now_s in (0.0, 59.0, 60.0):
-        desk.set_pending(pod(), WANT)
+        desk.set_pending(pod_view(), WANT)
     assert len(desk.events) == 2
 
 
 async def test_what_an_earlier_leader_wrote_is_not_written_again():
     desk = Desk()
     stated = wire.Condition(type="PodScheduled", status="False", reason=WANT.reason, message=WANT.message)
-    desk.set_pending(pod(conditions=(stated,)), WANT)
+    desk.set_pending(pod_view(conditions=(stated,)), WANT)
     assert await desk.written() == []
 
 
 async def test_a_condition_tells_the_generation_it_speaks_of_and_keeps_the_time_of_its_transition():
     desk = Desk()
     stated = wire.Condition(type="PodScheduled", status="False", reason="QueueLimit", message="x")
-    desk.set_pending(pod(conditions=(stated,), meta={"generation": 3}), WANT)
+    desk.set_pending(pod_view(conditions=(stated,), meta={"generation": 3}), WANT)
     await desk.written()
     assert desk.patched == [
         {
@@ -197,8 +197,8 @@ async def test_a_condition_tells_the_generation_it_speaks_of_and_keeps_the_time_
 
 async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none():
     desk = Desk()
-    desk.set_pending(pod(), WANT)
-    desk.notices.scheduled(desk.row(pod()), "uid-p", "n1")
+    desk.set_pending(pod_view(), WANT)
+    desk.notices.scheduled(desk.row(pod_view()), "uid-p", "n1")
     assert await desk.written() == []
     assert desk.events[-1] == ("Scheduled", "Successfully assigned demo/p to n1")
 
@@ -206,15 +206,15 @@ async def test_a_pod_that_is_placed_before_its_condition_was_written_gets_none()
 async def test_conditions_of_one_namespace_do_not_hold_up_those_of_others():
     desk = Desk()
     for number in range(5000):
-        desk.set_pending(pod(f"p{number}"), WANT)
-    desk.set_pending(pod("quiet", meta={"namespace": "other"}), OTHER)
+        desk.set_pending(pod_view(f"p{number}"), WANT)
+    desk.set_pending(pod_view("quiet", meta={"namespace": "other"}), OTHER)
     assert (await desk.written())[:3].count(OTHER.message) == 1
 
 
 async def test_a_namespace_that_used_up_its_share_is_told_later():
     desk = Desk()
     for number in range(2600):
-        desk.set_pending(pod(f"p{number}"), WANT)
+        desk.set_pending(pod_view(f"p{number}"), WANT)
     assert desk.notices.shares.refused == 100
     desk.now_s = desk.notices.next_s()
     desk.notices.flush()
@@ -226,8 +226,8 @@ def test_what_was_held_back_of_many_pods_is_looked_through_once_a_second():
     desk = Desk()
     for i in range(200):
         desk.now_s = i / 20
-        desk.set_pending(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT)
-        desk.set_pending(pod(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
+        desk.set_pending(pod_view(f"p{i}", meta={"uid": f"u{i}"}), WANT)
+        desk.set_pending(pod_view(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
     looks = 0
     while desk.notices._held_back:
         desk.now_s = max(desk.now_s, desk.notices.next_s())

@@ -9,7 +9,7 @@ from boathouse.scheduling.pods import rows
 from boathouse.scheduling.tenants import refusals
 from boathouse.scheduling.tenants.refusals import Scope, Verb
 from boathouse_policies import model
-from tests.unit.scheduling.builders import operation
+from tests.builders.operators.desks import operation
 
 QUOTA = outcomes.NotDone(reason="QuotaExceeded", message="exceeded quota: small", at_least_s=30)
 INVALID = outcomes.NotDone(reason="PodRefused", message="no PriorityClass with name nope", at_least_s=10)

@@ -5,7 +5,7 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling import rejections
 from boathouse_policies import framework, model, profiles
-from tests.unit.scheduling.builders import pod, status_of
+from tests.builders.manifests import container_status, pod_view
 
 RAN = wire.ContainerStatus(name="main", state=wire.ContainerState(terminated=wire.StateTerminated(exit_code=1)))
 
@@ -22,7 +22,7 @@ def test_a_kubelets_reasons_are_recognized(reason):
 def test_a_container_that_failed_by_itself_is_no_rejection():
     assert rejections.rejection(failed("", RAN)) is None
     assert rejections.rejection(failed("Terminated", RAN)) is None
-    assert rejections.rejection(pod(statuses=(status_of("main", actuated=None),))) is None
+    assert rejections.rejection(pod_view(statuses=(container_status(actuated=None),))) is None
 
 
 class World:

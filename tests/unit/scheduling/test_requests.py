@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import wire
 from boathouse.scheduling.pods import quantities, requests
-from tests.unit.scheduling.builders import container, pod, sidecar, status_of
+from tests.builders.manifests import container, container_status, pod_view, sidecar
 
 INFEASIBLE = wire.Condition(type="PodResizePending", status="True", reason="Infeasible")
 DEFERRED = wire.Condition(type="PodResizePending", status="True", reason="Deferred")
@@ -19,48 +19,48 @@ def cpu(of: wire.PodView) -> int:
 
 
 def test_containers_add_up():
-    assert cpu(pod(containers=(container("a", cpu="300m"), container("b", cpu="1")))) == 1300
+    assert cpu(pod_view(containers=(container("a", cpu="300m"), container("b", cpu="1")))) == 1300
 
 
 def test_an_init_container_larger_than_the_rest_counts_instead_of_the_rest():
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=(container("i", cpu="3"),))) == 3000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=(container("i", cpu="3"),))) == 3000
 
 
 def test_an_init_container_smaller_than_the_rest_does_not_count():
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=(container("i", cpu="500m"),))) == 1000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=(container("i", cpu="500m"),))) == 1000
 
 
 def test_init_containers_run_one_after_another():
     inits = (container("i", cpu="2"), container("j", cpu="3"))
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=inits)) == 3000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=inits)) == 3000
 
 
 def test_a_sidecar_runs_beside_the_containers():
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=(sidecar("s", cpu="2"),))) == 3000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=(sidecar("s", cpu="2"),))) == 3000
 
 
 def test_a_sidecar_runs_beside_the_init_containers_after_it():
     inits = (sidecar("s", cpu="2"), container("i", cpu="3"))
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=inits)) == 5000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=inits)) == 5000
 
 
 def test_a_sidecar_does_not_run_beside_the_init_containers_before_it():
     inits = (container("i", cpu="3"), sidecar("s", cpu="2"))
-    assert cpu(pod(containers=(container(cpu="1"),), init_containers=inits)) == 3000
+    assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=inits)) == 3000
 
 
 def test_overhead_comes_on_top():
-    assert cpu(pod(containers=(container(cpu="1"),), overhead={"cpu": "250m"})) == 1250
+    assert cpu(pod_view(containers=(container(cpu="1"),), overhead={"cpu": "250m"})) == 1250
 
 
 def test_pod_level_requests_replace_those_of_containers_for_the_resources_they_name():
     level = wire.ResourceRequirements(requests={"cpu": "4"})
-    asked = requests.pod_requests(pod(containers=(container(cpu="1", memory="1Gi"),), resources=level))
+    asked = requests.pod_requests(pod_view(containers=(container(cpu="1", memory="1Gi"),), resources=level))
     assert (quantities.milli(asked["cpu"]), quantities.ones(asked["memory"])) == (4000, 1 << 30)
 
 
 def test_extended_resources_are_counted():
-    asked = requests.pod_requests(pod(containers=(wire.Container(name="g", resources=gpu(2)),)))
+    asked = requests.pod_requests(pod_view(containers=(wire.Container(name="g", resources=gpu(2)),)))
     assert quantities.ones(asked["example.com/gpu"]) == 2
 
 
@@ -81,12 +81,20 @@ def gpu(count: int) -> wire.ResourceRequirements:
     ],
 )
 def test_a_resize_under_way_counts_at_its_larger_end(spec, actuated, allocated, conditions, expected):
-    status = status_of("main", actuated={"cpu": actuated}, allocated={"cpu": allocated})
-    assert cpu(pod(containers=(container(cpu=spec),), statuses=(status,), conditions=conditions)) == expected
+    status = container_status(actuated={"cpu": actuated}, allocated={"cpu": allocated})
+    assert cpu(pod_view(containers=(container(cpu=spec),), statuses=(status,), conditions=conditions)) == expected
 
 
 def test_a_status_without_resources_leaves_the_specification():
-    assert cpu(pod(containers=(container(cpu="2"),), statuses=(status_of("main", actuated=None),))) == 2000
+    assert (
+        cpu(
+            pod_view(
+                containers=(container(cpu="2"),),
+                statuses=(container_status(actuated=None),),
+            )
+        )
+        == 2000
+    )
 
 
 @st.composite
@@ -95,7 +103,7 @@ def pods(draw) -> wire.PodView:
     kinds = draw(st.lists(st.tuples(st.booleans(), amounts), max_size=5))
     inits = tuple((sidecar if side else container)(f"i{n}", cpu=cpu) for n, (side, cpu) in enumerate(kinds))
     mains = tuple(container(f"c{n}", cpu=cpu) for n, cpu in enumerate(draw(st.lists(amounts, min_size=1, max_size=3))))
-    return pod(containers=mains, init_containers=inits, overhead={"cpu": draw(amounts)})
+    return pod_view(containers=mains, init_containers=inits, overhead={"cpu": draw(amounts)})
 
 
 @given(pods())

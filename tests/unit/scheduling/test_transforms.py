@@ -17,7 +17,7 @@ from boathouse.scheduling import jobs, transforms
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
 from boathouse.services.mrjob.attempts import pod_reader
-from tests.unit.scheduling import builders
+from tests.builders import manifests
 
 transform = transforms.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
 KIB = 1024
@@ -119,7 +119,7 @@ def test_a_reduced_pod_has_the_requests_and_constraints_of_the_whole_pod(pod):
 
 def test_of_a_pod_with_very_many_labels_the_first_count():
     labels = {f"label-{i:04}": "x" * 60 for i in range(100)}
-    small = transform(builders.pod("p", meta={"labels": labels}))
+    small = transform(manifests.pod_view("p", meta={"labels": labels}))
     assert list(small.labels) == [f"label-{i:04}" for i in range(transforms.MOST_LABEL_LENGTH // 70)]
 
 
@@ -255,7 +255,7 @@ def test_a_pod_over_the_limits_of_constraints_is_too_complex(which):
 
 @pytest.mark.parametrize("label", ["NoSuchEffect", "x" * 200 * KIB], ids=len)
 def test_the_error_of_unrepresentable_constraints_is_truncated(label):
-    small = transform(builders.pod(scheduler_name="boathouse", tolerations=(wire.Toleration(effect=label),)))
+    small = transform(manifests.pod_view(tolerations=(wire.Toleration(effect=label),)))
     assert small.resources.cpu_milli == 1000
     assert len(small.constraints) <= transforms.MESSAGE_LENGTH
     with pytest.raises(requests.UnreadablePodError, match="not a valid TaintEffect" if len(label) < KIB else "x"):
@@ -274,14 +274,14 @@ def test_the_requests_of_a_pod_are_summed_once(monkeypatch):
     sums = []
     whole = requests.pod_requests
     monkeypatch.setattr(requests, "pod_requests", lambda pod: sums.append(pod) or whole(pod))
-    small = builders.facts_of()
+    small = manifests.pod_facts()
     jobs.foreign_class(small)
     ownership.of(small)
     assert len(sums) == 1
 
 
 def test_a_reduced_node_is_translated_like_the_whole_node():
-    whole = builders.node(labels={"zone": "a"}, taints=(wire.Taint(key="k", effect="NoSchedule"),))
+    whole = manifests.node_view(labels={"zone": "a"}, taints=(wire.Taint(key="k", effect="NoSchedule"),))
     annotated = msgspec.structs.replace(whole.metadata, annotations={"a": "x" * KIB})
     small = transforms.node(msgspec.structs.replace(whole, metadata=annotated))
     assert translate.node(small) == translate.node(whole)
@@ -292,7 +292,7 @@ def test_a_reduced_node_has_the_address_of_its_kubelet():
     kinds = ("Hostname", "x"), ("InternalIP", "1" * KIB), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")
     addresses = tuple(wire.NodeAddress(type=kind, address=address) for kind, address in kinds)
     endpoints = wire.DaemonEndpoints(kubelet_endpoint=wire.DaemonEndpoint(port=10250))
-    whole = builders.node()
+    whole = manifests.node_view()
     status = msgspec.structs.replace(whole.status, addresses=addresses, daemon_endpoints=endpoints)
     small = transforms.node(msgspec.structs.replace(whole, status=status))
     assert small.internal_ip == "10.0.0.1"

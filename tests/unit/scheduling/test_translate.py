@@ -7,7 +7,7 @@ from boathouse.cluster import wire
 from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
-from tests.unit.scheduling.builders import container, node, pod
+from tests.builders.manifests import container, node_view, pod_view
 
 
 def spec(**fields) -> wire.PodView:
@@ -15,14 +15,16 @@ def spec(**fields) -> wire.PodView:
 
 
 def test_requests_are_rounded_up_and_what_a_node_has_is_rounded_down():
-    asked = translate.resources_of(requests.pod_requests(pod(containers=(container(cpu="1500u", memory="1500m"),))))
-    offered = translate.node(node(allocatable={"cpu": "1500u", "memory": "1500m"})).allocatable
+    asked = translate.resources_of(
+        requests.pod_requests(pod_view(containers=(container(cpu="1500u", memory="1500m"),)))
+    )
+    offered = translate.node(node_view(allocatable={"cpu": "1500u", "memory": "1500m"})).allocatable
     assert (asked.cpu_milli, asked.memory_bytes) == (2, 2)
     assert (offered.cpu_milli, offered.memory_bytes) == (1, 1)
 
 
 def test_a_node_offers_its_allocatable_its_pods_and_its_extended_resources():
-    offered = translate.node(node(allocatable={"cpu": "4", "memory": "8Gi", "pods": "30", "example.com/gpu": "2"}))
+    offered = translate.node(node_view(allocatable={"cpu": "4", "memory": "8Gi", "pods": "30", "example.com/gpu": "2"}))
     assert offered.max_pods == 30
     assert offered.allocatable == model.Resources.of(
         cpu_milli=4000, memory_bytes=8 << 30, extended={"example.com/gpu": 2}
@@ -30,12 +32,12 @@ def test_a_node_offers_its_allocatable_its_pods_and_its_extended_resources():
 
 
 def test_a_node_tells_its_server_and_rack_by_labels():
-    seen = translate.node(node(labels={"boathouse.dev/server": "s1", "boathouse.dev/rack": "r1"}))
+    seen = translate.node(node_view(labels={"boathouse.dev/server": "s1", "boathouse.dev/rack": "r1"}))
     assert (seen.server, seen.rack) == ("s1", "r1")
 
 
 def test_a_node_that_is_cordoned_tainted_or_not_ready_says_so():
-    seen = translate.node(node(ready=False, unschedulable=True, taints=(wire.Taint(key="k", effect="NoExecute"),)))
+    seen = translate.node(node_view(ready=False, unschedulable=True, taints=(wire.Taint(key="k", effect="NoExecute"),)))
     assert (seen.ready, seen.unschedulable) == (False, True)
     assert seen.taints == (model.Taint(key="k", effect=model.TaintEffect.NO_EXECUTE),)
 

@@ -7,8 +7,8 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.tenants import variety
 from boathouse_policies import model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.deciding import Desk
+from tests.builders import manifests
+from tests.builders.operators.desks import Desk
 
 TWO = variety.Limits(shapes=2)
 
@@ -101,8 +101,8 @@ def test_values_of_an_expression_count_by_tens():
 
 
 def waiting_pod(number: int, **spec) -> wire.PodView:
-    container = builders.container(cpu=f"{number + 1}m")
-    return builders.pod(f"p{number}", scheduler_name=names.SCHEDULER_NAME, containers=(container,), **spec)
+    container = manifests.container(cpu=f"{number + 1}m")
+    return manifests.pod_view(f"p{number}", containers=(container,), **spec)
 
 
 def told(desk: Desk, number: int) -> str:
@@ -113,40 +113,40 @@ async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_hav
     async with Desk(shape_limits=TWO).writing() as desk:
         pods = [waiting_pod(number) for number in range(3)]
         for pod in pods:
-            desk.comes(pod)
-        await desk.decides()
+            desk.show(pod)
+        await desk.decide()
         assert told(desk, 2) == "TooComplex"
-        while written := [what for verb, what in desk.asked if verb == "status"]:
-            await desk.answers("status", written[0])
-        desk.goes(pods[0])
+        while written := [what for verb, what in desk.requests if verb == "status"]:
+            await desk.answer("status", written[0])
+        desk.delete(pods[0])
         desk.now_s += 2.0
         desk.node("n1")
-        assert ("bind", "uid-p2 n1") in await desk.decides()
+        assert ("bind", "uid-p2 n1") in await desk.decide()
 
 
 async def test_a_job_of_one_shape_too_many_says_why_it_waits():
     async with Desk(shape_limits=TWO).writing() as desk:
         for number in range(3):
             desk.submit(f"demo/t{number}", job_id=f"j{number}", cpu_milli=number + 1)
-        await desk.decides()
+        await desk.decide()
         found = desk.scheduler.diagnosis("j2")
         assert (found.reason, "tenantLimits.maxShapes" in found.message) == ("TooComplex", True)
         desk.scheduler.withdraw("j0")
         desk.now_s += 2.0
         desk.node("n1")
-        assert ("create", "t2 n1") in await desk.decides()
+        assert ("create", "t2 n1") in await desk.decide()
 
 
 async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
     async with Desk().writing() as desk:
         for number in range(2000):
-            desk.comes(waiting_pod(number))
-        await desk.decides()
+            desk.show(waiting_pod(number))
+        await desk.decide()
         assert len(desk.scheduler.state.queue.sorted_classes().queued) == 500
         for number in range(2000):
-            desk.goes(waiting_pod(number))
+            desk.delete(waiting_pod(number))
         desk.now_s += 2.0
-        await desk.decides()
+        await desk.decide()
         assert not any(row.is_excess for row in desk.scheduler.state.pods.waiting())
 
 
@@ -159,8 +159,8 @@ async def test_constraints_beyond_measure_are_dropped_and_the_pod_is_told():
     assert (spec.affinity, spec.too_many_constraints) == (None, 2002)
     async with Desk().writing() as desk:
         desk.node("n1")
-        desk.comes(wire.PodView(metadata=waiting_pod(0).metadata, spec=spec))
-        assert await desk.decides() == [("status", "p0")]
+        desk.show(wire.PodView(metadata=waiting_pod(0).metadata, spec=spec))
+        assert await desk.decide() == [("status", "p0")]
         assert told(desk, 0) == "TooComplex"
 
 

@@ -5,10 +5,9 @@ import pytest
 from boathouse.cluster import errors
 from boathouse.scheduling import outcomes, writer
 from boathouse.telemetry import metrics
-from tests.unit.scheduling.builders import operation
-from tests.unit.scheduling.deciding import made
+from tests.builders.operators.desks import operation, task_pod
 
-POD = made("demo/t", node="n1", revision=1)
+POD = task_pod("demo/t", node="n1", revision=1)
 
 
 class Server:

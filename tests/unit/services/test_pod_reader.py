@@ -9,7 +9,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import pod_reader
 from boathouse_task import contract
-from tests.unit.scheduling import builders
+from tests.builders import manifests
 
 OWNER = {"apiVersion": names.API_VERSION, "kind": "MRJob", "uid": "j", "controller": True}
 META = {"name": "p", "uid": "u", "ownerReferences": [OWNER]}
@@ -34,7 +34,7 @@ def look(phase="Running", state=None, **status):
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase, "containerStatuses": containers} | status,
     }
-    return pod_reader.task_pod(builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    return pod_reader.task_pod(manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
 
 
 def ended(exit_code, message="", reason="Error", phase="Failed", **status):
@@ -163,7 +163,7 @@ def out_of_memory(labels=LABELS, limit="256Mi", **annotations):
             ],
         },
     }
-    return pod_reader.task_pod(builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    return pod_reader.task_pod(manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
 
 
 def test_want_of_memory_names_the_field_to_raise_and_what_it_is_now():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aiohttp import web
 
 from boathouse.cluster import client, config
-from tests.wire.fake_api import builders, faults, merging, pods, world
+from tests.wire.fake_api import faults, merging, pods, tokens, world
 from tests.wire.fake_api.watches import Watches
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ class FakeApi:
     def issue_token(self, key: str, *, audience: str = "boathouse.dev") -> str:
         """Return a token projected into that pod."""
         pod = self.world.find("pods", key)
-        token = builders.token(pod, audience)
-        self.tokens[token] = (builders.token_user(pod), [audience])
+        token = tokens.token(pod, audience)
+        self.tokens[token] = (tokens.token_user(pod), [audience])
         return token
 
     def called(self, name: str) -> list[Call]:

@@ -9,7 +9,8 @@ from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import ownership, translate
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
-from tests.wire import fake_api, waiting
+from tests.builders import manifests
+from tests.wire import waiting
 from tests.wire.guards import Guard
 from tests.wire.scheduling_world import world
 
@@ -17,11 +18,11 @@ from tests.wire.scheduling_world import world
 
 
 async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     try:
         async with world(api) as w:
-            api.add(fake_api.pod("poison", scheduler="none", node="n1", cpu="10P"))
-            api.add(fake_api.pod("good", namespace="demo"))
+            api.add(manifests.pod("poison", scheduler="none", node="n1", cpu="10P"))
+            api.add(manifests.pod("good"))
             await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"), within_s=10)
             over = [key for key in w.placed() if key == "demo/good"]
             return over if await w.parts.consistency.compare() else [*over, "the ledger lacks a pod"]
@@ -31,27 +32,27 @@ async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
 
 async def a_pod_that_cannot_be_decoded(api, _tmp):
     async with world(api) as w:
-        api.add(fake_api.pod("poison", priority="high"))
-        api.add(fake_api.pod("good", namespace="demo"))
+        api.add(manifests.pod("poison", priority="high"))
+        api.add(manifests.pod("good"))
         pods = w.parts.pods
         await waiting.eventually(lambda: pods.get("demo/good") or pods.stats.failures >= 2)
         return [] if pods.get("demo/good") else ["the watch of pods stands still"]
 
 
 async def a_pod_on_a_node_whose_requests_are_not_known(api, _tmp):
-    api.add(fake_api.node("n1"))
-    api.add(fake_api.pod("poison", scheduler="none", node="n1", cpu="many"))
+    api.add(manifests.node("n1"))
+    api.add(manifests.pod("poison", scheduler="none", node="n1", cpu="many"))
     async with world(api) as w:
-        api.add(fake_api.pod("good", namespace="demo"))
+        api.add(manifests.pod("good"))
         await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"))
         return [key for key in w.placed() if key == "demo/good"]
 
 
 async def pods_that_claim_a_job_by_its_label(api, _tmp):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     labels = {names.LABEL_JOB_UID: "good"}
     for i in range(4):
-        api.add(fake_api.pod(f"forged{i}", scheduler="none", node="n1", labels=labels))
+        api.add(manifests.pod(f"forged{i}", scheduler="none", node="n1", labels=labels))
     async with world(api, pending_ahead=0) as w:
         w.submit("good", 1)
         await waiting.eventually(lambda: len(w.placed()) == 5 and w.at_rest())
@@ -60,9 +61,9 @@ async def pods_that_claim_a_job_by_its_label(api, _tmp):
 
 
 async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     for i in range(4):
-        api.add(fake_api.pod(f"ghost{i}", node="ghost", cpu="1"))
+        api.add(manifests.pod(f"ghost{i}", node="ghost", cpu="1"))
     config = OperatorConfig(queues=[QueueConfig(name="default", limits={"cpu": "4"})])
     async with world(api, config=config, pending_ahead=0) as w:
         w.submit("good", 4)
@@ -73,9 +74,9 @@ async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
 async def a_pod_with_large_annotations(api, _tmp):
     notes = {f"example.com/{i}": "x" * 1024 for i in range(200)}
     async with world(api) as w:
-        api.add(fake_api.pod("large", scheduler="none", annotations=notes))
-        await waiting.eventually(lambda: w.parts.pods.get("default/large"))
-        return list(w.parts.pods.get("default/large").metadata.annotations)
+        api.add(manifests.pod("large", scheduler="none", annotations=notes))
+        await waiting.eventually(lambda: w.parts.pods.get("demo/large"))
+        return list(w.parts.pods.get("demo/large").metadata.annotations)
 
 
 # Guards, and how each is broken

@@ -11,7 +11,8 @@ from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import status_writer
 from boathouse_policies import model
-from tests.wire import fake_api, waiting
+from tests.builders import manifests
+from tests.wire import waiting
 from tests.wire.guards import Guard
 from tests.wire.scheduling_world import world
 
@@ -23,11 +24,11 @@ DRIVER = "example.com/d"
 
 async def a_small_pod_with_invented_resources(api, _tmp):
     invented = {f"example.com/r{i}": "1" for i in range(65)}
-    api.add(fake_api.node("n1", cpu="4"))
+    api.add(manifests.node("n1", cpu="4"))
     container = {"name": "c", "resources": {"requests": {"cpu": "1", **invented}}}
-    api.add(fake_api.pod("small", scheduler="none", node="n1", containers=[container]))
+    api.add(manifests.pod("small", scheduler="none", node="n1", containers=[container]))
     async with world(api) as w:
-        api.add(fake_api.pod("good", namespace="demo", cpu="3"))
+        api.add(manifests.pod("good", cpu="3"))
         await waiting.eventually(lambda: "demo/good" in w.placed() or w.condition("demo/good"))
         return [] if "demo/good" in w.placed() else ["the node counts as full"]
 

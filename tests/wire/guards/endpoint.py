@@ -23,6 +23,7 @@ from boathouse.services.mrjob.splits import intake, posted
 from boathouse.services.progress import auth, claims, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders import manifests
 from tests.wire import fake_api
 from tests.wire.guards import Guard
 from tests.wire.mrjob_world import split_plan
@@ -43,7 +44,7 @@ def reviews(api):
 
 
 def forged(pod, number=0):
-    return fake_api.builders.token(pod, names.TOKEN_AUDIENCE, signature=f"forged-{number}")
+    return fake_api.token(pod, names.TOKEN_AUDIENCE, signature=f"forged-{number}")
 
 
 async def post(endpoint, body, **headers):
@@ -56,7 +57,7 @@ async def post(endpoint, body, **headers):
 async def tokens_of_pods_that_are_not_there(api, tmp):
     async with running(api, tmp) as endpoint:
         endpoint.add("p")
-        pod = api.add(fake_api.pod("p", namespace="elsewhere"))
+        pod = api.add(manifests.pod("p", namespace="elsewhere"))
         pod["metadata"]["namespace"] = "demo"
         await endpoint.ask("GET", ORDERS, forged(pod))
         return reviews(api)

@@ -26,6 +26,7 @@ from boathouse.services.mrjob.splits import shards
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import trust_bundle
 from boathouse_task import contract, counters, stderr
+from tests.builders import manifests
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
 from tests.wire.mrjob_world import CONFIG, KEY, Cluster, mrjob, split_plan
@@ -170,7 +171,7 @@ async def a_pod_that_is_labelled_as_a_task_of_a_step_that_is_not_there(api, _tmp
         labels = {"job-uid": uid, "task-type": "reduce", "task-index": "7", "attempt": "1", "step": "31"}
         owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "wordcount", "uid": uid, "controller": True}
         named = {f"boathouse.dev/{name}": value for name, value in labels.items()}
-        api.add(fake_api.pod("rogue", namespace="demo", node="n1", labels=named, owner=owner, phase="Running"))
+        api.add(manifests.pod("rogue", node="n1", labels=named, owner=owner, phase="Running"))
         return await ends(cluster)
 
 
@@ -228,7 +229,7 @@ async def a_bundle_of_authorities_that_somebody_edited(api, _tmp):
 
 
 async def an_api_server_that_fails_once_when_leading_begins(api, _tmp):
-    api.add(fake_api.pod("op-1", namespace="boathouse-system"))
+    api.add(manifests.pod("op-1", namespace="boathouse-system"))
     api.fail_next("list pods", status=503, reason="ServiceUnavailable")
     async with api.client() as client:
         asked = types.SimpleNamespace(config=types.SimpleNamespace(namespace="boathouse-system"), identity="op-1")

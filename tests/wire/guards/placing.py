@@ -11,7 +11,8 @@ from boathouse.scheduling.pods import requests
 from boathouse_e2e import invariants
 from boathouse_policies import framework, model
 from boathouse_task import locations, storage
-from tests.wire import fake_api, waiting
+from tests.builders import manifests
+from tests.wire import waiting
 from tests.wire.followers import following, known, truth
 from tests.wire.guards import Guard
 from tests.wire.scheduling_world import LEASE, Leader, world
@@ -26,7 +27,7 @@ def over_commits(api):
 
 
 async def placing_before_the_watch_tells(api, _tmp):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     async with world(api, pending_ahead=0) as w:
         api.watches.silence("pods")
         w.submit("first", 2)
@@ -37,24 +38,24 @@ async def placing_before_the_watch_tells(api, _tmp):
 
 
 async def a_pod_replaced_while_its_bind_is_on_its_way(api, _tmp):
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
 
     def replace_first(call, _manifest):
         if call.name == "create pods/binding":
             api.refuse = lambda *_: None
             api.remove("pods", "demo/p")
-            api.add(fake_api.pod("p", namespace="demo", nodeSelector={"zone": "elsewhere"}))
+            api.add(manifests.pod("p", nodeSelector={"zone": "elsewhere"}))
 
     api.refuse = replace_first
     async with world(api) as w:
-        api.add(fake_api.pod("p", namespace="demo"))
+        api.add(manifests.pod("p"))
         await waiting.eventually(lambda: api.called("create pods/binding") and w.at_rest())
         return list(w.placed())
 
 
 async def a_deletion_while_no_watch_is_open(api, _tmp):
     async with api.client() as client, following(api, client) as (followed, _):
-        api.add(fake_api.pod("p", namespace="demo"))
+        api.add(manifests.pod("p"))
         await waiting.eventually(lambda: known(followed) == truth(api))
         lists = len(api.called("list pods"))
         api.watches.expire("pods")
@@ -64,7 +65,7 @@ async def a_deletion_while_no_watch_is_open(api, _tmp):
 
 
 async def a_former_leader_that_goes_on_writing(api, _tmp):
-    api.add(fake_api.node("n1", cpu="1"))
+    api.add(manifests.node("n1", cpu="1"))
     lease = {"name": "boathouse", "namespace": "boathouse-system"}
     api.add({"kind": "Lease", "metadata": lease, "spec": {"leaseTransitions": 2}})
     api.fence_by(LEASE)
@@ -75,11 +76,11 @@ async def a_former_leader_that_goes_on_writing(api, _tmp):
 
 
 async def pods_that_need_more_to_start_than_to_run(api, _tmp):
-    api.add(fake_api.node("n1", cpu="2"))
+    api.add(manifests.node("n1", cpu="2"))
     step = {"name": "init", "resources": {"requests": {"cpu": "2"}}}
     async with world(api) as w:
         for name in ("a", "b"):
-            api.add(fake_api.pod(name, namespace="demo", cpu="1", initContainers=[step]))
+            api.add(manifests.pod(name, cpu="1", initContainers=[step]))
         await waiting.eventually(lambda: len(w.placed()) == 2 or (w.placed() and w.condition(w.waiting()[0])))
     return over_commits(api)
 

@@ -12,6 +12,7 @@ from boathouse.scheduling import executor, outcomes, transforms
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
+from tests.builders import manifests
 from tests.unit.services import reconciling
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
@@ -27,8 +28,8 @@ async def a_job_with_the_name_of_the_fence_and_no_such_priority_class(api, _tmp)
             message = f'pods "{name}" is forbidden: no PriorityClass with name nope was found'
             raise fake_api.Refused(403, "Forbidden", message)
 
-    api.add(fake_api.node("n1"))
-    api.add(fake_api.lease(leaseTransitions=1))
+    api.add(manifests.node("n1"))
+    api.add(manifests.lease(leaseTransitions=1))
     api.refuse = refuse
     async with world(api, pending_ahead=0) as w:
         w.submit("boathouse-fence", 1)
@@ -42,7 +43,7 @@ async def many_tasks_behind_a_full_quota(api, _tmp):
         if call.name == "create pods" and manifest["metadata"]["name"].startswith("wc"):
             raise fake_api.Refused(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small, requested: cpu=1')
 
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     api.refuse = refuse
     async with world(api, pending_ahead=0) as w:
         w.submit("wc", 60, cpu="1m", memory="1Mi")
@@ -55,7 +56,7 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
     hang = asyncio.Event()
     slow = fake_api.Fault(released=hang)
     api.chaos = lambda call: slow if (call.name, call.namespace) == ("create pods", "slow") else None
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api, pending_ahead=0, workers=4) as w:
         w.submit("a", 20, cpu="1m", memory="1Mi", namespace="slow")
         await waiting.eventually(lambda: len(api.called("create pods")) >= 2)
@@ -69,7 +70,7 @@ async def pods_of_many_shapes(api, _tmp):
     limits = variety.Limits(shapes=5)
     async with world(api, shape_limits=limits) as w:
         for number in range(20):
-            api.add(fake_api.pod(f"p{number:02}", namespace="demo", cpu=f"{number + 1}m"))
+            api.add(manifests.pod(f"p{number:02}", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
         reasons = [w.condition(key)["reason"] for key in w.waiting()]
         considered = len(w.scheduler.state.queue.sorted_classes().queued)
@@ -80,9 +81,9 @@ async def a_pod_with_a_list_of_values_of_a_megabyte(api, _tmp):
     values = [f"{number:063}" for number in range(10_000)]
     term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    api.add(fake_api.node("n1"))
+    api.add(manifests.node("n1"))
     async with world(api) as w:
-        api.add(fake_api.pod("p", namespace="demo", affinity=affinity))
+        api.add(manifests.pod("p", affinity=affinity))
         await waiting.eventually(lambda: w.placed() or w.condition("demo/p"))
         known = w.parts.pods.get("demo/p")
     return [] if known.constraints.affinity is None and not w.placed() else ["the list is kept and evaluated"]

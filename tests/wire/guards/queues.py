@@ -12,8 +12,9 @@ from boathouse.services.mrjob.job import model as mrjobs
 from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
+from tests.builders import manifests
 from tests.unit.services.reconciling import body
-from tests.wire import fake_api, waiting
+from tests.wire import waiting
 from tests.wire.guards import Guard
 from tests.wire.scheduling_world import world
 
@@ -27,7 +28,7 @@ CLOSED = OperatorConfig(
 
 def add_pods(api, namespace, count, *, prefix="p", **fields):
     for i in range(count):
-        api.add(fake_api.pod(f"{prefix}{i:02}", namespace=namespace, cpu="1", **fields))
+        api.add(manifests.pod(f"{prefix}{i:02}", namespace=namespace, cpu="1", **fields))
 
 
 def by_namespace(w):
@@ -38,7 +39,7 @@ def by_namespace(w):
 
 
 async def a_namespace_of_many_pods_of_a_high_priority(api, _tmp):
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "greedy", 12, priority=1_000_000_000)
     add_pods(api, "modest", 12)
     async with world(api) as w:
@@ -48,7 +49,7 @@ async def a_namespace_of_many_pods_of_a_high_priority(api, _tmp):
 
 
 async def a_namespace_that_holds_much_of_a_queue_when_another_comes(api, _tmp):
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "early", 6, node="n1", phase="Running")
     add_pods(api, "early", 6, prefix="more")
     add_pods(api, "late", 6)
@@ -60,10 +61,10 @@ async def a_namespace_that_holds_much_of_a_queue_when_another_comes(api, _tmp):
 
 async def a_pod_that_fits_nowhere_while_nodes_are_reserved(api, _tmp):
     for node in ("n1", "n2"):
-        api.add(fake_api.node(node, cpu="4"))
+        api.add(manifests.node(node, cpu="4"))
         add_pods(api, "steady", 4, prefix=node, node=node, phase="Running")
     add_pods(api, "steady", 8, prefix="more")
-    api.add(fake_api.pod("giant", namespace="greedy", cpu="4"))
+    api.add(manifests.pod("giant", namespace="greedy", cpu="4"))
     async with world(api, profile=profiles.build("yarn-me")) as w:
         await waiting.eventually(lambda: w.condition("greedy/giant"))
         for node in ("n1", "n2"):
@@ -76,7 +77,7 @@ async def a_pod_that_fits_nowhere_while_nodes_are_reserved(api, _tmp):
 async def pods_that_name_an_owner_of_another_namespace(api, _tmp):
     labels = {"boathouse.dev/queue": "nightly"}
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "theirs", "controller": True}
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "batch", 1, labels=labels, owner=owner)
     add_pods(api, "stranger", 1, labels=labels, owner=owner)
     async with world(api, config=CLOSED) as w:
@@ -86,7 +87,7 @@ async def pods_that_name_an_owner_of_another_namespace(api, _tmp):
 
 async def pods_of_a_queue_that_does_not_accept_them(api, _tmp):
     labels = {"boathouse.dev/queue": "nightly"}
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "stranger", 2, labels=labels)
     add_pods(api, "batch", 1, prefix="urgent", labels=labels, priorityClassName="high", priority=9)
     add_pods(api, "batch", 2, labels=labels, priorityClassName="low")
@@ -98,7 +99,7 @@ async def pods_of_a_queue_that_does_not_accept_them(api, _tmp):
 async def a_namespace_whose_label_names_a_queue_that_does_not_accept_it(api, _tmp):
     labels = {"boathouse.dev/queue": "nightly"}
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "stranger", "labels": labels}})
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "stranger", 1)
     async with world(api, config=CLOSED) as w:
         await waiting.eventually(lambda: w.placed() or w.condition("stranger/p00"))
@@ -107,7 +108,7 @@ async def a_namespace_whose_label_names_a_queue_that_does_not_accept_it(api, _tm
 
 async def a_pod_on_a_node_that_names_a_queue_that_does_not_accept_it(api, _tmp):
     labels = {"boathouse.dev/queue": "nightly"}
-    api.add(fake_api.node("n1", cpu="8"))
+    api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "stranger", 2, labels=labels, node="n1", phase="Running")
     add_pods(api, "batch", 2, labels=labels)
     async with world(api, config=CLOSED) as w:
@@ -122,7 +123,7 @@ async def a_job_of_a_queue_that_does_not_accept_it(_api, _tmp):
 
 
 async def a_pod_that_waits_beside_pods_of_another_namespace(api, _tmp):
-    api.add(fake_api.node("n1", cpu="4"))
+    api.add(manifests.node("n1", cpu="4"))
     add_pods(api, "acquisitions", 3, prefix="secret", node="n1", phase="Running")
     add_pods(api, "demo", 1, prefix="own", node="n1", phase="Running")
     add_pods(api, "demo", 1)

@@ -8,8 +8,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse_policies import framework, model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import NODES, PodWorld, record_of
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import NODES, PodWorld, record_of
 
 SMALL = {"cpu": "1m", "memory": "1Gi"}
 ONE = {"cpu": "1", "memory": "1Gi"}
@@ -73,7 +73,7 @@ class Watched:
             "spec": spec,
             "status": running if node else {"phase": "Pending"},
         }
-        return builders.TRANSFORM_POD(msgspec.json.decode(json.dumps(manifest).encode(), type=wire.PodView))
+        return manifests.TRANSFORM_POD(msgspec.json.decode(json.dumps(manifest).encode(), type=wire.PodView))
 
 
 @pytest.fixture
@@ -111,10 +111,10 @@ def test_equal_sizes_that_are_written_differently_are_no_resize(watched):
 
 def test_a_resize_of_the_whole_pod_is_a_resize():
     level, given = (wire.ResourceRequirements(requests={"cpu": cpu}) for cpu in ("2", "1"))
-    pod = builders.pod(node_name="n0", resources=level)
+    pod = manifests.pod_view(node="n0", resources=level)
     status = msgspec.structs.replace(pod.status, resources=given, allocated_resources={"cpu": "1"})
-    assert builders.TRANSFORM_POD(msgspec.structs.replace(pod, status=status)).is_resizing
-    assert not builders.TRANSFORM_POD(pod).is_resizing
+    assert manifests.TRANSFORM_POD(msgspec.structs.replace(pod, status=status)).is_resizing
+    assert not manifests.TRANSFORM_POD(pod).is_resizing
 
 
 def test_a_task_is_suspended_while_it_has_the_cpu_of_one(watched):

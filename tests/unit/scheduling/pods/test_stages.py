@@ -7,8 +7,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods.stages import SUSPENDED_SIZE, CpuSize, Stage, stage_of
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import record_of, shown
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import record_of, shown
 
 RECORD = record_of(500, 1000)
 AMOUNTS = ("1m", "2m", "500m")
@@ -43,7 +43,7 @@ def test_a_task_that_asked_for_so_little_is_not_suspended():
 @pytest.mark.parametrize(("spec", "allocated", "actual"), [*itertools.product(AMOUNTS, repeat=3)])
 def test_cpu_is_free_only_once_spec_allocated_and_actual_say_so(spec, allocated, actual):
     limit = "1" if spec == "500m" else "10m"
-    status = builders.status_of(names.CONTAINER, actuated={"cpu": actual}, allocated={"cpu": allocated})
+    status = manifests.container_status(names.CONTAINER, actuated={"cpu": actual}, allocated={"cpu": allocated})
     sizes = wire.ResourceRequirements(requests={"cpu": spec}, limits={"cpu": limit})
     task = wire.Container(name=names.CONTAINER, resources=sizes)
     noted = {names.ANNOTATION_SUSPENSION: RECORD.text()}

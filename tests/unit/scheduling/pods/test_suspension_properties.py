@@ -11,8 +11,8 @@ from boathouse.resources import names
 from boathouse.scheduling.adjusting import keeper
 from boathouse.scheduling.pods.stages import SUSPENDED_SIZE, CpuSize, Stage
 from boathouse_policies import model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import PodWorld, record_of, shown, task_id
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import PodWorld, record_of, shown, task_id
 
 ROOM = 2010
 """CPU of the node: of two tasks, and a little, for a suspended task keeps 1m."""
@@ -40,7 +40,7 @@ class Pod:
             name=names.CONTAINER, resources=wire.ResourceRequirements(requests=requests, limits=limits)
         )
         actual, allocated = ({"cpu": f"{amount}m", "memory": "1Gi"} for amount in (self.actual, self.allocated))
-        status = builders.status_of(names.CONTAINER, actuated=actual, allocated=allocated)
+        status = manifests.container_status(names.CONTAINER, actuated=actual, allocated=allocated)
         noted = {names.ANNOTATION_SUSPENSION: self.record} if self.record else {}
         uid = f"uid-{self.number}"
         return shown(

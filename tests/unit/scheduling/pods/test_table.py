@@ -5,8 +5,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling.pods.states import ImpossibleTransition
 from boathouse_policies import framework, model
-from tests.unit.scheduling import builders
-from tests.unit.scheduling.pods.pod_world import CLASS, JOB, PodWorld, shown, task_id
+from tests.builders import manifests
+from tests.builders.operators.pod_tables import CLASS, JOB, PodWorld, shown, task_id
 
 ASSUMED, CONFIRMED = framework.State.ASSUMED, framework.State.CONFIRMED
 N0 = model.NodeName("n0")
@@ -120,6 +120,93 @@ def test_an_answer_that_is_older_than_the_watch_has_no_effect(world):
     assert world.state() is None
 
 
+def test_a_reservation_that_is_taken_back_reports_its_room_once(world):
+    world.submit(0)
+    world.table.reserve(world.row(), world.placement())
+    assert (world.free_milli(), world.table.take_released()) == (63000, [])
+    before = world.table.room_changes
+    world.table.unreserve(world.row())
+    assert (world.free_milli(), world.row().reserved, world.table.room_changes) == (64000, None, before + 1)
+    assert [freed.node for freed in world.table.take_released()] == ["n0"]
+    world.table.unreserve(world.row())
+    assert (world.table.take_released(), world.table.room_changes) == ([], before + 1)
+
+
+@pytest.mark.parametrize("how", ["decided", "shown", "withdrawn", "not submitted again"])
+def test_a_reservation_ends_with_the_task_that_it_is_for(world, how):
+    world.submit(0, 1)
+    world.table.reserve(world.row(), world.placement())
+    if how == "decided":
+        _must(world.decide(node="n1"))
+    elif how == "shown":
+        world.table.observe(shown(node="n1"))
+    elif how == "withdrawn":
+        world.table.withdraw(JOB.id)
+    else:
+        world.submit(1)
+    assert [freed.node for freed in world.table.take_released()] == ["n0"]
+    assert world.free_milli() == 64000
+
+
+def test_the_loss_of_a_node_ends_the_reservations_there(world):
+    world.submit(0)
+    world.table.reserve(world.row(), world.placement())
+    assert world.table.remove_node(N0) == ({"default"}, [])
+    assert world.row().reserved is None
+    world.table.unreserve(world.row())
+    assert world.table.take_released() == []
+
+
+def test_an_answer_shows_what_the_watch_has_not_shown_yet(world):
+    world.table.observe(shown(is_task=False))
+    (change,) = world.table.answered(world.row(), shown(node="n0", revision=11, is_task=False))
+    assert (change.before, world.state()) == ("pending", "confirmed")
+
+
+@pytest.mark.parametrize("revision", [9, 10, 11])
+def test_an_answer_has_no_effect_if_the_watch_has_shown_a_newer_version_of_the_pod(world, revision):
+    world.table.observe(shown(node="n0", is_task=False))
+    answer = shown(node="n1", revision=revision, is_task=False)
+    assert bool(world.table.answered(world.row(), answer)) is (revision >= 10)
+    assert world.ledger.account(task_id(0)).node == ("n1" if revision >= 10 else "n0")
+
+
+def test_an_answer_about_a_pod_that_the_watch_has_shown_to_end_has_no_effect(world):
+    world.submit(0)
+    world.table.observe(shown(node="n0"))
+    world.table.left(shown(node="n0", revision=11))
+    assert world.table.answered(world.row(), shown(node="n0", revision=12)) == []
+    assert (world.state(), world.counted()) == ("gone", None)
+
+
+@pytest.mark.parametrize(("revision", "is_shown"), [(19, False), (21, True)])
+def test_an_answer_about_another_pod_of_the_name_counts_if_it_is_newer_than_the_watch(world, revision, is_shown):
+    world.table.observe(shown(uid="old", revision=20, is_task=False))
+    requested = world.row()
+    requested.uid, asked = "old", world.row()
+    answer = shown(uid="new", node="n0", revision=revision, is_task=False)
+    assert bool(world.table.answered(asked, answer)) is is_shown
+    assert world.state() == ("confirmed" if is_shown else "pending")
+
+
+def test_an_answer_about_a_predecessor_has_no_effect_on_its_successor(world):
+    world.table.observe(shown(uid="old", is_task=False))
+    requested = world.row()
+    world.table.left(shown(uid="old", revision=11, is_task=False))
+    world.table.observe(shown(uid="new", revision=12, is_task=False))
+    requested.uid = "old"
+    assert world.table.answered(requested, shown(uid="old", node="n0", revision=13, is_task=False)) == []
+    assert (world.row().uid, world.state()) == ("new", "pending")
+
+
+@pytest.mark.parametrize("uid", ["uid-0", "old"])
+def test_an_answer_that_shows_the_end_of_a_pod_ends_that_pod_only(world, uid):
+    world.table.observe(shown(node="n0", is_task=False))
+    changes = world.table.answered(world.row(), shown(uid=uid, revision=12, is_task=False, phase="Failed"))
+    assert bool(changes) is (uid == "uid-0")
+    assert world.state() == (None if uid == "uid-0" else "confirmed")
+
+
 def test_an_answer_about_a_task_that_the_watch_has_passed_shows_its_end(world):
     world.table.observe(shown(1, node="n0", uid="uid-1", revision=20))
     world.submit(0)
@@ -130,7 +217,7 @@ def test_an_answer_about_a_task_that_the_watch_has_passed_shows_its_end(world):
 
 
 def test_a_watch_that_is_behind_an_answer_changes_nothing_until_it_shows_more(world):
-    former, small = shown(node="n0"), (builders.container(cpu="500m"),)
+    former, small = shown(node="n0"), (manifests.container(cpu="500m"),)
     world.table.observe(former)
     answer = shown(node="n0", revision=12, containers=small)
     world.table.answered(world.row(), answer)
@@ -139,7 +226,7 @@ def test_a_watch_that_is_behind_an_answer_changes_nothing_until_it_shows_more(wo
     assert world.row().facts is answer
     large = shown(node="n0", revision=13)
     world.table.observe(large, behind)
-    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
 
 
 def test_a_list_of_a_restored_etcd_may_show_a_pod_without_its_node(world):
@@ -159,21 +246,21 @@ def test_holders_are_counted_on_nodes_that_exist(world):
     held = world.table.holders
     world.table.observe(shown(node="n0"))
     world.table.observe(shown(1, node="n9", uid="uid-1"))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
     world.table.remove_node(N0)
     assert not held.top("cpu", "demo").named
     for name in ("n0", "n9"):
         world.table.set_node(model.Node(name=model.NodeName(name), allocatable=CLASS.resources))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 2000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 2000),)
     world.table.left(shown(node="n0"))
-    assert held.top("cpu", "demo").named == (("mrjob/demo/wc", 1000),)
+    assert held.top("cpu", "demo").named == (("mrjob/demo/job", 1000),)
 
 
 def test_a_pod_that_is_resized_is_counted_once(world):
-    former, small = shown(node="n0"), builders.container(cpu="500m")
+    former, small = shown(node="n0"), manifests.container(cpu="500m")
     world.table.observe(former)
     world.table.observe(shown(node="n0", revision=11, containers=(small,)), former)
-    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/wc", 500),)
+    assert world.table.holders.top("cpu", "demo").named == (("mrjob/demo/job", 500),)
 
 
 def test_a_withdrawn_task_without_a_pod_is_removed_and_one_with_a_pod_stays(world):
@@ -229,7 +316,7 @@ def test_the_end_of_a_foreign_pod_of_the_same_name_does_not_end_a_task(world):
 
 
 def test_a_pending_pod_is_listed_where_it_is_nominated_until_it_is_not_pending(world):
-    facts = _with_status(shown(is_task=False, scheduler_name="other"), wire.PodStatus(nominated_node_name="n0"))
+    facts = _with_status(shown(is_task=False, scheduler="other"), wire.PodStatus(nominated_node_name="n0"))
     world.table.observe(facts)
     assert (len(world.table.nominations), world.ledger.free(N0)[0]) == (1, 64000)
     (change,) = world.table.left(facts)

@@ -12,7 +12,7 @@ from boathouse.cluster import wire
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.pods.states import PodState
 from boathouse_policies import framework
-from tests.unit.scheduling.pods.pod_world import JOB, NODES, PodWorld, shown, task_id
+from tests.builders.operators.pod_tables import JOB, NODES, PodWorld, shown, task_id
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 numbers = st.integers(0, 2)

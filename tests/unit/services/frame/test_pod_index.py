@@ -7,7 +7,7 @@ from boathouse.cluster import store, wire
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import pod_reader
-from tests.unit.scheduling import builders
+from tests.builders import manifests
 
 UID = "job-1"
 KEY = "demo/p"
@@ -31,7 +31,7 @@ def pod(revision, phase="Running", uid="u1", owner=UID, api="boathouse.dev/v1alp
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase},
     }
-    return builders.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView))
+    return manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView))
 
 
 def added(*args, **more):

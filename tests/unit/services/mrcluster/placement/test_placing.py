@@ -13,7 +13,8 @@ from boathouse.services.mrcluster.placement.factory import NodePods
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import koala, model, profiles
-from tests.unit.scheduling import deciding
+from tests.builders import manifests
+from tests.builders.operators import desks
 from tests.unit.scheduling.test_volumes import claim, volume
 from tests.unit.services.mrcluster.builders import UID, cluster
 from tests.unit.services.mrcluster.placement.test_classes import wanted
@@ -24,7 +25,7 @@ CLUSTER = cluster(metadata={"namespace": "ns"}, transient={"maximum": 8})
 PODS = NodePods(cluster=CLUSTER, rendered=files.render(CLUSTER), settings=SETTINGS, may_format=True)
 
 
-class Desk(deciding.Desk):
+class Desk(desks.Desk):
     """A scheduler whose storage a test changes."""
 
     def __init__(self, *nodes: str, provisioner: str = storage.NO_PROVISIONER, **options) -> None:
@@ -43,7 +44,7 @@ class Desk(deciding.Desk):
         self.volumes |= {one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)}
         self.scheduler.intake.on_storage()
 
-    def wants(self, *hosts: str) -> None:
+    def submit_hosts(self, *hosts: str) -> None:
         classes.submit(self.scheduler, classes.of(PODS, wanted(*hosts)))
 
     def decided(self, *hosts: str) -> list[str | None]:
@@ -60,15 +61,15 @@ def of(host: str, **fields) -> storage.ClaimView:
 def test_a_host_whose_claim_is_bound_to_a_local_volume_goes_where_that_is():
     desk = Desk("n1", "n2", "n3")
     desk.stores(of("c0", volume="v0"), volume("v0", host="n2"), of("c1", volume="v1"), volume("v1", host="n3"))
-    desk.wants("c0", "c1")
+    desk.submit_hosts("c0", "c1")
     assert desk.decided("c0", "c1") == ["n2", "n3"]
 
 
 def test_a_host_whose_volume_is_on_a_full_node_waits_and_others_do_not():
     desk = Desk("n1", "n2")
-    desk.comes(deciding.made("ns/x", node="n2", revision=1, containers=(deciding.builders.container(cpu="16"),)))
+    desk.show(desks.task_pod("ns/x", node="n2", revision=1, containers=(manifests.container(cpu="16"),)))
     desk.stores(of("c0", volume="v0"), volume("v0", host="n2"))
-    desk.wants("c0", "t1")
+    desk.submit_hosts("c0", "t1")
     assert desk.decided("c0", "t1") == [None, "n1"]
     message = desk.scheduler.diagnosis(model.JobId(UID)).message
     assert "1 Insufficient cpu, 1 node(s) didn't match PersistentVolume's node affinity" in message
@@ -77,7 +78,7 @@ def test_a_host_whose_volume_is_on_a_full_node_waits_and_others_do_not():
 def test_claims_that_wait_for_their_first_consumer_get_local_volumes_on_different_nodes():
     desk = Desk("n1", "n2")
     desk.stores(of("c0"), of("c1"), *(volume(f"{host}-{i}", host=host) for host in ("n1", "n2") for i in (0, 1)))
-    desk.wants("c0", "c1")
+    desk.submit_hosts("c0", "c1")
     placed = desk.decided("c0", "c1")
     assert sorted(placed) == ["n1", "n2"]
     promised = [desk.row(PODS.task(host)).promise.bindings.volumes for host in ("c0", "c1")]
@@ -87,7 +88,7 @@ def test_claims_that_wait_for_their_first_consumer_get_local_volumes_on_differen
 def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_host_goes():
     desk = Desk("n1", "n2", provisioner="example.com/d")
     desk.stores(of("master", size="10Gi"), of("c0"))
-    desk.wants("master", "c0")
+    desk.submit_hosts("master", "c0")
     assert None not in desk.decided("master", "c0")
     for host in ("master", "c0"):
         assert desk.row(PODS.task(host)).promise.bindings.provisions == (f"ns/{Names(CLUSTER).claim(host)}",)
@@ -95,7 +96,7 @@ def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_h
 
 def test_a_host_waits_until_its_claim_is_shown():
     desk = Desk("n1", provisioner="example.com/d")
-    desk.wants("c0")
+    desk.submit_hosts("c0")
     assert desk.decided("c0") == [None]
     desk.stores(of("c0"))
     assert desk.decided("c0") == ["n1"]
@@ -123,8 +124,8 @@ class Scaled:
         for now_s in times_s:
             self.desk.now_s = now_s
             self.desk.scheduler.cycle()
-        told = [event for event in self.desk.witness.events if isinstance(event, model.Refused)]
-        self.desk.witness.events.clear()
+        told = [event for event in self.desk.observer.events if isinstance(event, model.Refused)]
+        self.desk.observer.events.clear()
         return [event.reason for event in told]
 
 
@@ -149,5 +150,5 @@ def test_without_the_switch_no_cluster_is_resized(scale):
     desk = Desk("n1", profile="koala", switches=profiles.Switches(scale=scale))
     desk.scheduler.scaler = lambda _: ""
     desk.scheduler.adjuster.take(model.Scale(job=model.JobId(UID), workers=4, reason=""))
-    told = [event.reason for event in desk.witness.events if isinstance(event, model.Refused)]
+    told = [event.reason for event in desk.observer.events if isinstance(event, model.Refused)]
     assert told == ([] if scale else ["SwitchedOff"])

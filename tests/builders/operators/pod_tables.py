@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, rows, suspension, table
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState, after
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model
-from tests.unit.scheduling import builders
+from tests.builders import manifests
 
 JOB = model.Job(id=model.JobId("job"), queue=model.QueueName("default"), submitted_s=0.0)
 SIZE = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
@@ -17,7 +16,6 @@ NODES = tuple(
     model.Node(name=model.NodeName(name), allocatable=model.Resources(cpu_milli=64000, memory_bytes=1 << 40))
     for name in ("n0", "n1")
 )
-OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="job", controller=True)
 
 
 def task_id(number: int) -> model.TaskId:
@@ -48,13 +46,15 @@ def shown(
     **spec: Any,
 ) -> facts.PodFacts:
     """Return a version of a pod, of a task of the job unless it is said to be somebody else's."""
-    meta: dict[str, Any] = {"uid": uid, "resource_version": str(revision), "annotations": annotations or {}}
-    if is_task:
-        meta |= {"labels": {names.LABEL_JOB_UID: "job"}, "owner_references": (OWNER,)}
-    return builders.facts_of(f"p{number}", meta=meta, node_name=node, **spec)
+    meta: dict[str, Any] = {"uid": uid, "revision": revision, "annotations": annotations or {}}
+    build = manifests.task_pod_view if is_task else manifests.pod_view
+    more = {"job": "job"} if is_task else {}
+    return manifests.TRANSFORM_POD(build(f"p{number}", meta=meta, node=node, **more, **spec))
 
 
 class PodWorld:
+    """A pod table over a ledger of two nodes."""
+
     def __init__(self) -> None:
         self.now_s = 100.0
         self.ledger = framework.Ledger(model.Axis())
@@ -82,6 +82,15 @@ class PodWorld:
             row, kind(task=task, task_class=CLASS, job=JOB, node=model.NodeName(node), resources=SIZE)
         )
         return found if isinstance(found, rows.Operation) else None
+
+    def placement(self, number: int = 0, node: str = "n0") -> model.Create:
+        task = model.Task(id=task_id(number), task_class=CLASS.id)
+        return model.Create(task=task, task_class=CLASS, job=JOB, node=model.NodeName(node), resources=SIZE)
+
+    def free_milli(self, node: str = "n0") -> int:
+        free = self.ledger.free(model.NodeName(node))
+        assert free is not None
+        return free[model.CPU]
 
     def decide_ahead(self, number: int = 0) -> rows.Operation | None:
         return self.table.decide_ahead(model.Task(id=task_id(number), task_class=CLASS.id), CLASS)

@@ -5,7 +5,8 @@ from typing import Any
 from boathouse.cluster import quotas, store, wire
 from boathouse.resources import names
 from boathouse_policies import model
-from tests.unit.scheduling import builders, deciding
+from tests.builders import manifests
+from tests.builders.operators import desks
 
 NAMESPACE = "demo"
 
@@ -19,9 +20,9 @@ class App:
 
     def __init__(self, name: str = "a", *, minimum: int = 2, cpu: int = 1, driver_cpu: int = 1, **job: Any) -> None:
         self.name, self.minimum, self.cpu, self.driver_cpu = name, minimum, cpu, driver_cpu
-        self.queue = job.get("queue", deciding.QUEUE)
+        self.queue = job.get("queue", desks.QUEUE)
         self.job = model.Job(
-            **{"id": model.JobId(name), "queue": deciding.QUEUE, "submitted_s": 0.0, "namespace": NAMESPACE} | job
+            **{"id": model.JobId(name), "queue": desks.QUEUE, "submitted_s": 0.0, "namespace": NAMESPACE} | job
         )
 
     @property
@@ -67,24 +68,23 @@ class App:
 
 
 def _pod(name: str, owner: wire.OwnerReference, revision: int, *, cpu: int, node: str, **more: Any) -> wire.PodView:
-    meta = {"resource_version": str(revision), "owner_references": (owner,), "labels": more.pop("labels", {})}
-    return builders.pod(
+    meta = {"revision": str(revision), "owner": owner, "labels": more.pop("labels", {})}
+    return manifests.pod_view(
         name,
         meta=meta,
-        node_name=node,
-        scheduler_name=names.SCHEDULER_NAME,
-        containers=(builders.container(cpu=str(cpu), memory="1Mi"),),
+        node=node,
+        containers=(manifests.container(cpu=str(cpu), memory="1Mi"),),
         **more,
     )
 
 
-class DriverDesk(deciding.Desk):
+class DriverDesk(desks.Desk):
     """A desk with applications."""
 
-    def wants(self, app: App, expected: int | None = None) -> None:
+    def submit_application(self, app: App, expected: int | None = None) -> None:
         """Submit an application as its kind does: always with its driver and its minimum."""
         tasks = app.tasks(app.minimum if expected is None else expected)
-        self.scheduler.submit(app.job, app.classes, tasks, deciding.Factory())
+        self.scheduler.submit(app.job, app.classes, tasks, desks.Factory())
         counts = {one.id: sum(task.task_class == one.id for task in tasks) for one in app.classes}
         told = model.Submitted(now_s=self.now_s, job=app.job, classes=tuple(app.classes), tasks=counts)
         for observer in self.scheduler.state.profile.observers:
@@ -95,12 +95,16 @@ class DriverDesk(deciding.Desk):
         rows = [self.scheduler.state.pods.get(task.id) for task in app.tasks(app.minimum)]
         return sorted(row.reserved.node for row in rows if row is not None and row.reserved is not None)
 
-    async def starts(self, app: App, node: str = "n1") -> wire.PodView:
+    def draining(self) -> list[str]:
+        """Return the jobs for which room is reserved as it comes free."""
+        return [entry.job.id for entry in self.scheduler.state.jobs.entries() if entry.is_draining]
+
+    async def start_driver(self, app: App, node: str = "n1") -> wire.PodView:
         """Let the driver start."""
         name = app.driver.partition("/")[2]
         pod = app.driver_pod(node)
-        await self.answers("create", f"{name} {node}", pod)
-        self.comes(pod)
+        await self.answer("create", f"{name} {node}", pod)
+        self.show(pod)
         return pod
 
     def quota(self, *, used: dict[str, str] | None = None, **hard: str) -> None:
@@ -112,7 +116,7 @@ class DriverDesk(deciding.Desk):
         )
         self.scheduler.intake.on_quota(store.Added(key=view.metadata.key, new=view))
 
-    def used(self, queue: str = deciding.QUEUE) -> int:
+    def used(self, queue: str = desks.QUEUE) -> int:
         """Return the millicores that a queue holds."""
         return int(self.scheduler.state.ledger.snapshot(0.0).queue_usage(model.QueueName(queue))[model.CPU])
 
