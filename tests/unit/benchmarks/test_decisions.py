@@ -9,14 +9,14 @@ import pytest
 from benchmarks.decisions import __main__ as command
 from benchmarks.decisions import compare, journal, scenarios
 from boathouse_policies import model
-from tests.unit.policies import builders as make
+from tests.builders import core
 
 
 def create(on: str = "n0") -> model.Create:
-    job = make.job()
-    one = make.task_class(job)
+    job = core.job()
+    one = core.task_class(job)
     return model.Create(
-        task=make.task(one), task_class=one, job=job, node=model.NodeName(on), resources=make.amount(500, 1)
+        task=core.task(one), task_class=one, job=job, node=model.NodeName(on), resources=core.amount(500, 1)
     )
 
 

@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 from boathouse_cli import commands, reproduce_drawing, reproduce_text
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_sim.reproduce import figures, studies, values
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 
 @pytest.fixture(autouse=True)
 def _toy(monkeypatch):
-    monkeypatch.setattr(studies, "_STUDIES", {"toy": made.Toy})
+    monkeypatch.setattr(studies, "_STUDIES", {"toy": reproductions.Toy})
 
 
 def reproduce(*words: str):
@@ -35,7 +35,7 @@ def test_a_table_shows_each_claims_id_and_class():
 
 
 def test_a_baselines_unit_in_brackets_is_shown():
-    table = reproduce_text.claims([made.claim(baseline=2.0, baseline_name="fair: mean job time [s]")])
+    table = reproduce_text.claims([reproductions.claim(baseline=2.0, baseline_name="fair: mean job time [s]")])
     screen = console.Console(width=200, file=io.StringIO())
     screen.print(table)
     assert "mean job time [s] 2" in screen.file.getvalue()
@@ -89,7 +89,7 @@ def test_help_names_every_paper():
     ],
 )
 def test_every_mark_is_drawn_the_same_each_time(mark):
-    picture = made.figure(made.panel(mark, figures.Level(label="b", at=2.0), categories=("x", "y")))
+    picture = reproductions.figure(reproductions.panel(mark, figures.Level(label="b", at=2.0), categories=("x", "y")))
     drawn = reproduce_drawing.to_svg(picture)
     assert drawn == reproduce_drawing.to_svg(picture)
     assert drawn.startswith("<svg")

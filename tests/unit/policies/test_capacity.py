@@ -4,24 +4,21 @@ import dataclasses
 
 import pytest
 
-from boathouse_policies import model
-from boathouse_sim import simulation
-from tests.unit.sim import make
+from tests.builders import core, simulations
 
 
 def queues(a=0.6, b=0.4, most_b=10_000):
     """Two queues with these shares; the second holds so many millicores at most."""
-    limited = model.Queue.of(model.QueueName("b"), weight=b, limits={"cpu": most_b})
-    return model.Queue.of(model.QueueName("a"), weight=a), limited
+    return core.queue("a", weight=a), core.queue("b", weight=b, cpu=most_b)
 
 
 def job_in(queue, name, tasks, seconds=10, at_s=0.0):
-    return dataclasses.replace(make.job(name, make.phase(tasks, seconds, 1000), at_s=at_s), queue=queue)
+    return dataclasses.replace(simulations.job(name, simulations.phase(tasks, seconds, 1000), at_s=at_s), queue=queue)
 
 
 def job_times_s(*jobs, **shares):
-    found = make.workload(*jobs, nodes=1, node_mb=10_000, cores=10)
-    return simulation.simulate(dataclasses.replace(found, queues=queues(**shares)), "capacity").job_times_s
+    found = simulations.workload(*jobs, node_mb=10_000, cores=10)
+    return simulations.job_times_s(dataclasses.replace(found, queues=queues(**shares)), "capacity")
 
 
 def test_queues_that_are_full_of_work_hold_what_they_are_guaranteed():
@@ -41,11 +38,10 @@ def test_a_queue_gets_its_share_back_as_tasks_end_and_not_by_force():
 
 
 def test_within_a_queue_the_first_come_is_served_first_and_its_node_is_kept_for_it():
-    small = make.job("0", make.phase(1, 10, 6000))
-    large = make.job("1", make.phase(1, 10, 10_000), at_s=1)
-    late = make.job("2", make.phase(1, 30, 1000), at_s=2)
-    found = simulation.simulate(make.workload(small, large, late), "capacity")
-    assert found.job_times_s == (10.0, 19.0, 48.0)
+    small = simulations.job("0", simulations.phase(1, 10, 6000))
+    large = simulations.job("1", simulations.phase(1, 10, 10_000), at_s=1)
+    late = simulations.job("2", simulations.phase(1, 30, 1000), at_s=2)
+    assert simulations.job_times_s(simulations.workload(small, large, late), "capacity") == (10.0, 19.0, 48.0)
 
 
 def test_a_job_of_no_queue_is_refused():

@@ -5,11 +5,10 @@ import math
 
 import pytest
 
-from boathouse_policies import framework, fspy, ila, model, profiles
+from boathouse_policies import framework, fspy, profiles, yarn_me
 from boathouse_policies.ikayak.placement import Executors
-from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import always
-from tests.unit.policies.test_boathouse import Shell
+from tests.builders import core
+from tests.builders.core_elastic import Shell
 
 AGED_S = fspy.Config().ageing_s + 1.0
 
@@ -19,29 +18,22 @@ def figures(decision) -> dict[str, float]:
 
 
 def only(plan) -> dict[str, float]:
-    (decision,) = make.placements(plan)
-    return figures(decision)
-
-
-def predicting(shell, slowdown):
-    """ILA predicts this slowdown everywhere."""
-    interference = next(one for one in shell.profile.observers if isinstance(one, ila.Interference))
-    interference.learner.model = always(slowdown)
-    return shell
+    (placement,) = core.placements(plan)
+    return figures(placement)
 
 
 def test_a_placement_has_the_rank_of_its_job_and_the_predicted_slowdown():
-    shell = predicting(Shell(), 1.5)
-    shell.job()
+    shell = Shell(slowdown=1.5)
+    shell.submit()
     found = only(shell.cycle())
-    assert found == {"group": fspy.Group.SIZED, "virtualMemorySeconds": 100 * 2 * make.GIB, "slowdown": 1.5}
+    assert found == {"group": fspy.Group.SIZED, "virtualMemorySeconds": 100 * 2 * core.GIB, "slowdown": 1.5}
 
 
 def test_beside_others_a_placement_has_the_threshold_that_it_met():
-    shell = predicting(Shell(), 1.5)
-    shell.job("first")
+    shell = Shell(slowdown=1.5)
+    shell.submit("first")
     shell.cycle()
-    shell.job("second")
+    shell.submit("second")
     found = only(shell.cycle())
     assert found["slowdown"] == 1.5
     assert found["threshold"] >= 2.0
@@ -55,8 +47,8 @@ def of_policy(shell) -> dict[str, list[float]]:
 
 
 def test_a_policy_says_what_it_accepts_where_tasks_run_and_how_wrong_its_model_is():
-    shell = predicting(Shell(*make.nodes(3)), 1.5)
-    shell.job()
+    shell = Shell(*core.nodes(3), slowdown=1.5)
+    shell.submit()
     shell.cycle()
     found = of_policy(shell)
     assert found["interferenceError"] == [0.12]
@@ -68,8 +60,8 @@ def test_a_policy_that_has_not_decided_says_no_thresholds():
 
 
 def test_a_job_of_unknown_size_has_a_group_and_no_size():
-    shell = predicting(Shell(), 1.0)
-    shell.job(seconds=None)
+    shell = Shell(slowdown=1.0)
+    shell.submit(seconds=None)
     found = only(shell.cycle())
     assert "virtualMemorySeconds" not in found
     assert found["group"] in {fspy.Group.SHORT, fspy.Group.FAIR}
@@ -77,31 +69,27 @@ def test_a_job_of_unknown_size_has_a_group_and_no_size():
 
 @pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
 def test_less_memory_says_what_it_costs(profile):
-    shell = Shell(profile=profile)
-    if profile == "boathouse":
-        predicting(shell, 1.0)
+    shell = Shell(profile=profile, slowdown=1.0)
     shell.leave("n0", cpu=4000, gib=1)
-    shell.job(count=4)
-    found = figures(make.placements(shell.cycle())[0])
-    assert (found["idealBytes"], found["idealSeconds"], found["seconds"]) == (2 * make.GIB, 100, 120)
+    shell.submit(count=4)
+    found = figures(core.placements(shell.cycle())[0])
+    assert (found["idealBytes"], found["idealSeconds"], found["seconds"]) == (2 * core.GIB, 100, 120)
     assert "diskShare" not in found  # nothing is known of the disk
 
 
 def test_less_memory_says_which_part_of_the_disk_budget_it_takes():
     shell = Shell(profile="yarn-me")
-    next(one for one in shell.profile.observers if type(one).__name__ == "Disks").load({"bytesPerSecond": 1e9})
+    shell.observer(yarn_me.Disks).load({"bytesPerSecond": 1e9})
     shell.leave("n0", cpu=4000, gib=1)
-    shell.job(count=4)
-    assert figures(make.placements(shell.cycle())[0])["diskShare"] == 0.0  # a map that is not known to spill
+    shell.submit(count=4)
+    assert figures(core.placements(shell.cycle())[0])["diskShare"] == 0.0  # a map that is not known to spill
 
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_less_cpu_says_which_share(profile):
-    shell = Shell(profile=profile)
-    if profile == "boathouse":
-        predicting(shell, 1.0)
+    shell = Shell(profile=profile, slowdown=1.0)
     shell.leave("n0", cpu=980, gib=8)
-    shell.job(near=["n0"])
+    shell.submit(locations=["n0"])
     assert only(shell.cycle())["cpuShare"] == 0.98
 
 
@@ -110,33 +98,30 @@ def pending(shell, one) -> dict[str, float]:
 
 
 def test_a_pending_class_says_how_many_jobs_go_before_it():
-    shell = predicting(Shell(), 1.0)
+    shell = Shell(slowdown=1.0)
     shell.leave("n0", cpu=100, gib=8)
-    jobs = [shell.job(f"job{i}", count=i + 1) for i in range(3)]
+    jobs = [shell.submit(f"job{i}", count=i + 1) for i in range(3)]
     plan = shell.cycle()
     ahead = [dict(plan.diagnosis(one.id).figures)["jobsAhead"] for one in jobs]
     assert ahead == [0, 1, 2]
 
 
 def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_allowed():
-    shell = predicting(Shell(), 9.0)
-    shell.job("first")
+    shell = Shell(slowdown=9.0)
+    shell.submit("first")
     shell.cycle()
-    found = pending(shell, shell.job("second"))
+    found = pending(shell, shell.submit("second"))
     assert found["slowdown"] == 9.0 > found["threshold"] >= 2.0
 
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(profile):
-    shell = Shell(profile=profile)
-    if profile == "boathouse":
-        predicting(shell, 1.0)
-    shell.job("maps", 3)
+    shell = Shell(profile=profile, slowdown=1.0)
+    shell.submit("maps", 3)
     shell.cycle()
-    spark = shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    spark = shell.submit_spark()
     shell.cycle()
-    shell.now_s = 40.0
-    shell.room.tick(40.0)
+    shell.advance(40.0)
     found = pending(shell, spark)
     assert found["reservedForSeconds"] == 40.0
     assert 0.0 < found["predictedWaitSeconds"] < math.inf
@@ -146,12 +131,10 @@ def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile):
-    shell = Shell(profile=profile)
-    if profile == "boathouse":
-        predicting(shell, 1.0)
-    shell.job("maps", 3)
-    maps = make.placements(shell.cycle())
-    shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell = Shell(profile=profile, slowdown=1.0)
+    shell.submit("maps", 3)
+    maps = core.placements(shell.cycle())
+    shell.submit_spark()
     shell.cycle()
     shell.now_s = 40.0
     for placement in maps:
@@ -165,10 +148,9 @@ def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile)
 def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_when_it_is_placed(profile):
     shell = Shell(profile=profile)
     shell.leave("n0", cpu=1000, gib=8)
-    large = shell.job("large", size=make.amount(4000, 8), seconds=None)
+    large = shell.submit("large", size=core.amount(4000, 8), seconds=None)
     for now_s in (0.0, AGED_S, AGED_S + 100.0):  # what has waited for so long has a node reserved, if not before
-        shell.now_s = now_s
-        shell.room.tick(now_s)
+        shell.advance(now_s)
         waiting = pending(shell, large)
     assert waiting["reservedForSeconds"] >= 100.0
     shell.end("ns/pod-n0")
@@ -177,18 +159,18 @@ def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_
 
 def test_an_executor_on_a_node_that_nobody_reserved_says_nothing_of_reservations():
     shell = Shell(profile="ikayak")
-    shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    shell.submit_spark()
     assert "reservedForSeconds" not in only(shell.cycle())
 
 
 def test_reservations_end_with_their_owner():
     shell = Shell(profile="ikayak")
-    shell.job("maps", 3)
+    shell.submit("maps", 3)
     shell.cycle()
-    spark = shell.job("spark", size=make.amount(4000, 8), stage=model.Stage.EXECUTOR, seconds=None)
+    spark = shell.submit_spark()
     shell.cycle()
-    shell.room.withdraw(spark.job)
-    shell.job("more")
+    shell.queue.withdraw(spark.job)
+    shell.submit("more")
     shell.cycle()
     executors = next(one for one in shell.profile.hooks if isinstance(one, Executors))
     assert not executors.reservations()
@@ -197,9 +179,9 @@ def test_reservations_end_with_their_owner():
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_figures_are_finite_numbers_in_json_of_bounded_length(name):
-    shell = Shell(*make.nodes(3), profile=name)
+    shell = Shell(*core.nodes(3), profile=name)
     shell.leave("n0", cpu=1000, gib=1)
-    classes = [shell.job(f"job{i}", count=9, seconds=None if i % 2 else 50.0, near=["n0"]) for i in range(4)]
+    classes = [shell.submit(f"job{i}", count=9, seconds=None if i % 2 else 50.0, locations=["n0"]) for i in range(4)]
     plan = shell.cycle()
     explained = [*plan.decisions, *(plan.diagnosis(one.id) for one in classes)]
     for one in explained:
@@ -208,8 +190,8 @@ def test_figures_are_finite_numbers_in_json_of_bounded_length(name):
 
 
 def test_profiles_without_figures_decide_without():
-    world = make.World(make.nodes(1), profile=profiles.build("fair"))
-    world.submit("a", 1)
-    (decision,) = make.placements(world.plan())
+    shell = core.Shell(core.nodes(1), profile="fair")
+    shell.submit("a", 1)
+    (decision,) = core.placements(shell.plan())
     assert decision.figures == ()
     assert framework.Figures().of_pending(None, None) == ()

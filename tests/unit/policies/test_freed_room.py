@@ -14,10 +14,10 @@ from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import Fifo
 from boathouse_sim import table2
 from boathouse_sim.instant import Instant
-from tests.unit.policies import builders as make
-from tests.unit.policies.plainly import plainly
-from tests.unit.policies.test_properties import clusters, loads, world_of
-from tests.unit.sim import make as sim
+from tests.builders import core, simulations
+from tests.builders import core_strategies as strategies
+from tests.builders.core_plain import plain_rankings
+from tests.builders.core_strategies import clusters, loads, shell_of
 
 if TYPE_CHECKING:
     import random
@@ -30,39 +30,31 @@ PROFILES = [("fifo", "packed"), ("fair", "least-loaded"), ("yarn-no-reservations
 
 
 def decisions(workload, name, placement):
-    """Who was placed where and when in the course of a simulation."""
-    driver = Instant(workload, profiles.build(name, placement=placement))
-    made, place = [], driver.world.place
-
-    def remember(decision):
-        made.append((driver.world.clock.now_ms, decision.task.id, decision.node))
-        return place(decision)
-
-    driver.world.place = remember
-    while driver.advance():
-        pass
-    return made
+    """The placements of a simulation."""
+    return simulations.placements(Instant(workload, profiles.build(name, placement=placement)))
 
 
-def drawn(seed):
+def table2_workload(seed):
     return table2.Table2(tasks=(1, 40), duration_s=(1, 40), arrival_s=200).draw(12, 5, np.random.default_rng(seed))
 
 
 def in_stages():
     """Two classes of a job wait at once; tasks of equal length end together."""
     stages = make_stages(30, 2500), make_stages(20, 3100), make_stages(25, 4000)
-    return sim.workload(*(sim.job(str(i), *one, at_s=i) for i, one in enumerate(stages)), nodes=4)
+    return simulations.workload(*(simulations.job(str(i), *one, at_s=i) for i, one in enumerate(stages)), nodes=4)
 
 
 def make_stages(seconds, mb):
-    return sim.phase(9, seconds, mb), sim.phase(7, seconds // 2, mb // 2, kind="reduce")
+    return simulations.phase(9, seconds, mb), simulations.phase(7, seconds // 2, mb // 2, kind="reduce")
 
 
-@pytest.mark.parametrize("workload", [drawn(0), drawn(1), in_stages()], ids=["drawn 0", "drawn 1", "in stages"])
+@pytest.mark.parametrize(
+    "workload", [table2_workload(0), table2_workload(1), in_stages()], ids=["drawn 0", "drawn 1", "in stages"]
+)
 @pytest.mark.parametrize(("name", "placement"), PROFILES)
 def test_whole_simulations_decide_the_same_with_all_nodes_reranked(name, placement, workload):
     found = decisions(workload, name, placement)
-    with plainly():
+    with plain_rankings():
         assert decisions(workload, name, placement) == found
 
 
@@ -76,13 +68,13 @@ def reasons(plan: framework.Plan, jobs: Collection[str] | None = None) -> dict[s
     return {one: (why.verdict.code, why.count) for one, why in left if jobs is None or why.pending.job.id in jobs}
 
 
-@pytest.mark.parametrize("profile", profiles.names())
-@settings(max_examples=20, deadline=None)
+@pytest.mark.parametrize("profile", strategies.PROFILES)
+@settings(max_examples=10, deadline=None)
 @given(clusters(), loads())
 def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, load):
-    found = world_of(nodes, load, (profile, "least-loaded")).plan()
-    with plainly():
-        expected = world_of(nodes, load, (profile, "least-loaded")).plan()
+    found = shell_of(nodes, load, (profile, "least-loaded")).plan()
+    with plain_rankings():
+        expected = shell_of(nodes, load, (profile, "least-loaded")).plan()
     assert found.decisions == expected.decisions
     assert waiting(found) == waiting(expected)
     # Who waits for room and for its queue's limit may be told either.
@@ -91,26 +83,26 @@ def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, 
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
 def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profile, nodes, load, chance: random.Random):
-    narrow, wide = world_of(nodes, load, profile), world_of(nodes, load, profile)
-    running = [one.task.id for one in make.placements(narrow.cycle())]
+    narrow, wide = shell_of(nodes, load, profile), shell_of(nodes, load, profile)
+    running = core.task_ids(narrow.cycle())
     wide.cycle()
     while running:
         for _ in range(min(len(running), chance.randint(1, 3))):
             over = running.pop(chance.randrange(len(running)))
             narrow.end(over)
             wide.end(over)
-        wide.room.nodes_changed()  # all look at all nodes
-        with plainly():
+        wide.queue.nodes_changed()  # all look at all nodes
+        with plain_rankings():
             expected = wide.cycle()
         found = narrow.cycle()
         assert found.decisions == expected.decisions
-        running += [one.task.id for one in make.placements(found)]
+        running += core.task_ids(found)
         waits, named = waiting(expected), waiting(found)
         # Who waits for room and for its queue's limit may be parked for either, and is looked at accordingly.
-        assert named.keys() <= waits.keys() | wide.room.unschedulable().keys()
+        assert named.keys() <= waits.keys() | wide.queue.unschedulable().keys()
         assert all(waits.get(class_id, count) == count for class_id, count in named.items())
 
 
@@ -118,47 +110,47 @@ def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profi
 
 
 def test_a_class_that_did_not_fit_what_came_free_stays_parked_and_is_not_named():
-    world = make.World(make.nodes(1), profile=profiles.build("fifo"))
-    world.submit("small", 8, size=make.amount(1000, 1))
-    world.submit("large", 1, size=make.amount(3000, 1), submitted_s=1.0)
-    world.cycle()
-    world.end("ns/small/map-0")
-    assert set(world.cycle().left) == {"small/map"}
-    assert set(world.room.unschedulable()) == {"small/map", "large/map"}
+    shell = core.Shell(core.nodes(1), profile="fifo")
+    shell.submit("small", 8, size=core.amount(1000, 1))
+    shell.submit("large", 1, size=core.amount(3000, 1), submitted_s=1.0)
+    shell.cycle()
+    shell.end("ns/small/map-0")
+    assert set(shell.cycle().left) == {"small/map"}
+    assert set(shell.queue.unschedulable()) == {"small/map", "large/map"}
 
 
 def test_who_fitted_and_was_too_late_is_named_with_all_its_tasks():
-    world = make.World(make.nodes(1), profile=profiles.build("fifo"))
-    world.submit("first", 6, size=make.amount(1000, 1))
-    world.submit("second", 3, size=make.amount(1000, 1), submitted_s=1.0)
-    world.cycle()
-    world.end("ns/first/map-0")
-    assert reasons(world.cycle()) == {"first/map": ("Unschedulable", 1), "second/map": ("Unschedulable", 3)}
+    shell = core.Shell(core.nodes(1), profile="fifo")
+    shell.submit("first", 6, size=core.amount(1000, 1))
+    shell.submit("second", 3, size=core.amount(1000, 1), submitted_s=1.0)
+    shell.cycle()
+    shell.end("ns/first/map-0")
+    assert reasons(shell.cycle()) == {"first/map": ("Unschedulable", 1), "second/map": ("Unschedulable", 3)}
 
 
-def full():
+def full_shell():
     """A cluster of two full nodes with tasks that wait; one task has just ended."""
-    world = make.World(make.nodes(2, make.amount(4000, 8)), profile=profiles.build("fair"))
-    first = world.submit("first", 20, size=make.amount(1000, 2))
-    world.cycle()
-    world.end(f"ns/{first.id}-0")
-    return world
+    shell = core.Shell(core.nodes(2, core.amount(4000, 8)), profile="fair")
+    first = shell.submit("first", 20, size=core.amount(1000, 2))
+    shell.cycle()
+    shell.end(f"ns/{first.id}-0")
+    return shell
 
 
 def test_what_is_left_waiting_is_named_and_explained():
-    plan = full().plan()
+    plan = full_shell().plan()
     (left,) = plan.left.values()
-    assert (len(make.placements(plan)), left.count, left.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
+    assert (len(core.placements(plan)), left.count, left.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
     assert plan.diagnosis("first/map").message == "0/2 nodes are available: 2 Insufficient cpu, 2 Insufficient memory."
 
 
 def test_who_is_new_in_a_full_cluster_is_turned_away_with_a_reason():
-    world = full()
-    world.cycle()
-    world.submit("second", 3, size=make.amount(1000, 2))
-    world.submit("giant", 1, size=make.amount(9000, 2))
-    world.cycle()
-    assert {one: verdict.code for one, verdict in world.room.unschedulable().items()} == {
+    shell = full_shell()
+    shell.cycle()
+    shell.submit("second", 3, size=core.amount(1000, 2))
+    shell.submit("giant", 1, size=core.amount(9000, 2))
+    shell.cycle()
+    assert {one: verdict.code for one, verdict in shell.queue.unschedulable().items()} == {
         "first/map": model.Code.UNSCHEDULABLE,
         "second/map": model.Code.UNSCHEDULABLE,
         "giant/map": model.Code.NEVER_FITS,
@@ -168,38 +160,32 @@ def test_who_is_new_in_a_full_cluster_is_turned_away_with_a_reason():
 # What else matters
 
 
-def holding(world, **extended):
-    """Somebody's pod on each node."""
-    for node in ("n0", "n1"):
-        size = model.Resources.of(extended=extended)
-        world.ledger.observe(framework.Account(id=f"x/{node}", node=node, resources=size, uid="x"))
-
-
 def test_a_pod_that_holds_what_its_node_does_not_have_changes_nothing():
-    world, plain = full(), full()
-    holding(plain)
-    holding(world, invented=5)
-    assert make.where(world.plan()) == make.where(plain.plan()) != []
+    shell, plain = full_shell(), full_shell()
+    for node in ("n0", "n1"):
+        plain.ledger.observe(core.account(node, node, core.amount()))
+        shell.ledger.observe(core.account(node, node, core.amount(invented=5)))
+    assert core.where(shell.plan()) == core.where(plain.plan()) != []
 
 
 def test_nodes_that_a_class_may_not_use_are_left_out():
-    world = make.World([make.node("a", labels={"disk": "ssd"}), make.node("b")], profile=profiles.build("fair"))
-    world.submit("first", 4, size=make.amount(4000, 8))
+    shell = core.Shell([core.node("a", labels={"disk": "ssd"}), core.node("b")], profile="fair")
+    shell.submit("first", 4, size=core.amount(4000, 8))
     pending_classes = model.Constraints(node_selector=(("disk", "ssd"),))
-    world.submit("second", 1, size=make.amount(4000, 8), submitted_s=-1.0, constraints=pending_classes)
-    world.cycle()
-    world.room.withdraw(model.JobId("first"))
+    shell.submit("second", 1, size=core.amount(4000, 8), submitted_s=-1.0, constraints=pending_classes)
+    shell.cycle()
+    shell.queue.withdraw(model.JobId("first"))
     for name in ("first/map-0", "second/map-0"):
-        world.end(f"ns/{name}")
-    world.submit("third", 1, size=make.amount(4000, 8), constraints=pending_classes)
-    assert [node for _, node in make.where(world.plan())] == ["a"]
+        shell.end(f"ns/{name}")
+    shell.submit("third", 1, size=core.amount(4000, 8), constraints=pending_classes)
+    assert core.nodes_of(shell.plan()) == ["a"]
 
 
 def test_a_cycle_in_which_nobody_is_looked_at_decides_nothing():
-    world = full()
-    world.cycle()
-    world.cycle()
-    plan = world.plan()
+    shell = full_shell()
+    shell.cycle()
+    shell.cycle()
+    plan = shell.plan()
     assert (plan.decisions, dict(plan.left)) == ([], {})
 
 
@@ -211,23 +197,23 @@ def test_an_order_whose_keys_are_constant_is_not_asked_again_for_jobs_that_got_n
             self.asked += 1
             return super().key(*those)
 
-    world = make.World(make.nodes(2), profile=dataclasses.replace(profiles.build("fifo"), order=Counted()))
+    shell = core.Shell(core.nodes(2), profile=dataclasses.replace(profiles.build("fifo"), order=Counted()))
     for i in range(20):
-        world.submit(f"job{i:02}", 20)
-    world.cycle()
-    world.end("ns/job00/map-0")
-    before = world.profile.order.asked
-    assert len(make.placements(world.plan())) == 1
-    assert world.profile.order.asked - before <= 1
+        shell.submit(f"job{i:02}", 20)
+    shell.cycle()
+    shell.end("ns/job00/map-0")
+    before = shell.profile.order.asked
+    assert len(core.placements(shell.plan())) == 1
+    assert shell.profile.order.asked - before <= 1
 
 
 def test_a_key_is_asked_again_for_whoever_holds_something_else_even_if_a_snapshot_was_missed():
-    world = full()
-    world.submit("second", 20, size=make.amount(1000, 2), submitted_s=1.0)
-    world.cycle()
+    shell = full_shell()
+    shell.submit("second", 20, size=core.amount(1000, 2), submitted_s=1.0)
+    shell.cycle()
     for index in range(1, 5):
-        world.end(f"ns/first/map-{index}")
-        world.view()  # somebody else looks
-        world.cycle()
-    held = [world.view().job_usage(model.JobId(name))[model.CPU] for name in ("first", "second")]
+        shell.end(f"ns/first/map-{index}")
+        shell.view()  # somebody else looks
+        shell.cycle()
+    held = [shell.view().job_usage(model.JobId(name))[model.CPU] for name in ("first", "second")]
     assert held == [4000, 4000]

@@ -7,7 +7,7 @@ import pytest
 from boathouse_policies import model
 from boathouse_policies.baselines import orders
 from boathouse_policies.framework import JobOrder
-from tests.unit.policies import builders as make
+from tests.builders import core
 
 
 class ById(JobOrder):
@@ -43,8 +43,8 @@ def test_an_order_that_does_not_last_needs_no_key():
 
 
 def test_shortest_remaining_forgets_a_job_that_ended():
-    order, job = orders.ShortestRemaining(), make.job()
-    one = make.task_class(job, estimates=model.Fixed(seconds=10.0))
+    order, job = orders.ShortestRemaining(), core.job()
+    one = core.task_class(job, estimates=model.Fixed(seconds=10.0))
     state = types.SimpleNamespace(view=types.SimpleNamespace(by_class={}), placed=lambda _: 0)
     order.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: 3}))
     assert order.keys([job], state) == [30.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,67 +13,40 @@ from hypothesis import strategies as st
 
 from boathouse.resources import config
 from boathouse_policies import framework, model, profiles
-
-from . import builders as make
-from .plainly import plainly
+from tests.builders import core
+from tests.builders.core_plain import plain_rankings
+from tests.builders.core_strategies import PROFILES
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Iterator
 
 OPERATORS = config.PROFILES
 """The profiles of the operator's configuration."""
 
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=12, deadline=None)
 
 
-class Cluster(make.World):
-    """A world whose profile hears of jobs and placements, as in the operator."""
+class Shell(core.ReportingShell):
+    """Runs a cycle each second."""
 
-    def submit(
-        self, name: str = "job", count: int = 1, size: model.Resources | None = None, **fields
-    ) -> model.TaskClass:
-        one = super().submit(name, count, size, **fields)
-        (waiting,) = self.room.classes_of(one.job)
-        event = model.Submitted(now_s=self.now_s, job=waiting.job, classes=(one,), tasks={one.id: count})
-        self.tell(event)
-        return one
-
-    def tell(self, event: model.Event) -> None:
-        for observer in self.profile.observers:
-            observer.observe(event)
-
-    def cycle(self, **options) -> framework.Plan:
-        self.now_s += 1.0
-        plan = super().cycle(**options)
-        for one in make.placements(plan):
-            self.tell(
-                model.Placed(
-                    now_s=self.now_s,
-                    task=one.task.id,
-                    task_class=one.task_class.id,
-                    job=one.job.id,
-                    node=one.node,
-                    resources=one.resources,
-                    distance=one.distance,
-                )
-            )
-        return plan
+    def cycle(self, now_s: float | None = None, **options) -> framework.Plan:
+        return super().cycle(self.now_s + 1.0 if now_s is None else now_s, **options)
 
     def held(self) -> dict[str, int]:
         """Tasks that run, by namespace."""
         shares = self.view().by_share
         return {namespace: amounts[model.PODS] for (_, namespace), amounts in shares.items()}
 
+    def end_tasks(self, running: list[str], count: int, chance: random.Random) -> None:
+        """So many tasks end, in any order, each followed by a cycle."""
+        for _ in range(count):
+            self.end(running.pop(chance.randrange(len(running))))
+            running += core.task_ids(self.cycle())
 
-def cluster(profile: str = "fair", cpus: int = 12, **fields) -> Cluster:
-    return Cluster([make.node("n0", make.amount(1000 * cpus, cpus))], profile=profiles.build(profile), **fields)
 
-
-def run(world: Cluster, running: list[str], ends: int, chance: random.Random) -> None:
-    """So many tasks end, in any order, each followed by a cycle."""
-    for _ in range(ends):
-        world.end(running.pop(chance.randrange(len(running))))
-        running += [one.task.id for one in make.placements(world.cycle())]
+def shell_of(profile: str = "fair", cpus: int = 12, **fields) -> Shell:
+    """A shell with one node."""
+    return Shell(core.nodes(1, core.amount(1000 * cpus, cpus)), profile=profile, **fields)
 
 
 # Shares
@@ -82,96 +56,98 @@ COURSES = st.randoms(use_true_random=False)
 
 @pytest.mark.parametrize("profile", OPERATORS)
 @pytest.mark.parametrize("priority", [0, 1_000_000_000])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(chance=COURSES)
 def test_a_namespace_of_a_hundred_jobs_or_a_high_priority_gets_half_beside_one_job(profile, priority, chance):
-    world = cluster(profile)
-    world.submit("only", 200, namespace="modest", submitted_s=9.0)
+    shell = shell_of(profile)
+    shell.submit("only", 200, namespace="modest", submitted_s=9.0)
     for i in range(100):
-        world.submit(f"many-{i}", 2, namespace="greedy", priority=priority, submitted_s=float(i % 7))
-    running = [one.task.id for one in make.placements(world.cycle())]
-    run(world, running, 30, chance)
-    assert all(abs(tasks - 6) <= 1 for tasks in world.held().values()), world.held()
+        shell.submit(f"many-{i}", 2, namespace="greedy", priority=priority, submitted_s=float(i % 7))
+    running = core.task_ids(shell.cycle())
+    shell.end_tasks(running, 30, chance)
+    assert all(abs(tasks - 6) <= 1 for tasks in shell.held().values()), shell.held()
 
 
 @pytest.mark.parametrize("profile", OPERATORS)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(chance=COURSES)
 def test_a_namespace_that_comes_late_gets_its_half_as_tasks_end(profile, chance):
-    world = cluster(profile)
-    world.submit("first", 200, namespace="a", priority=5)
-    running = [one.task.id for one in make.placements(world.cycle())]
-    assert world.held() == {"a": 12}
-    world.submit("second", 200, namespace="b", submitted_s=9.0)
-    run(world, running, 80, chance)
-    assert all(abs(tasks - 6) <= 1 for tasks in world.held().values()), world.held()
+    shell = shell_of(profile)
+    shell.submit("first", 200, namespace="a", priority=5)
+    running = core.task_ids(shell.cycle())
+    assert shell.held() == {"a": 12}
+    shell.submit("second", 200, namespace="b", submitted_s=9.0)
+    shell.end_tasks(running, 80, chance)
+    assert all(abs(tasks - 6) <= 1 for tasks in shell.held().values()), shell.held()
+
+
+def end_one_each_ten_minutes(profile, submit) -> Iterator[Shell]:
+    """Yield the shell after each cycle: nodes full of small tasks of `a`, of which one ends after the other."""
+    shell = Shell(core.nodes(4, core.amount(4000, 4)), profile=profile)
+    shell.submit("small", 200, core.amount(1000, 1), namespace="a")
+    running = core.task_ids(shell.cycle())
+    submit(shell)
+    for _ in range(60):
+        shell.end(running.pop(0))
+        running += core.task_ids(shell.cycle(shell.now_s + 600.0))
+        yield shell
 
 
 @pytest.mark.parametrize("profile", ["yarn-me", "yarn", "fspy"])
 def test_kept_nodes_give_a_namespace_no_more_than_its_share(profile):
-    world = Cluster(make.nodes(4, make.amount(4000, 4)), profile=profiles.build(profile))
-    world.submit("small", 200, make.amount(1000, 1), namespace="a")
-    running = [one.task.id for one in make.placements(world.cycle())]
-    world.submit("large", 50, make.amount(4000, 4), namespace="b", submitted_s=9.0)
-    for _ in range(60):
-        world.now_s += 600.0
-        world.end(running.pop(0))
-        running += [one.task.id for one in make.placements(world.cycle())]
-        assert world.held().get("b", 0) <= 2 + 1, world.held()
-    assert world.held()["a"] >= 4
+    large = {"size": core.amount(4000, 4), "namespace": "b", "submitted_s": 9.0}
+    for shell in end_one_each_ten_minutes(profile, lambda shell: shell.submit("large", 50, **large)):
+        assert shell.held().get("b", 0) <= 2 + 1, shell.held()
+    assert shell.held()["a"] >= 4
 
 
 @pytest.mark.parametrize("profile", ["yarn-me", "yarn", "fspy"])
 @pytest.mark.parametrize("giants", [1, 3])
 def test_a_task_that_fits_nowhere_stops_no_other_namespace(profile, giants):
-    world = Cluster(make.nodes(4, make.amount(4000, 4)), profile=profiles.build(profile))
-    world.submit("small", 200, make.amount(1000, 1), namespace="a")
-    running = [one.task.id for one in make.placements(world.cycle())]
-    for i in range(giants):
-        world.submit(f"giant-{i}", 1, make.amount(4000, 4), namespace="b", submitted_s=9.0)
-    for _ in range(60):
-        world.now_s += 600.0
-        world.end(running.pop(0))
-        running += [one.task.id for one in make.placements(world.cycle())]
-        assert world.held()["a"] >= 8, world.held()
+    def submit(shell):
+        for i in range(giants):
+            shell.submit(f"giant-{i}", 1, core.amount(4000, 4), namespace="b", submitted_s=9.0)
+
+    for shell in end_one_each_ten_minutes(profile, submit):
+        assert shell.held()["a"] >= 8, shell.held()
 
 
 def test_what_a_namespace_does_not_use_others_may():
-    world = cluster()
-    world.submit("small", 2, namespace="a")
-    world.submit("large", 50, namespace="b")
-    world.cycle()
-    assert world.held() == {"a": 2, "b": 10}
+    shell = shell_of()
+    shell.submit("small", 2, namespace="a")
+    shell.submit("large", 50, namespace="b")
+    shell.cycle()
+    assert shell.held() == {"a": 2, "b": 10}
 
 
 def test_tasks_of_jobs_of_which_nothing_waits_count_for_their_namespace():
-    world = cluster(cpus=4)
-    world.submit("runs", 2, namespace="a")
-    world.cycle()
-    world.submit("more", 4, namespace="a")
-    world.submit("other", 4, namespace="b", submitted_s=9.0)
-    world.cycle()
-    assert world.held() == {"a": 2, "b": 2}
+    shell = shell_of(cpus=4)
+    shell.submit("runs", 2, namespace="a")
+    shell.cycle()
+    shell.submit("more", 4, namespace="a")
+    shell.submit("other", 4, namespace="b", submitted_s=9.0)
+    shell.cycle()
+    assert shell.held() == {"a": 2, "b": 2}
 
 
 def test_what_a_namespace_holds_of_another_queue_does_not_count():
-    queues = [model.Queue.of(model.QueueName(name)) for name in ("default", "other")]
-    world = cluster(cpus=8, queues=queues)
-    world.submit("elsewhere", 4, queue="other", namespace="a")
-    world.cycle()
+    queues = [core.queue(name) for name in ("default", "other")]
+    shell = shell_of(cpus=8, queues=queues)
+    shell.submit("elsewhere", 4, queue="other", namespace="a")
+    shell.cycle()
     for namespace in ("a", "b"):
-        world.submit(f"here-{namespace}", 4, namespace=namespace)
-    world.cycle()
-    shares = world.view().by_share
+        shell.submit(f"here-{namespace}", 4, namespace=namespace)
+    shell.cycle()
+    shares = shell.view().by_share
     assert [shares["default", name][model.PODS] for name in ("a", "b")] == [2, 2]
 
 
 def test_shares_are_of_the_resource_of_which_a_namespace_holds_most():
-    world = Cluster([make.node("n0", make.amount(90_000, 180))])
-    world.submit("memory", 90, make.amount(1000, 4), namespace="a")
-    world.submit("cpu", 90, make.amount(3000, 1), namespace="b")
-    world.cycle()
-    assert world.held() == {"a": 30, "b": 20}  # of the example in DRF's section 4.1, tenfold
+    shell = Shell(core.nodes(1, core.amount(90_000, 180)))
+    shell.submit("memory", 90, core.amount(1000, 4), namespace="a")
+    shell.submit("cpu", 90, core.amount(3000, 1), namespace="b")
+    shell.cycle()
+    assert shell.held() == {"a": 30, "b": 20}  # of the example in DRF's section 4.1, tenfold
 
 
 # Priority
@@ -184,24 +160,24 @@ priorities = st.lists(st.sampled_from([-5, 0, 7, 1_000_000_000]), min_size=2, ma
 @given(mine=priorities, others=priorities)
 def test_priority_takes_nothing_from_another_namespace(profile, mine, others):
     def shares(mine: list[int], others: list[int]) -> dict[str, int]:
-        world = cluster(profile)
+        shell = shell_of(profile)
         for namespace, some in (("a", mine), ("b", others)):
             for i, priority in enumerate(some):
-                world.submit(f"{namespace}-{i}", 5, namespace=namespace, priority=priority)
-        world.cycle()
-        return world.held()
+                shell.submit(f"{namespace}-{i}", 5, namespace=namespace, priority=priority)
+        shell.cycle()
+        return shell.held()
 
     assert shares(mine, others) == shares([0] * len(mine), [0] * len(others))
 
 
 @pytest.mark.parametrize("profile", OPERATORS)
 def test_priority_orders_within_a_namespaces_share(profile):
-    world = cluster(profile)
+    shell = shell_of(profile)
     for namespace in ("a", "b"):
-        world.submit(f"{namespace}-low", 20, namespace=namespace)
-        world.submit(f"{namespace}-high", 4, namespace=namespace, priority=9, submitted_s=9.0)
-    world.cycle()
-    held = {job: world.view().job_usage(model.JobId(job))[model.PODS] for job in ("a-low", "a-high", "b-low", "b-high")}
+        shell.submit(f"{namespace}-low", 20, namespace=namespace)
+        shell.submit(f"{namespace}-high", 4, namespace=namespace, priority=9, submitted_s=9.0)
+    shell.cycle()
+    held = {job: shell.view().job_usage(model.JobId(job))[model.PODS] for job in ("a-low", "a-high", "b-low", "b-high")}
     assert held == {"a-low": 2, "a-high": 4, "b-low": 2, "b-high": 4}
 
 
@@ -271,16 +247,16 @@ def plainly_ordered(jobs: list[Plain], cpus: int, profile: str) -> list[str]:
 
 @pytest.mark.parametrize("profile", ["fair", "fifo"])
 @pytest.mark.parametrize("single", [False, True])
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(jobs=plain_jobs)
 def test_turns_are_those_of_the_order_as_one_would_write_it_down(profile, single, jobs):
-    world = cluster(profile, cpus=16)
+    shell = shell_of(profile, cpus=16)
     jobs = [dataclasses.replace(job, name=f"j{i}") for i, job in enumerate(jobs)]
     for job in jobs:
         job.namespace = "a" if single else job.namespace
         fields = {"namespace": job.namespace, "priority": job.priority, "submitted_s": job.submitted_s}
-        world.submit(job.name, job.left, make.amount(job.cpu, job.gib), **fields)
-    got = [one.job.id for one in make.placements(world.plan())]
+        shell.submit(job.name, job.left, core.amount(job.cpu, job.gib), **fields)
+    got = [placed.job.id for placed in core.placements(shell.plan())]
     assert got == plainly_ordered(jobs, 16, profile)
 
 
@@ -291,7 +267,7 @@ loads = st.lists(
         st.sampled_from(["a", "b", "c"]),
         st.sampled_from([0, 0, 5]),
         st.integers(1, 6),
-        st.sampled_from([make.amount(1000, 1), make.amount(2000, 1), make.amount(500, 3)]),
+        st.sampled_from([core.amount(1000, 1), core.amount(2000, 1), core.amount(500, 3)]),
     ),
     min_size=1,
     max_size=8,
@@ -300,25 +276,23 @@ loads = st.lists(
 
 def course(profile: framework.Profile, load, chance: random.Random, names) -> list[list[tuple[str, str]]]:
     """What each cycle decides as tasks end, one or two at a time."""
-    world = Cluster(make.nodes(2, make.amount(6000, 6)), profile=profile)
+    shell = Shell(core.nodes(2, core.amount(6000, 6)), profile=profile)
     for i, (namespace, priority, count, size) in enumerate(load):
-        world.submit(f"j{i}", count, size, namespace=names(namespace), priority=priority, submitted_s=float(i % 3))
-    plans = [world.cycle()]
-    running = [one.task.id for one in make.placements(plans[0])]
+        shell.submit(f"j{i}", count, size, namespace=names(namespace), priority=priority, submitted_s=float(i % 3))
+    plans = [shell.cycle()]
+    running = core.task_ids(plans[0])
     while running:
         for _ in range(min(len(running), 1 + chance.randrange(2))):
-            world.end(running.pop(chance.randrange(len(running))))
-        plans.append(world.cycle())
-        running += [one.task.id for one in make.placements(plans[-1])]
-    return [make.where(plan) for plan in plans]
+            shell.end(running.pop(chance.randrange(len(running))))
+        plans.append(shell.cycle())
+        running += core.task_ids(plans[-1])
+    return [core.where(plan) for plan in plans]
 
 
-@pytest.mark.parametrize("profile", profiles.names())
-@settings(max_examples=15, deadline=None)
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(max_examples=6, deadline=None)
 @given(load=loads, seed=st.integers(0, 99))
 def test_in_one_namespace_all_decisions_are_those_without_namespaces(profile, load, seed):
-    import random
-
     named, unnamed = (
         course(profiles.build(profile), load, random.Random(seed), lambda _, name=name: name) for name in ("team", "")
     )
@@ -326,13 +300,11 @@ def test_in_one_namespace_all_decisions_are_those_without_namespaces(profile, lo
 
 
 @pytest.mark.parametrize("profile", ["fair", "fifo", "yarn-no-reservations"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(load=loads, seed=st.integers(0, 99))
 def test_in_several_namespaces_decisions_equal_those_with_all_nodes_reranked(profile, load, seed):
-    import random
-
     found = course(profiles.build(profile), load, random.Random(seed), str)
-    with plainly():
+    with plain_rankings():
         assert course(profiles.build(profile), load, random.Random(seed), str) == found
 
 
@@ -350,12 +322,12 @@ QUEUE = model.QueueName("default")
 )
 def test_a_queue_takes_no_job_that_it_does_not_accept_and_says_why(fields, who):
     queue = model.Queue(name=QUEUE, namespaces=frozenset({"team"}), priority_classes=frozenset({"low"}))
-    world = cluster(queues=[queue])
-    world.submit("refused", 3, **fields)
-    world.submit("accepted", 1, namespace="team", priority_class="low")
-    world.submit("without", 1, namespace="team")
-    plan = world.cycle()
-    assert sorted(one.job.id for one in make.placements(plan)) == ["accepted", "without"]
+    shell = shell_of(queues=[queue])
+    shell.submit("refused", 3, **fields)
+    shell.submit("accepted", 1, namespace="team", priority_class="low")
+    shell.submit("without", 1, namespace="team")
+    plan = shell.cycle()
+    assert sorted(one.job.id for one in core.placements(plan)) == ["accepted", "without"]
     left = plan.left["refused/map"]
     assert (left.verdict.code, left.verdict.message) == (
         model.Code.QUEUE_NOT_ALLOWED,
@@ -364,8 +336,8 @@ def test_a_queue_takes_no_job_that_it_does_not_accept_and_says_why(fields, who):
 
 
 def test_a_job_is_placed_once_its_queue_accepts_it():
-    world = cluster(queues=[model.Queue(name=QUEUE, namespaces=frozenset({"team"}))])
-    world.submit("refused", 1, namespace="strange")
-    assert not make.placements(world.cycle())
-    world.room.set_queues([model.Queue(name=QUEUE)])
-    assert len(make.placements(world.cycle())) == 1
+    shell = shell_of(queues=[model.Queue(name=QUEUE, namespaces=frozenset({"team"}))])
+    shell.submit("refused", 1, namespace="strange")
+    assert not core.placements(shell.cycle())
+    shell.queue.set_queues([model.Queue(name=QUEUE)])
+    assert len(core.placements(shell.cycle())) == 1

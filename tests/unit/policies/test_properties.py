@@ -13,83 +13,24 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.framework import eligibility
-
-from . import builders as make
+from tests.builders import core
+from tests.builders.core_strategies import (
+    PROFILES,
+    QUEUES,
+    clusters,
+    loads,
+    ports,
+    profile_names,
+    selectors,
+    shell_of,
+    sizes,
+    taints,
+)
 
 if TYPE_CHECKING:
     import random
 
 FEW = settings(max_examples=60, deadline=None)
-
-sizes = st.builds(
-    make.amount,
-    st.sampled_from([0, 100, 500, 1000, 3000]),
-    st.sampled_from([0, 0.5, 1, 3, 6]),
-    st.sampled_from([0, 0, 1]),
-    gpu=st.sampled_from([0, 0, 0, 1]),
-)
-taints = st.sampled_from([(), (), (), (model.Taint(key="dedicated"),)])
-ports = st.sampled_from([(), (), (), (model.HostPort(port=80),), (model.HostPort(port=80, host_ip="10.0.0.1"),)])
-selectors = st.sampled_from([(), (), (("zone", "a"),)])
-profile_names = st.sampled_from([(name, how) for name in profiles.names() for how in profiles.placements()])
-
-
-@st.composite
-def clusters(draw: st.DrawFn) -> list[model.Node]:
-    return [
-        make.node(
-            f"n{i}",
-            make.amount(
-                draw(st.sampled_from([1000, 2000, 4000])),
-                draw(st.sampled_from([2, 4, 8])),
-                4,
-                gpu=draw(st.integers(0, 2)),
-            ),
-            max_pods=draw(st.sampled_from([2, 5, 110])),
-            taints=draw(taints),
-            labels={"zone": draw(st.sampled_from("ab"))},
-            rack=draw(st.sampled_from(["r0", "r1", None])),
-            unschedulable=draw(st.sampled_from([False, False, False, True])),
-        )
-        for i in range(draw(st.integers(0, 6)))
-    ]
-
-
-@st.composite
-def loads(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list[model.Task]]]:
-    found = []
-    for j in range(draw(st.integers(1, 5))):
-        job = make.job(
-            f"j{j}",
-            queue=draw(st.sampled_from(["default", "limited", "missing"])),
-            namespace=draw(st.sampled_from(["", "a", "b"])),
-            submitted_s=float(draw(st.integers(0, 2))),
-            priority=draw(st.sampled_from([0, 0, 5])),
-            weight=draw(st.sampled_from([1.0, 2.0])),
-        )
-        classes, tasks = [], []
-        for c in range(draw(st.integers(1, 3))):
-            constraints = model.Constraints(host_ports=draw(ports), node_selector=draw(selectors))
-            gang_min = draw(st.sampled_from([0, 0, 1, 3]))
-            one = make.task_class(job, draw(sizes), f"c{c}", constraints=constraints, gang_min=gang_min)
-            classes.append(one)
-            where = draw(st.sampled_from([(), ("n0",), ("n1", "n2")]))
-            tasks += make.tasks(one, draw(st.integers(0, 6)), locations=where)
-        found.append((job, classes, tasks))
-    return found
-
-
-QUEUES = [
-    model.Queue.of(model.QueueName("default"), weight=2.0),
-    model.Queue.of(model.QueueName("limited"), limits={"cpu": 2500, "pods": 4}),
-]
-
-
-def world_of(nodes, load, profile=("fair", "least-loaded")) -> make.World:
-    world = make.World(nodes, QUEUES, profiles.build(profile[0], placement=profile[1]))
-    for job, classes, tasks in load:
-        world.room.submit(job, classes, tasks, placed=world.ledger)
-    return world
 
 
 def over_committed(view: framework.ClusterView) -> bool:
@@ -104,35 +45,35 @@ def conflicts(ports: tuple[model.HostPort, ...]) -> bool:
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_no_node_is_ever_over_committed(nodes, load, profile):
-    world = world_of(nodes, load, profile)
-    world.cycle()
-    view = world.view()
+    shell = shell_of(nodes, load, profile)
+    shell.cycle()
+    view = shell.view()
     assert not over_committed(view)
     assert not any(conflicts(taken) for taken in view.host_ports.values())
     for queue in QUEUES:
-        usage, limits = view.queue_usage(queue.name), [(world.axis.row(name), most) for name, most in queue.limits]
+        usage, limits = view.queue_usage(queue.name), [(shell.axis.row(name), most) for name, most in queue.limits]
         assert all(sum(usage[row : row + 1]) <= most for row, most in limits)
 
 
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_nothing_is_left_waiting_that_fits_unless_it_is_held_for_a_reason(nodes, load, profile):
-    world = world_of(nodes, load, profile)
-    first = world.cycle()
-    placed = {one.task.id for one in make.placements(first)}
+    shell = shell_of(nodes, load, profile)
+    first = shell.cycle()
+    placed = {one.task.id for one in core.placements(first)}
     for job, classes, tasks in load:
         for one in classes:
             waiting = [t for t in tasks if t.task_class == one.id and t.id not in placed]
             assert (one.id in first.left) is bool(waiting)
             if waiting and first.left[one.id].verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
-                assert not fits_somewhere(world, one), (job.id, one.id)
+                assert not fits_somewhere(shell, one), (job.id, one.id)
 
 
-def fits_somewhere(world: make.World, one: model.TaskClass) -> bool:
+def fits_somewhere(shell: core.Shell, one: model.TaskClass) -> bool:
     """Judged by plain loops, without masks."""
 
-    need = world.axis.vector(one.resources)
-    view = world.view()
+    need = shell.axis.vector(one.resources)
+    view = shell.view()
     for i, node in enumerate(view.nodes):
         free = view.free()[:, i]
         taken = view.host_ports.get(node.name, ())
@@ -150,7 +91,7 @@ def test_the_plan_does_not_depend_on_the_order_in_which_things_were_said(nodes, 
     chance.shuffle(shuffled_load)
     for _, _, tasks in shuffled_load:
         chance.shuffle(tasks)
-    one, other = world_of(nodes, load, profile).plan(), world_of(shuffled_nodes, shuffled_load, profile).plan()
+    one, other = shell_of(nodes, load, profile).plan(), shell_of(shuffled_nodes, shuffled_load, profile).plan()
     assert one.decisions == other.decisions
     assert sorted(one.diagnoses(), key=str) == sorted(other.diagnoses(), key=str)
 
@@ -158,25 +99,25 @@ def test_the_plan_does_not_depend_on_the_order_in_which_things_were_said(nodes, 
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_a_cycle_changes_nothing_that_it_is_given(nodes, load, profile):
-    world = world_of(nodes, load, profile)
-    view = world.view()
+    shell = shell_of(nodes, load, profile)
+    view = shell.view()
     before = copy.deepcopy(
-        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(world.room))
+        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(shell.queue))
     )
-    once = framework.run_cycle(world.room, world.profile, view)
-    again = framework.run_cycle(world.room, world.profile, view)
+    once = framework.run_cycle(shell.queue, shell.profile, view)
+    again = framework.run_cycle(shell.queue, shell.profile, view)
     assert once.decisions == again.decisions
     np.testing.assert_equal(
-        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(world.room)), before
+        (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(shell.queue)), before
     )
 
 
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_a_gang_is_placed_whole_or_not_at_all(nodes, load, profile):
-    world = world_of(nodes, load, profile)
-    world.cycle()
-    counts = world.view().by_class
+    shell = shell_of(nodes, load, profile)
+    shell.cycle()
+    counts = shell.view().by_class
     for _, classes, tasks in load:
         gang = [one for one in classes if one.gang_min]
         placed = [counts.get(one.id, 0) for one in gang]
@@ -187,12 +128,12 @@ def test_a_gang_is_placed_whole_or_not_at_all(nodes, load, profile):
 @FEW
 @given(clusters(), loads())
 def test_the_second_cycle_has_nothing_to_add_to_the_first(nodes, load):
-    world = world_of(nodes, load)
-    world.cycle()
-    assert not world.room.tick(world.now_s)  # a shell that asks is not sent round in circles
-    world.room.nodes_changed()
-    world.room.set_queues(QUEUES)
-    assert make.placements(world.plan()) == []
+    shell = shell_of(nodes, load)
+    shell.cycle()
+    assert not shell.queue.tick(shell.now_s)  # a shell that asks is not sent round in circles
+    shell.queue.nodes_changed()
+    shell.queue.set_queues(QUEUES)
+    assert core.placements(shell.plan()) == []
 
 
 # Fair share's bounds
@@ -202,11 +143,11 @@ weights = st.lists(st.sampled_from([1.0, 2.0, 3.0]), min_size=2, max_size=5)
 
 def served(weights_of_jobs: list[float], cpus: int = 40) -> list[int]:
     """Tasks of 1 CPU that each job gets of a full node."""
-    world = make.World([make.node(allocatable=make.amount(1000 * cpus, 64))])
+    shell = core.Shell([core.node(allocatable=core.amount(1000 * cpus, 64))])
     for i, weight in enumerate(weights_of_jobs):
-        world.submit(f"j{i}", 100, size=make.amount(1000, 1), weight=weight)
-    world.cycle()
-    return [int(world.view().job_usage(model.JobId(f"j{i}"))[model.PODS]) for i in range(len(weights_of_jobs))]
+        shell.submit(f"j{i}", 100, size=core.amount(1000, 1), weight=weight)
+    shell.cycle()
+    return [int(shell.view().job_usage(model.JobId(f"j{i}"))[model.PODS]) for i in range(len(weights_of_jobs))]
 
 
 @FEW
@@ -231,12 +172,12 @@ def test_more_weight_never_means_less(weights_of_jobs, data):
 @given(weights, st.integers(1, 4))
 def test_queues_keep_the_same_bound_whatever_their_number_of_jobs(weights_of_queues, jobs_each):
     queues = [model.Queue(name=model.QueueName(f"q{i}"), weight=w) for i, w in enumerate(weights_of_queues)]
-    world = make.World([make.node(allocatable=make.amount(40_000, 64))], queues, profiles.build("fifo"))
+    shell = core.Shell([core.node(allocatable=core.amount(40_000, 64))], queues, profiles.build("fifo"))
     for i, queue in enumerate(queues):
         for j in range(jobs_each if i else 1):
-            world.submit(f"{queue.name}-{j}", 50, queue=queue.name)
-    world.cycle()
-    got = [int(world.view().queue_usage(queue.name)[model.PODS]) for queue in queues]
+            shell.submit(f"{queue.name}-{j}", 50, queue=queue.name)
+    shell.cycle()
+    got = [int(shell.view().queue_usage(queue.name)[model.PODS]) for queue in queues]
     assert sum(got) == 40
     for mine, queue in zip(got, queues, strict=True):
         for other, its in zip(got, queues, strict=True):
@@ -264,14 +205,14 @@ events = st.one_of(
 def happen(ledger: framework.Ledger, event: tuple) -> None:  # noqa: C901  one line for each kind of event
     match event:
         case ("node", name, size, some):
-            ledger.set_node(make.node(name, size, taints=some))
+            ledger.set_node(core.node(name, size, taints=some))
         case ("node gone", name):
             ledger.remove_node(name)
         case ("bound", name, on, size, taken):
             charged = {"job": f"job-{name[-1]}", "queue": "default", "namespace": f"ns-{int(name[-1]) % 2}"}
-            ledger.observe(make.pod(name, on, size, host_ports=taken, **charged))
+            ledger.observe(core.account(name, on, size, host_ports=taken, **charged))
         case ("unbound", name):
-            ledger.observe(make.pod(name, None))
+            ledger.observe(core.account(name, None))
         case ("assume", name, on, size, taken):
             assume(ledger, name, on, size, taken)
         case ("forget", name):
@@ -290,12 +231,9 @@ def assume(
     ledger: framework.Ledger, name: str, on: str, size: model.Resources, taken: tuple[model.HostPort, ...]
 ) -> None:
     task_id = model.TaskId(f"ns/{name}")
-    if task_id in ledger:
-        return
-    owner = make.job("assumed")
-    one = make.task_class(owner, size, constraints=model.Constraints(host_ports=taken))
-    task = model.Task(id=task_id, task_class=one.id)
-    ledger.assume(model.Create(task=task, task_class=one, job=owner, node=model.NodeName(on), resources=size))
+    if task_id not in ledger:
+        of = core.task_class(core.job("assumed"), size, constraints=model.Constraints(host_ports=taken))
+        ledger.assume(core.create(of, on, task=model.Task(id=task_id, task_class=of.id)))
 
 
 @settings(max_examples=100, deadline=None)
@@ -345,17 +283,17 @@ def test_an_updated_static_mask_equals_a_recomputed_one(course, selector):
         np.testing.assert_array_equal(mended.mask, anew.mask)
 
 
-@pytest.mark.parametrize("profile", profiles.names())
-@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize("profile", PROFILES)
+@settings(max_examples=10, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
 def test_no_wake_is_lost_every_task_that_can_run_has_run_when_all_is_over(profile, nodes, load, chance: random.Random):
-    world = world_of(nodes, load, (profile, "least-loaded"))
-    running = [one.task.id for one in make.placements(world.cycle())]
+    shell = shell_of(nodes, load, (profile, "least-loaded"))
+    running = [one.task.id for one in core.placements(shell.cycle())]
     while running:
-        world.end(running.pop(chance.randrange(len(running))))
-        running += [one.task.id for one in make.placements(world.cycle())]
-        assert not over_committed(world.view())
-    for class_id, verdict in world.room.unschedulable().items():
+        shell.end(running.pop(chance.randrange(len(running))))
+        running += [one.task.id for one in core.placements(shell.cycle())]
+        assert not over_committed(shell.view())
+    for class_id, verdict in shell.queue.unschedulable().items():
         one = next(c for _, classes, _ in load for c in classes if c.id == class_id)
         if verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
-            assert not fits_somewhere(world, one), class_id
+            assert not fits_somewhere(shell, one), class_id

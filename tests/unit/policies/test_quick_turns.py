@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import operator
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies import framework, model, profiles
 from boathouse_policies.framework.turn_order import TurnOrder
-from tests.unit.policies import builders as make
-from tests.unit.policies.test_properties import clusters, selectors, sizes
+from tests.builders import core
+from tests.builders.core_strategies import clusters, loads, shell_of
+
+if TYPE_CHECKING:
+    from boathouse_policies import framework, model
 
 PROFILES = ["fair", "fifo", "koala", "late", "yarn-no-reservations"]
-FEW = settings(max_examples=60, deadline=None)
-
-
-@st.composite
-def loads(draw: st.DrawFn) -> list[tuple[model.Job, model.TaskClass, list[model.Task]]]:
-    """Jobs of one class each, which starts alone and takes no host ports."""
-    found = []
-    for j in range(draw(st.integers(1, 6))):
-        job = make.job(
-            f"j{j}",
-            submitted_s=float(draw(st.integers(0, 2))),
-            priority=draw(st.sampled_from([0, 0, 5])),
-            weight=draw(st.sampled_from([1.0, 2.0])),
-        )
-        one = make.task_class(job, draw(sizes), constraints=model.Constraints(node_selector=draw(selectors)))
-        where = draw(st.sampled_from([(), ("n0",), ("n1", "n2")]))
-        found.append((job, one, make.tasks(one, draw(st.integers(0, 6)), locations=where)))
-    return found
-
-
-def world_of(nodes, load, profile: str) -> make.World:
-    world = make.World(nodes, profile=profiles.build(profile))
-    for job, one, tasks in load:
-        world.room.submit(job, [one], tasks, placed=world.ledger)
-    return world
+FEW = settings(max_examples=25, deadline=None)
 
 
 def turn_by_turn():
@@ -53,9 +32,9 @@ def reasons(plan: framework.Plan) -> dict[str, tuple[model.Verdict, int]]:
 
 @pytest.mark.parametrize("profile", PROFILES)
 @FEW
-@given(clusters(), loads(), st.data())
+@given(clusters(), loads(simple=True), st.data())
 def test_quick_turns_decide_and_explain_what_single_turns_do(profile, nodes, load, data):
-    quick, single = world_of(nodes, load, profile), world_of(nodes, load, profile)
+    quick, single = shell_of(nodes, load, (profile, "least-loaded")), shell_of(nodes, load, (profile, "least-loaded"))
     names = [node.name for node in nodes]
     for _ in range(4):
         offered = data.draw(st.lists(st.sampled_from(names), unique=True)) if names else []
@@ -66,31 +45,31 @@ def test_quick_turns_decide_and_explain_what_single_turns_do(profile, nodes, loa
             assert reasons(found) == reasons(expected)
         assert found.decisions == expected.decisions
         assert found.diagnoses() == expected.diagnoses()
-        for placement in make.placements(found)[:1]:
+        for placement in core.placements(found)[:1]:
             quick.end(placement.task.id)
             single.end(placement.task.id)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 @FEW
-@given(clusters(), loads())
+@given(clusters(), loads(simple=True))
 def test_a_node_that_no_pending_class_may_fit_on_gets_nothing(profile, nodes, load):
-    world = world_of(nodes, load, profile)
-    world.cycle()
-    world.room.nodes_changed()
+    shell = shell_of(nodes, load, (profile, "least-loaded"))
+    shell.cycle()
+    shell.queue.nodes_changed()
     for node in nodes:
-        least = world.room.least(world.profile.sizer)
-        if any(map(operator.lt, world.ledger.free(node.name), least)):
-            assert not make.placements(world.plan(offered=[node.name]))
+        least = shell.queue.least(shell.profile.sizer)
+        if any(map(operator.lt, shell.ledger.free(node.name), least)):
+            assert not core.placements(shell.plan(offered=[node.name]))
 
 
 def test_a_profile_with_an_order_and_a_score_of_shapes_alone_takes_quick_turns():
-    world = make.World(make.nodes(2), profile=profiles.build("fair"))
-    world.submit("first", 2, size=make.amount(1000, 1))
-    world.submit("second", 2, size=make.amount(1000, 1))
+    shell = core.Shell(core.nodes(2), profile="fair")
+    shell.submit("first", 2, size=core.amount(1000, 1))
+    shell.submit("second", 2, size=core.amount(1000, 1))
     with mock.patch.object(TurnOrder, "next_class", return_value=None):
-        plan = world.plan(offered=["n0"])
-    assert make.where(plan) == [
+        plan = shell.plan(offered=["n0"])
+    assert core.where(plan) == [
         ("first/map-0", "n0"),
         ("second/map-0", "n0"),
         ("first/map-1", "n0"),

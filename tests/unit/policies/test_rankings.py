@@ -7,14 +7,13 @@ import dataclasses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies import framework, model, profiles
+from boathouse_policies import framework, model
 from boathouse_policies.framework.candidates import Candidates, FewNodes, Table, candidates
 from boathouse_policies.framework.cycle_state import Assignment, PendingClass
 from boathouse_policies.framework.ranking import Rankings
-
-from . import builders as make
-from .plainly import Plain
-from .test_properties import clusters, loads, profile_names, world_of
+from tests.builders import core
+from tests.builders.core_plain import PlainRankings
+from tests.builders.core_strategies import Load, clusters, loads, profile_names, shell_of
 
 steps = st.tuples(st.sampled_from(["place", "place", "undo", "withdraw", "keep", "release"]), st.integers(0, 100))
 courses = st.lists(steps, max_size=20)
@@ -25,7 +24,7 @@ by_node = profile_names.filter(lambda profile: profile[0] not in NOT_BY_NODE)
 
 
 @st.composite
-def staged(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list[model.Task]]]:
+def staged(draw: st.DrawFn) -> list[Load]:
     """Loads whose classes are of any stage."""
     stage = st.sampled_from([model.Stage.OTHER, model.Stage.MAP, model.Stage.REDUCE, model.Stage.EXECUTOR])
     return [
@@ -37,14 +36,14 @@ def staged(draw: st.DrawFn) -> list[tuple[model.Job, list[model.TaskClass], list
 class Cycle:
     """A cycle whose steps a test decides."""
 
-    def __init__(self, world: make.World, **options) -> None:
-        self.room, self.profile = world.room, world.profile
-        self.state = framework.CycleState(world.view(**options), self.room.reserved)
+    def __init__(self, shell: core.Shell, **options) -> None:
+        self.queue, self.profile = shell.queue, shell.profile
+        self.state = framework.CycleState(shell.view(**options), self.queue.reserved)
         for controller in self.profile.controllers:
-            controller.advise(self.room, self.state.view)
+            controller.advise(self.queue, self.state.view)
         for hooks in self.profile.hooks:
-            hooks.begins(self.room, self.state)
-        self.sorted_classes = self.room.sorted_classes()
+            hooks.begins(self.queue, self.state)
+        self.sorted_classes = self.queue.sorted_classes()
         self.candidates = self.candidates_anew()
         self.rankings = Rankings(self.candidates, self.profile, self.state)
         self.open = [self.pending(place) for place in self.sorted_classes.open.nonzero()[0].tolist()]
@@ -52,7 +51,7 @@ class Cycle:
         self.keeps = not self.profile.reserve.is_idle(self.state)
 
     def candidates_anew(self) -> Candidates:
-        return candidates(self.sorted_classes, self.profile, self.state, self.room.freed)
+        return candidates(self.sorted_classes, self.profile, self.state, self.queue.freed)
 
     def pending(self, place: int) -> PendingClass:
         pending = PendingClass(self.sorted_classes.queued[place], self.profile, self.state)
@@ -94,11 +93,11 @@ class Cycle:
         self.open = [pending for pending in self.open if pending is not assignment.pending]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(clusters(), staged(), by_node, courses, options)
 def test_the_best_node_equals_that_of_all_nodes_reevaluated(nodes, load, profile, course, options):
-    cycle = Cycle(world_of(nodes, load, profile), **options)
-    plain = Plain(cycle.candidates, cycle.profile, cycle.state)
+    cycle = Cycle(shell_of(nodes, load, profile), **options)
+    plain = PlainRankings(cycle.candidates, cycle.profile, cycle.state)
     for kind, which in course:
         cycle.step(kind, which)
         assert [cycle.rankings.best(pending) for pending in cycle.open] == [
@@ -114,10 +113,10 @@ def found(candidates: FewNodes | Table, pending: PendingClass) -> tuple[list[int
     return fits, candidates.best_of(pending.shape, fits)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(clusters(), staged(), profile_names, courses, options)
 def test_updated_candidates_equal_recomputed_ones(nodes, load, profile, course, options):
-    cycle = Cycle(world_of(nodes, load, profile), **options)
+    cycle = Cycle(shell_of(nodes, load, profile), **options)
     for kind, which in course:
         cycle.step(kind, which)
         cycle.candidates.renew()
@@ -127,11 +126,11 @@ def test_updated_candidates_equal_recomputed_ones(nodes, load, profile, course, 
             assert cycle.candidates.has_room(pending.place) == anew.has_room(pending.place)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(loads(), st.lists(st.lists(steps, min_size=1, max_size=25), max_size=4))
 def test_many_changed_nodes_are_all_reranked(load, courses):
-    cycle = Cycle(world_of(make.nodes(40, make.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
-    plain = Plain(cycle.candidates, cycle.profile, cycle.state)
+    cycle = Cycle(shell_of(core.nodes(40, core.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
+    plain = PlainRankings(cycle.candidates, cycle.profile, cycle.state)
     for course in courses:
         for kind, which in course:
             cycle.step(kind, which)
@@ -150,18 +149,18 @@ def test_a_node_that_the_sizer_refused_is_not_offered_to_the_class_again():
 
 
 def test_a_node_that_is_kept_in_the_cycle_is_closed_to_classes_that_were_ranked_before():
-    world = make.World(make.nodes(1), profile=profiles.build("boathouse"))
-    world.submit("executors", 9, stage=model.Stage.EXECUTOR)
-    world.submit("other", 3)
-    cycle = Cycle(world)
+    shell = core.Shell(core.nodes(1), profile="boathouse")
+    shell.submit("executors", 9, stage=model.Stage.EXECUTOR)
+    shell.submit("other", 3)
+    cycle = Cycle(shell)
     executors, other = cycle.open
     before = cycle.rankings.best(other)
     cycle.state.reserve(0, executors.task_class.id)
     assert (before, cycle.rankings.best(other)) == (0, None)
 
 
-def make_world() -> make.World:
-    world = make.World(make.nodes(2))
-    world.profile = framework.Profile(name="t", sizer=framework.Sizer())
-    world.submit(count=3)
-    return world
+def make_world() -> core.Shell:
+    shell = core.Shell(core.nodes(2))
+    shell.profile = framework.Profile(name="t", sizer=framework.Sizer())
+    shell.submit(count=3)
+    return shell

@@ -3,58 +3,57 @@
 import pytest
 
 from boathouse_policies import framework, model
+from tests.builders import core
 
-from . import builders as make
 
-
-def waits_for(world: make.World) -> str:
-    (diagnosis,) = world.plan().diagnoses()
+def waits_for(shell: core.Shell) -> str:
+    (diagnosis,) = shell.plan().diagnoses()
     return diagnosis.message
 
 
 @pytest.mark.parametrize(
     ("size", "reason"),
     [
-        pytest.param(make.amount(4001, 1), "Insufficient cpu", id="cpu"),
-        pytest.param(make.amount(1000, 9), "Insufficient memory", id="memory"),
-        pytest.param(make.amount(1000, 1, disk_gib=11), "Insufficient ephemeral-storage", id="disk"),
-        pytest.param(make.amount(1000, 1, gpu=2), "Insufficient example.com/gpu", id="extended"),
-        pytest.param(make.amount(1000, 1, fpga=1), "Insufficient example.com/fpga", id="extended that no node has"),
+        pytest.param(core.amount(4001, 1), "Insufficient cpu", id="cpu"),
+        pytest.param(core.amount(1000, 9), "Insufficient memory", id="memory"),
+        pytest.param(core.amount(1000, 1, disk_gib=11), "Insufficient ephemeral-storage", id="disk"),
+        pytest.param(core.amount(1000, 1, gpu=2), "Insufficient example.com/gpu", id="extended"),
+        pytest.param(core.amount(1000, 1, fpga=1), "Insufficient example.com/fpga", id="extended that no node has"),
     ],
 )
 def test_what_is_larger_than_the_node_never_fits(size, reason):
-    world = make.World([make.node(allocatable=make.amount(4000, 8, disk_gib=10, gpu=1))])
-    world.submit(size=size)
-    assert waits_for(world) == f"no node is large enough, even empty: 0/1 nodes are available: 1 {reason}."
+    shell = core.Shell([core.node(allocatable=core.amount(4000, 8, disk_gib=10, gpu=1))])
+    shell.submit(size=size)
+    assert waits_for(shell) == f"no node is large enough, even empty: 0/1 nodes are available: 1 {reason}."
 
 
 def test_a_request_that_is_met_exactly_fits():
-    size = make.amount(4000, 8, disk_gib=10, gpu=1)
-    world = make.World([make.node(allocatable=size)])
-    world.submit(size=size)
-    assert make.where(world.plan()) == [("job/map-0", "n0")]
+    size = core.amount(4000, 8, disk_gib=10, gpu=1)
+    shell = core.Shell([core.node(allocatable=size)])
+    shell.submit(size=size)
+    assert core.where(shell.plan()) == [("job/map-0", "n0")]
 
 
 def test_a_full_node_is_full_by_the_number_of_pods_too():
-    world = make.World([make.node(max_pods=2)])
-    world.submit(count=3, size=make.amount(1, 0))
-    assert len(make.placements(world.cycle())) == 2
-    world.room.nodes_changed()
-    assert waits_for(world) == "0/1 nodes are available: 1 Too many pods."
+    shell = core.Shell([core.node(max_pods=2)])
+    shell.submit(count=3, size=core.amount(1, 0))
+    assert len(core.placements(shell.cycle())) == 2
+    shell.queue.nodes_changed()
+    assert waits_for(shell) == "0/1 nodes are available: 1 Too many pods."
 
 
 def test_pods_of_other_schedulers_are_counted():
-    world = make.World([make.node()])
-    world.ledger.observe(make.pod("foreign", size=make.amount(3500, 1)))
-    world.submit()
-    assert waits_for(world) == "0/1 nodes are available: 1 Insufficient cpu."
+    shell = core.Shell([core.node()])
+    shell.ledger.observe(core.account("foreign", size=core.amount(3500, 1)))
+    shell.submit()
+    assert waits_for(shell) == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_a_request_of_zero_fits_where_a_resource_is_over_committed():
-    world = make.World([make.node()])
-    world.ledger.observe(make.pod("foreign", size=make.amount(9000, 1)))
-    world.submit(size=make.amount(0, 1))
-    assert make.where(world.plan()) == [("job/map-0", "n0")]
+    shell = core.Shell([core.node()])
+    shell.ledger.observe(core.account("foreign", size=core.amount(9000, 1)))
+    shell.submit(size=core.amount(0, 1))
+    assert core.where(shell.plan()) == [("job/map-0", "n0")]
 
 
 def port(number: int = 80, **fields) -> model.HostPort:
@@ -73,86 +72,86 @@ def port(number: int = 80, **fields) -> model.HostPort:
     ],
 )
 def test_host_ports_conflict_by_protocol_and_address(taken, wanted, conflict):
-    world = make.World([make.node()])
-    world.ledger.observe(make.pod("web", host_ports=(taken,)))
-    world.submit(constraints=model.Constraints(host_ports=(wanted,)))
-    assert (make.where(world.plan()) == []) is conflict
+    shell = core.Shell([core.node()])
+    shell.ledger.observe(core.account("web", host_ports=(taken,)))
+    shell.submit(constraints=model.Constraints(host_ports=(wanted,)))
+    assert (core.where(shell.plan()) == []) is conflict
 
 
 def test_one_cycle_gives_a_host_port_of_a_node_once():
-    world = make.World(make.nodes(2))
-    world.submit("a", 1, constraints=model.Constraints(host_ports=(port(host_ip="10.0.0.1"),)))
-    world.submit("b", 2, constraints=model.Constraints(host_ports=(port(),)))
-    plan = world.plan()
-    assert sorted(one.node for one in make.placements(plan)) == ["n0", "n1"]
+    shell = core.Shell(core.nodes(2))
+    shell.submit("a", 1, constraints=model.Constraints(host_ports=(port(host_ip="10.0.0.1"),)))
+    shell.submit("b", 2, constraints=model.Constraints(host_ports=(port(),)))
+    plan = shell.plan()
+    assert sorted(one.node for one in core.placements(plan)) == ["n0", "n1"]
     (diagnosis,) = plan.diagnoses()
     assert diagnosis.message == "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
 
 
 def test_pods_of_a_group_are_kept_apart_also_within_a_cycle_and_beside_pods_of_another():
-    world = make.World(make.nodes(2))
+    shell = core.Shell(core.nodes(2))
     for group in ("a", "b"):
         apart = model.HostPort(port=0, protocol=f"apart/ns/{group}")
-        world.submit(group, 3, constraints=model.Constraints(host_ports=(apart,)))
-    plan = world.plan()
-    groups = sorted((task.partition("/")[0], node) for task, node in make.where(plan))
+        shell.submit(group, 3, constraints=model.Constraints(host_ports=(apart,)))
+    plan = shell.plan()
+    groups = sorted((task.partition("/")[0], node) for task, node in core.where(plan))
     assert groups == [("a", "n0"), ("a", "n1"), ("b", "n0"), ("b", "n1")]
     message = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
     assert {diagnosis.message for diagnosis in plan.diagnoses()} == {message}
 
 
 def test_a_port_is_free_again_when_its_pod_is_gone():
-    world = make.World([make.node()])
-    world.ledger.observe(make.pod("web", host_ports=(port(),)))
-    world.end("ns/web")
-    world.submit(constraints=model.Constraints(host_ports=(port(),)))
-    assert len(make.placements(world.plan())) == 1
+    shell = core.Shell([core.node()])
+    shell.ledger.observe(core.account("web", host_ports=(port(),)))
+    shell.end("ns/web")
+    shell.submit(constraints=model.Constraints(host_ports=(port(),)))
+    assert len(core.placements(shell.plan())) == 1
 
 
 def test_a_node_counts_for_each_resource_that_it_lacks():
-    world = make.World([*make.nodes(3), make.node("tainted", taints=(model.Taint(key="x", value="y"),))])
+    shell = core.Shell([*core.nodes(3), core.node("tainted", taints=(model.Taint(key="x", value="y"),))])
     for i in range(3):
-        world.ledger.observe(make.pod(f"p{i}", on=f"n{i}", size=make.amount(3500, 7.5 if i else 1)))
-    world.submit(size=make.amount(1000, 1))
+        shell.ledger.observe(core.account(f"p{i}", on=f"n{i}", size=core.amount(3500, 7.5 if i else 1)))
+    shell.submit(size=core.amount(1000, 1))
     expected = "3 Insufficient cpu, 2 Insufficient memory, 1 node(s) had untolerated taint {x: y}"
-    assert waits_for(world) == f"0/4 nodes are available: {expected}."
+    assert waits_for(shell) == f"0/4 nodes are available: {expected}."
 
 
 def test_the_diagnosis_names_what_is_scarce_and_who_holds_it():
-    world = make.World(make.nodes(1))
-    world.submit("greedy", 3, size=make.amount(1000, 2))
-    world.cycle()
-    world.ledger.observe(make.pod("foreign", size=make.amount(200, 1.5)))
-    world.submit("late", 2, size=make.amount(100, 1), submitted_s=1.0)
-    (diagnosis,) = world.plan().diagnoses()
+    shell = core.Shell(core.nodes(1))
+    shell.submit("greedy", 3, size=core.amount(1000, 2))
+    shell.cycle()
+    shell.ledger.observe(core.account("foreign", size=core.amount(200, 1.5)))
+    shell.submit("late", 2, size=core.amount(100, 1), submitted_s=1.0)
+    (diagnosis,) = shell.plan().diagnoses()
     assert (diagnosis.scarce, diagnosis.count) == ("memory", 2)
-    assert (diagnosis.asked, diagnosis.largest) == (make.GIB, 8 * make.GIB)
-    assert [(one.job, one.amount / make.GIB) for one in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
+    assert (diagnosis.asked, diagnosis.largest) == (core.GIB, 8 * core.GIB)
+    assert [(one.job, one.amount / core.GIB) for one in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
 
 
 def test_without_nodes_more_nodes_would_help():
-    world = make.World()
-    world.submit()
-    (diagnosis,) = world.plan().diagnoses()
+    shell = core.Shell()
+    shell.submit()
+    (diagnosis,) = shell.plan().diagnoses()
     assert (diagnosis.code, diagnosis.message) == (model.Code.UNSCHEDULABLE, "0/0 nodes are available.")
 
 
 def test_a_static_mask_is_mended_for_the_node_that_changed():
-    world = make.World(make.nodes(2))
+    shell = core.Shell(core.nodes(2))
     constraints = model.Constraints(node_selector=(("disk", "ssd"),))
-    world.submit(constraints=constraints)
-    assert make.where(world.plan()) == []
-    world.ledger.set_node(make.node("n1", labels={"disk": "ssd"}))
-    assert make.where(world.plan()) == [("job/map-0", "n1")]
-    assert isinstance(world.view(), framework.ClusterView)
+    shell.submit(constraints=constraints)
+    assert core.where(shell.plan()) == []
+    shell.ledger.set_node(core.node("n1", labels={"disk": "ssd"}))
+    assert core.where(shell.plan()) == [("job/map-0", "n1")]
+    assert isinstance(shell.view(), framework.ClusterView)
 
 
 def test_a_feature_that_some_node_declares_is_needed_and_one_that_none_declares_is_not():
-    nodes = [make.node("n0"), make.node("n1", features=frozenset({"F"}))]
-    world = make.World(nodes)
-    world.submit("needs", 1, constraints=model.Constraints(features=("F", "G")))
-    world.submit("more", 1, constraints=model.Constraints(features=("F",), node_name=model.NodeName("n0")))
-    plan = world.plan()
-    assert make.where(plan) == [("needs/map-0", "n1")]
+    nodes = [core.node("n0"), core.node("n1", features=frozenset({"F"}))]
+    shell = core.Shell(nodes)
+    shell.submit("needs", 1, constraints=model.Constraints(features=("F", "G")))
+    shell.submit("more", 1, constraints=model.Constraints(features=("F",), node_name=model.NodeName("n0")))
+    plan = shell.plan()
+    assert core.where(plan) == [("needs/map-0", "n1")]
     (diagnosis,) = plan.diagnoses()
     assert "1 node(s) didn't match Pod's required features" in diagnosis.message

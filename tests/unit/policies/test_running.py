@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
-from tests.unit.policies import builders as make
+from tests.builders import core
 
-NODES, CLASSES, SIZES = ("n0", "n1"), ("a/map", "a/reduce", "b/map"), (make.amount(1000, 1), make.amount(500, 2))
+NODES, CLASSES, SIZES = ("n0", "n1"), ("a/map", "a/reduce", "b/map"), (core.amount(1000, 1), core.amount(500, 2))
 KINDS = (model.Placed, model.Started, model.Resized, model.Suspended, model.Resumed, model.Finished, model.Failed)
 MORE = {
     model.Placed: lambda size: {"resources": size, "distance": model.Distance.ANYWHERE},

@@ -4,25 +4,15 @@ import numpy as np
 import pytest
 
 from boathouse_policies import framework, model
+from tests.builders import core
 
-NODE = model.NodeName("n1")
-SMALL = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
+NODE = model.NodeName("n0")
 HUGE = model.Resources(cpu_milli=10**19, memory_bytes=2**63, ephemeral_storage_bytes=10**40)
 
 
-def ledger(**allocatable) -> framework.Ledger:
-    book = framework.Ledger(model.Axis())
-    book.set_node(node(**allocatable))
-    return book
-
-
-def node(**allocatable) -> model.Node:
-    return model.Node(name=NODE, allocatable=model.Resources(**({"cpu_milli": 4000} | allocatable)))
-
-
-def pod(name: str, resources: model.Resources, queue: str | None = "q") -> framework.Account:
-    queue_name = model.QueueName(queue) if queue else None
-    return framework.Account(id=model.TaskId(name), node=NODE, resources=resources, queue=queue_name)
+def ledger() -> framework.Ledger:
+    """A ledger with one node of 4 cores."""
+    return core.Shell([core.node(allocatable=core.amount(4000))]).ledger
 
 
 def test_what_saturates_fits_no_node():
@@ -37,16 +27,16 @@ def test_less_than_nothing_is_nothing():
 @pytest.mark.parametrize("count", [1, 5000])
 def test_sums_of_poison_stay_below_the_largest_and_are_right_again_when_it_goes(count):
     book = ledger()
-    book.observe(pod("small", SMALL))
+    book.observe(core.account("small"))
     before = book.snapshot(0.0).requested.copy(), book.free(NODE)
     for i in range(count):
-        book.observe(pod(f"p{i}", HUGE))
+        book.observe(core.account(f"p{i}", "n0", HUGE))
     view = book.snapshot(0.0)
     assert (view.requested[: model.PODS] > view.layout.allocatable[: model.PODS]).all()
     assert (view.requested == book.recomputed()).all()
     assert (view.free()[: model.PODS] < 0).all()
     for i in range(count):
-        book.gone(model.TaskId(f"p{i}"))
+        book.gone(model.TaskId(f"ns/p{i}"))
     assert (book.snapshot(0.0).requested == before[0]).all()
     assert book.free(NODE) == before[1]
 
@@ -54,7 +44,7 @@ def test_sums_of_poison_stay_below_the_largest_and_are_right_again_when_it_goes(
 def test_names_that_pods_invent_share_a_row():
     axis = model.Axis()
     for i in range(1000):
-        axis.vector(model.Resources.of(extended={f"example.com/{i}": 1}))
+        axis.vector(core.amount(**{str(i): 1}))
     assert axis.width < 20
     assert axis.names[-1] == model.OTHER
 
@@ -62,13 +52,13 @@ def test_names_that_pods_invent_share_a_row():
 def test_a_resource_that_a_node_brings_later_is_counted_for_the_pods_that_are_there():
     book = ledger()
     for i in range(50):
-        book.observe(pod(f"p{i}", model.Resources.of(extended={f"example.com/{i}": 1})))
-    book.observe(pod("gpu", model.Resources.of(extended={"example.com/gpu": 3})))
+        book.observe(core.account(f"p{i}", "n0", core.amount(**{str(i): 1})))
+    book.observe(core.account("gpu", "n0", core.amount(gpu=3)))
     book.snapshot(0.0)
-    book.set_node(node(extended=(("example.com/gpu", 4),)))
+    book.set_node(core.node(allocatable=core.amount(4000, gpu=4)))
     free = book.free(NODE)
     row = book.snapshot(0.0).axis.row("example.com/gpu")
     assert free[row] == 1
-    book.gone(model.TaskId("gpu"))
+    book.gone(model.TaskId("ns/gpu"))
     assert book.free(NODE)[row] == 4
     assert np.array_equal(book.snapshot(0.0).requested, book.recomputed())

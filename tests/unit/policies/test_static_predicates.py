@@ -4,8 +4,7 @@ import pytest
 
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
-
-from . import builders as make
+from tests.builders import core
 
 NO_SCHEDULE, NO_EXECUTE = model.TaintEffect.NO_SCHEDULE, model.TaintEffect.NO_EXECUTE
 EXISTS, EQUAL = model.TolerationOperator.EXISTS, model.TolerationOperator.EQUAL
@@ -63,19 +62,19 @@ def tolerates(**fields) -> model.Constraints:
     ],
 )
 def test_a_taint_keeps_away_who_does_not_tolerate_it(taint, constraints, allowed):
-    assert (static.refusal(constraints, make.node(taints=(taint,))) is None) is allowed
+    assert (static.refusal(constraints, core.node(taints=(taint,))) is None) is allowed
 
 
 def test_the_refusal_names_the_taint():
-    refusal = static.refusal(model.UNCONSTRAINED, make.node(taints=(model.Taint(key="dedicated", value="db"),)))
+    refusal = static.refusal(model.UNCONSTRAINED, core.node(taints=(model.Taint(key="dedicated", value="db"),)))
     assert refusal == "node(s) had untolerated taint {dedicated: db}"
 
 
 @pytest.mark.parametrize(
     ("node", "reason"),
     [
-        pytest.param(make.node(unschedulable=True), static.UNSCHEDULABLE, id="cordoned"),
-        pytest.param(make.node(ready=False), static.NOT_READY, id="not ready"),
+        pytest.param(core.node(unschedulable=True), static.UNSCHEDULABLE, id="cordoned"),
+        pytest.param(core.node(ready=False), static.NOT_READY, id="not ready"),
     ],
 )
 def test_a_cordoned_or_unready_node_takes_only_who_tolerates_it(node, reason):
@@ -85,8 +84,8 @@ def test_a_cordoned_or_unready_node_takes_only_who_tolerates_it(node, reason):
 
 def test_a_pod_with_a_node_name_goes_nowhere_else():
     constraints = model.Constraints(node_name=model.NodeName("n1"))
-    assert static.refusal(constraints, make.node("n0")) == static.WRONG_NAME
-    assert static.refusal(constraints, make.node("n1")) is None
+    assert static.refusal(constraints, core.node("n0")) == static.WRONG_NAME
+    assert static.refusal(constraints, core.node("n1")) is None
 
 
 def expression(operator: str, *values: str, key: str = "zone") -> model.Expression:
@@ -126,7 +125,7 @@ def expression(operator: str, *values: str, key: str = "zone") -> model.Expressi
 )
 def test_an_expression_is_judged_by_the_label(labels, one, holds):
     constraints = model.Constraints(affinity=(model.AffinityTerm(expressions=(one,)),))
-    assert static.selected(constraints, make.node(labels=labels)) is holds
+    assert static.selected(constraints, core.node(labels=labels)) is holds
 
 
 @pytest.mark.parametrize(
@@ -154,15 +153,15 @@ def test_an_expression_is_judged_by_the_label(labels, one, holds):
     ],
 )
 def test_terms_are_alternatives_and_their_parts_are_not(terms, holds):
-    assert static.selected(model.Constraints(affinity=terms), make.node("n0", labels={"zone": "a"})) is holds
+    assert static.selected(model.Constraints(affinity=terms), core.node("n0", labels={"zone": "a"})) is holds
 
 
 def test_the_node_selector_and_the_affinity_must_both_hold():
     constraints = model.Constraints(
         node_selector=(("disk", "ssd"),), affinity=(model.AffinityTerm(expressions=(expression("In", "a"),)),)
     )
-    assert static.refusal(constraints, make.node(labels={"zone": "a", "disk": "ssd"})) is None
-    assert static.refusal(constraints, make.node(labels={"zone": "a"})) == static.WRONG_LABELS
+    assert static.refusal(constraints, core.node(labels={"zone": "a", "disk": "ssd"})) is None
+    assert static.refusal(constraints, core.node(labels={"zone": "a"})) == static.WRONG_LABELS
 
 
 # Nodes to avoid
@@ -182,5 +181,5 @@ SSD = model.AffinityTerm(expressions=(model.Expression(key="disk", operator=mode
 def test_nodes_to_avoid_are_no_longer_allowed(affinity, allowed):
     constraints = model.Constraints(affinity=affinity).avoiding([model.NodeName("n2")])
     labels = {"n1": {"disk": "ssd"}, "n2": {"disk": "ssd"}, "n3": {}}
-    nodes = [make.node(name, labels=of) for name, of in labels.items()]
+    nodes = [core.node(name, labels=of) for name, of in labels.items()]
     assert {node.name for node in nodes if static.refusal(constraints, node) is None} == allowed

@@ -7,27 +7,27 @@ from pathlib import Path
 import pytest
 
 from boathouse_sim import neutral, simulation
-from tests.unit.sim import make
+from tests.builders import simulations
 
 WORKLOADS = Path(__file__).resolve().parents[3] / "data" / "workloads"
 DSS = json.loads((WORKLOADS / "dss-results.json").read_text())["workloads"]
 
 
 def test_a_task_of_100_s_ends_its_job_after_107_s():
-    workload = make.workload(make.job("0", make.phase(1, 100)))
+    workload = simulations.workload(simulations.job("0", simulations.phase(1, 100)))
     assert simulation.simulate(workload, "yarn", heartbeat_s=1.0).job_times_s == (107.0,)
 
 
 def test_a_node_takes_one_container_at_a_heartbeat():
-    alone, many = (make.workload(make.job("0", make.phase(tasks, 100, 100))) for tasks in (1, 11))
+    alone, many = (simulations.workload(simulations.job("0", simulations.phase(tasks, 100, 100))) for tasks in (1, 11))
     (one_s,), (many_s,) = (simulation.simulate(w, "yarn", heartbeat_s=1.0).job_times_s for w in (alone, many))
     assert many_s == one_s + 10
 
 
 def test_a_longer_period_takes_longer():
-    assert simulation.simulate(make.workload(), "yarn", heartbeat_s=3.0).job_times_s[0] > 17.0
+    assert simulation.simulate(simulations.workload(), "yarn", heartbeat_s=3.0).job_times_s[0] > 17.0
     with pytest.raises(ValueError, match=r"at least 0\.001 s"):
-        simulation.shell(make.workload(), "yarn", heartbeat_s=0.0)
+        simulation.shell(simulations.workload(), "yarn", heartbeat_s=0.0)
 
 
 @functools.cache

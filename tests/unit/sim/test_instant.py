@@ -8,95 +8,100 @@ from boathouse_policies import framework, model, profiles
 from boathouse_sim import simulation
 from boathouse_sim.errors import Errors
 from boathouse_sim.instant import Instant
-from tests.unit.sim import make
-
-
-def job_times_s(workload, name="fifo", **options):
-    return simulation.simulate(workload, name, **options).job_times_s
+from tests.builders import simulations
 
 
 def test_tasks_that_fit_together_run_together():
     # 3 of 4,000 MB on 10,000: two at once, then the third.
-    assert job_times_s(make.workload(make.job("0", make.phase(3, 10, 4000)))) == (20.0,)
+    assert simulations.job_times_s(simulations.workload(simulations.job("0", simulations.phase(3, 10, 4000)))) == (
+        20.0,
+    )
 
 
 def test_the_next_phase_starts_when_the_last_task_of_the_one_before_was_placed_not_ended():
-    phases = make.phase(1, 10, 6000), make.phase(1, 10, 4000, kind="reduce")
-    assert job_times_s(make.workload(make.job("0", *phases))) == (10.0,)
-    assert job_times_s(make.workload(make.job("0", *phases), node_mb=9000)) == (20.0,)
+    phases = simulations.phase(1, 10, 6000), simulations.phase(1, 10, 4000, kind="reduce")
+    assert simulations.job_times_s(simulations.workload(simulations.job("0", *phases))) == (10.0,)
+    assert simulations.job_times_s(simulations.workload(simulations.job("0", *phases), node_mb=9000)) == (20.0,)
 
 
 def test_a_job_after_another_is_submitted_at_its_end():
-    jobs = make.job("0", make.phase(seconds=7)), make.job("1", make.phase(seconds=5), after="0")
-    found = simulation.simulate(make.workload(*jobs), "fifo")
+    jobs = (
+        simulations.job("0", simulations.phase(seconds=7)),
+        simulations.job("1", simulations.phase(seconds=5), after="0"),
+    )
+    found = simulations.results(simulations.workload(*jobs), "fifo")
     assert (found.job_times_s, found.makespan_s) == ((7.0, 5.0), 12.0)
 
 
 def test_the_first_come_is_served_first_and_the_shortest_first_under_srjf():
-    jobs = make.job("0", make.phase(2, 10, 9000)), make.job("1", make.phase(1, 1, 9000))
-    assert job_times_s(make.workload(*jobs), "fifo") == (20.0, 21.0)
-    assert job_times_s(make.workload(*jobs), "srjf") == (21.0, 1.0)
+    jobs = simulations.job("0", simulations.phase(2, 10, 9000)), simulations.job("1", simulations.phase(1, 1, 9000))
+    assert simulations.job_times_s(simulations.workload(*jobs), "fifo") == (20.0, 21.0)
+    assert simulations.job_times_s(simulations.workload(*jobs), "srjf") == (21.0, 1.0)
 
 
 def test_under_fair_sharing_the_job_that_holds_less_is_next():
-    jobs = make.job("0", make.phase(4, 10, 5000)), make.job("1", make.phase(2, 10, 5000))
-    assert job_times_s(make.workload(*jobs), "fair") == (30.0, 20.0)
+    jobs = simulations.job("0", simulations.phase(4, 10, 5000)), simulations.job("1", simulations.phase(2, 10, 5000))
+    assert simulations.job_times_s(simulations.workload(*jobs), "fair") == (30.0, 20.0)
 
 
 def test_a_reserved_node_is_not_filled_by_the_small_behind():
     jobs = (
-        make.job("0", make.phase(1, 10, 6000)),
-        make.job("1", make.phase(1, 10, 10_000), at_s=1),
-        make.job("2", make.phase(1, 30, 1000), at_s=2),
+        simulations.job("0", simulations.phase(1, 10, 6000)),
+        simulations.job("1", simulations.phase(1, 10, 10_000), at_s=1),
+        simulations.job("2", simulations.phase(1, 30, 1000), at_s=2),
     )
-    assert job_times_s(make.workload(*jobs), "yarn") == (10.0, 19.0, 48.0)
-    assert job_times_s(make.workload(*jobs), "yarn-no-reservations") == (10.0, 41.0, 30.0)
+    assert simulations.job_times_s(simulations.workload(*jobs), "yarn") == (10.0, 19.0, 48.0)
+    assert simulations.job_times_s(simulations.workload(*jobs), "yarn-no-reservations") == (10.0, 41.0, 30.0)
 
 
 def test_one_node_as_large_as_all_takes_what_no_single_one_can():
-    jobs = [make.job(str(i), make.phase(1, 10, 6000)) for i in range(3)]
-    assert job_times_s(make.workload(*jobs, nodes=2), "fifo") == (10.0, 10.0, 20.0)
-    assert job_times_s(make.workload(*jobs, nodes=2), "meganode") == (10.0, 10.0, 10.0)
+    jobs = [simulations.job(str(i), simulations.phase(1, 10, 6000)) for i in range(3)]
+    assert simulations.job_times_s(simulations.workload(*jobs, nodes=2), "fifo") == (10.0, 10.0, 20.0)
+    assert simulations.job_times_s(simulations.workload(*jobs, nodes=2), "meganode") == (10.0, 10.0, 10.0)
 
 
 def test_utilisation_is_memory_time_over_makespan_and_cluster():
-    found = simulation.simulate(make.workload(make.job("0", make.phase(1, 10, 4000, cores=2))), "fifo")
+    found = simulations.results(
+        simulations.workload(simulations.job("0", simulations.phase(1, 10, 4000, cores=2))), "fifo"
+    )
     assert (found.memory_utilisation, found.cpu_utilisation) == (0.4, 2 / 16)
 
 
 def test_a_task_waits_rather_than_run_with_so_little_memory_that_it_would_end_its_job_later():
     jobs = (
-        make.job("0", make.phase(1, 10, 6000)),
-        make.job("1", make.phase(1, 100, 8000, factor=1.5), at_s=1),
+        simulations.job("0", simulations.phase(1, 10, 6000)),
+        simulations.job("1", simulations.phase(1, 100, 8000, factor=1.5), at_s=1),
     )
-    found = simulation.simulate(make.workload(*jobs), "yarn-me")
+    found = simulations.results(simulations.workload(*jobs), "yarn-me")
     assert (found.elastic_tasks, found.job_times_s) == (0, (10.0, 109.0))
 
 
 def test_tasks_run_with_less_memory_where_their_job_ends_no_later_for_it():
     # One after the other: 30 s. The second in half its ideal: 1.25 times as long; the third in a sixth, what is left.
-    elastic = make.job("0", make.phase(3, 10, 6000, model="sawtooth", factor=1.5))
-    found = simulation.simulate(make.workload(elastic), "yarn-me")
+    elastic = simulations.job("0", simulations.phase(3, 10, 6000, model="sawtooth", factor=1.5))
+    found = simulations.results(simulations.workload(elastic), "yarn-me")
     assert (found.elastic_tasks, found.job_times_s) == (2, (14.8,))
 
 
 def test_a_task_that_runs_longer_than_estimated_delays_its_job():
     late = Errors(duration=(0.5, 0.5))
-    assert job_times_s(make.workload(), errors=late) == (15.0,)
+    assert simulations.job_times_s(simulations.workload(), errors=late) == (15.0,)
 
 
 def test_an_underestimated_memory_spills_in_regular_tasks_too():
-    workload = make.workload(make.job("0", make.phase(1, 10, 1000, model="step", factor=2.0)))
-    assert job_times_s(workload, errors=Errors(memory=(0.5, 0.5))) == (20.0,)
-    assert job_times_s(workload, errors=Errors(memory=(0.5, 0.5), penalty=(0.5, 0.5))) == (30.0,)
+    workload = simulations.workload(simulations.job("0", simulations.phase(1, 10, 1000, model="step", factor=2.0)))
+    assert simulations.job_times_s(workload, errors=Errors(memory=(0.5, 0.5))) == (20.0,)
+    assert simulations.job_times_s(workload, errors=Errors(memory=(0.5, 0.5), penalty=(0.5, 0.5))) == (30.0,)
 
 
 def test_equal_seeds_give_equal_results_and_others_do_not():
-    workload = make.workload(*(make.job(str(i), make.phase(5, 10 + i, 3000), at_s=i) for i in range(4)))
+    workload = simulations.workload(
+        *(simulations.job(str(i), simulations.phase(5, 10 + i, 3000), at_s=i) for i in range(4))
+    )
     errors = Errors(duration=(-0.5, 0.5))
 
     def run(seed):
-        return dataclasses.replace(simulation.simulate(workload, "fair", errors=errors, seed=seed), cpu_s=0.0)
+        return dataclasses.replace(simulations.results(workload, "fair", errors=errors, seed=seed), cpu_s=0.0)
 
     assert run(1) == run(1)
     assert run(1).job_times_s != run(2).job_times_s
@@ -104,15 +109,17 @@ def test_equal_seeds_give_equal_results_and_others_do_not():
 
 def test_an_unknown_profile_is_refused_with_the_choices():
     with pytest.raises(ValueError, match=r"choose from: .*capacity, .*fair, fifo"):
-        simulation.shell(make.workload(), "best")
+        simulation.shell(simulations.workload(), "best")
 
 
 @pytest.mark.parametrize("heartbeat_s", [None, 1.0])
 def test_a_phase_that_waits_for_the_end_of_the_one_before_starts_then(heartbeat_s):
-    maps, reduces = make.phase(3, 10, 4000), make.phase(1, 10, 1000, kind="reduce")
-    behind = make.workload(make.job("0", maps, dataclasses.replace(reduces, when_ended=True)))
-    (later_s,) = job_times_s(behind, heartbeat_s=heartbeat_s)
-    (sooner_s,) = job_times_s(make.workload(make.job("0", maps, reduces)), heartbeat_s=heartbeat_s)
+    maps, reduces = simulations.phase(3, 10, 4000), simulations.phase(1, 10, 1000, kind="reduce")
+    behind = simulations.workload(simulations.job("0", maps, dataclasses.replace(reduces, when_ended=True)))
+    (later_s,) = simulations.job_times_s(behind, heartbeat_s=heartbeat_s)
+    (sooner_s,) = simulations.job_times_s(
+        simulations.workload(simulations.job("0", maps, reduces)), heartbeat_s=heartbeat_s
+    )
     assert later_s >= 30.0
     assert later_s > sooner_s
 
@@ -141,7 +148,5 @@ class Suspending(framework.Observer):
 def test_a_shell_whose_tasks_only_run_refuses_to_suspend_them():
     script = Suspending()
     profile = dataclasses.replace(profiles.build("fifo"), controllers=(script,), observers=(script,))
-    driver = Instant(make.workload(make.job("0", make.phase(3, 10, 4000))), profile)
-    while driver.advance():
-        pass
+    simulations.run(Instant(simulations.workload(simulations.job("0", simulations.phase(3, 10, 4000))), profile))
     assert len(script.refused) == len(set(script.refused)) > 0

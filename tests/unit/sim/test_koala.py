@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Config, Policy
 from boathouse_sim import contention, topology, work
-from boathouse_sim.conditions import Conditions, Outage, Outages
+from boathouse_sim.conditions import Outage, Outages
 from boathouse_sim.invariants import Invariants
 from boathouse_sim.koala import Disks, Hadoop, HadoopJob, Program
 from boathouse_sim.koala_tracker import JobBook, Tracker
-from boathouse_sim.live import Live
 from boathouse_sim.topology import Host
-from boathouse_sim.workload import Cluster, Workload
+from boathouse_sim.workload import Cluster
+from tests.builders import simulations
 
 COUNT = Program(name="count", map_s_per_mb=0.1, map_output=0.0, reduce_s_per_mb=0.0, output=0.0, start_s=0.0)
 COPY = Program(name="copy", map_s_per_mb=0.0, map_output=1.0, reduce_s_per_mb=0.0, output=1.0, start_s=0.0)
@@ -33,25 +33,24 @@ def hadoop(*jobs, name="c", core=2, **fields) -> Hadoop:
     return Hadoop(id=name, jobs=jobs or (job(),), core=core, node=node, disks=disks, **(plain | fields))
 
 
-def run(*clusters, nodes=4, config=None, outages=(), watch=None, seed=0):
+def simulate(*clusters, nodes=4, config=None, outages=(), watch=None, seed=0):
     """The courses of the clusters, by name, after all is over."""
     machines = topology.machines(nodes, cores=4, mem_mb=1000, disk_mb_per_s=100.0, network_mb_per_s=1000.0)
-    workload = Workload(
-        name="koala",
-        cluster=Cluster.of(machines, (Host(name="link", cores=1, network_mb_per_s=50.0),)),
-        apps=clusters,
-        conditions=Conditions(contention=EVEN, outages=Outages(given=tuple(outages))),
+    link = Host(name="link", cores=1, network_mb_per_s=50.0)
+    workload = simulations.live_workload(
+        *clusters,
+        cluster=Cluster.of(machines, (link,)),
+        contention=EVEN,
+        outages=Outages(given=tuple(outages)),
+        records=False,
     )
-    driver = Live(workload, koala.build(config or Config(policy=Policy.STATIC)), seed=seed)
-    while driver.advance():
-        if watch is not None:
-            watch(driver.world)
-    driver.world.finished()
-    return {one.spec.id: one.course for one in driver.world.runs.values()}
+    world = simulations.live_world(workload, koala.build(config or Config(policy=Policy.STATIC)), seed, watch)
+    return {run.spec.id: run.course for run in world.runs.values()}
 
 
-def only(*args, **fields):
-    (course,) = run(*args, **fields).values()
+def course_of(*args, **fields):
+    """The course of the only cluster."""
+    (course,) = simulate(*args, **fields).values()
     return course
 
 
@@ -63,34 +62,34 @@ def times(course) -> dict[str, float]:
 
 
 def test_maps_run_in_waves_of_the_slots():
-    assert times(only(hadoop(job(maps=4)))) == {"j": pytest.approx(10.0, abs=0.01)}
-    assert times(only(hadoop(job(maps=5)))) == {"j": pytest.approx(20.0, abs=0.01)}
+    assert times(course_of(hadoop(job(maps=4)))) == {"j": pytest.approx(10.0, abs=0.01)}
+    assert times(course_of(hadoop(job(maps=5)))) == {"j": pytest.approx(20.0, abs=0.01)}
 
 
 def test_jobs_are_served_first_in_first_out():
-    found = times(only(hadoop(job("a", maps=8), job("b", maps=4, submit_ms=1))))
+    found = times(course_of(hadoop(job("a", maps=8), job("b", maps=4, submit_ms=1))))
     assert found == {"a": pytest.approx(20.0, abs=0.05), "b": pytest.approx(30.0, abs=0.05)}
 
 
 def test_a_sorting_job_spills_copies_merges_and_writes():
-    course = only(hadoop(job(maps=1, program=COPY), core=1), nodes=1)
+    course = course_of(hadoop(job(maps=1, program=COPY), core=1), nodes=1)
     # read 1 s, spill 1 s, copy 1 s, merge 1 + 1 s, write 1 s
     assert times(course) == {"j": pytest.approx(6.0, abs=0.02)}
 
 
 def test_replicas_are_written_to_other_core_nodes_at_the_same_time():
-    alone = times(only(hadoop(job(maps=1, program=COPY), core=3)))["j"]
-    thrice = times(only(hadoop(job(maps=1, program=COPY), core=3, replicas=3)))["j"]
+    alone = times(course_of(hadoop(job(maps=1, program=COPY), core=3)))["j"]
+    thrice = times(course_of(hadoop(job(maps=1, program=COPY), core=3, replicas=3)))["j"]
     assert thrice == pytest.approx(alone, abs=0.02)
-    shared = times(only(hadoop(job(maps=2, program=COPY, reduces=2), core=2, replicas=2)))["j"]
-    single = times(only(hadoop(job(maps=2, program=COPY, reduces=2), core=2, replicas=1)))["j"]
+    shared = times(course_of(hadoop(job(maps=2, program=COPY, reduces=2), core=2, replicas=2)))["j"]
+    single = times(course_of(hadoop(job(maps=2, program=COPY, reduces=2), core=2, replicas=1)))["j"]
     assert shared == pytest.approx(single + 1.0, abs=0.05)  # each node writes two instead of one
 
 
 def on_both(**fields):
     """A map and a reducer on a core node, and the same on a transient one."""
     sort = job(maps=2, program=COPY, reduces=2)
-    course = only(hadoop(sort, core=1, transient=1, map_slots=1, **fields))
+    course = course_of(hadoop(sort, core=1, transient=1, map_slots=1, **fields))
     return times(course)["j"], course.work.stored_mb
 
 
@@ -109,8 +108,8 @@ def test_sending_and_writing_may_overlap():
 
 
 def test_reducers_may_start_early_and_copy_what_there_is():
-    late = times(only(hadoop(job(maps=8, program=COPY), core=1, reduce_slots=1), nodes=1))["j"]
-    early = times(only(hadoop(job(maps=8, program=COPY), core=1, reduce_slots=1, slow_start=0.05), nodes=1))["j"]
+    late = times(course_of(hadoop(job(maps=8, program=COPY), core=1, reduce_slots=1), nodes=1))["j"]
+    early = times(course_of(hadoop(job(maps=8, program=COPY), core=1, reduce_slots=1, slow_start=0.05), nodes=1))["j"]
     assert early < late
 
 
@@ -162,7 +161,7 @@ def sizes(course) -> list[tuple[float, int, int]]:
 
 def test_gsp_grows_while_tasks_wait_and_shrinks_when_few_run():
     jobs = (job("wide", maps=60, program=HOUR), job("thin", maps=1, program=HOUR, submit_ms=400_000))
-    course = only(hadoop(*jobs, core=2), nodes=12, config=Config())
+    course = course_of(hadoop(*jobs, core=2), nodes=12, config=Config())
     assert sizes(course)[:5] == [(35.0, 2, one) for one in (1, 2, 3, 4, 5)]  # 30 s after the first report
     assert max(transient for _, _, transient in sizes(course)) == 10
     assert sizes(course)[-1][1:] == (2, 0)
@@ -170,7 +169,7 @@ def test_gsp_grows_while_tasks_wait_and_shrinks_when_few_run():
 
 def test_ggp_and_ggdp_grow_by_two_each_two_minutes_whatever_there_is_to_do():
     lone = job(maps=1, program=dataclasses.replace(COUNT, map_s_per_mb=5.0))
-    ggp, ggdp = (only(hadoop(lone), nodes=12, config=Config(policy=one)) for one in (Policy.GGP, Policy.GGDP))
+    ggp, ggdp = (course_of(hadoop(lone), nodes=12, config=Config(policy=one)) for one in (Policy.GGP, Policy.GGDP))
     assert sizes(ggp)[1::2] == [(5.0 + 120.0 * i, 2, 2 * i) for i in (1, 2, 3, 4)]
     assert sizes(ggdp)[1::2] == [(5.0 + 120.0 * i, 2 + 2 * i, 0) for i in (1, 2, 3, 4)]
 
@@ -178,7 +177,8 @@ def test_ggp_and_ggdp_grow_by_two_each_two_minutes_whatever_there_is_to_do():
 def test_ggp_shrinks_to_its_core_nodes_when_its_workload_is_over_and_ggdp_does_not():
     lone = job(maps=1, program=dataclasses.replace(COUNT, map_s_per_mb=1.5))
     ggp, ggdp = (
-        only(hadoop(lone, linger_ms=300_000), nodes=8, config=Config(policy=one)) for one in (Policy.GGP, Policy.GGDP)
+        course_of(hadoop(lone, linger_ms=300_000), nodes=8, config=Config(policy=one))
+        for one in (Policy.GGP, Policy.GGDP)
     )
     assert sizes(ggp)[-1][1:] == (2, 0)
     assert sizes(ggdp)[-1][1:] == (4, 0)
@@ -186,59 +186,45 @@ def test_ggp_shrinks_to_its_core_nodes_when_its_workload_is_over_and_ggdp_does_n
 
 def test_of_transient_nodes_the_one_with_the_fewest_tasks_leaves():
     jobs = (job("five", maps=5), job("late", maps=1, submit_ms=6000))
-    kept = only_scripted(*jobs, transient=2, workers=3, at_s=5.0)
+    kept = course_with_nodes_given_back(*jobs, transient=2, workers=3, at_s=5.0)
     assert times(kept)["late"] == pytest.approx(10.0, abs=0.5)  # the node with one task has a free slot
-    left = only_scripted(*jobs, transient=2, workers=2, at_s=5.0)
+    left = course_with_nodes_given_back(*jobs, transient=2, workers=2, at_s=5.0)
     assert times(left)["late"] == pytest.approx(14.0, abs=0.5)  # that node leaves
 
 
 def test_a_node_that_leaves_ends_its_tasks_and_takes_no_more():
-    course = only_scripted(job(maps=8), at_s=5.0)
+    course = course_with_nodes_given_back(job(maps=8), at_s=5.0)
     assert times(course) == {"j": pytest.approx(30.0, abs=0.5)}  # two nodes until 10 s, then one
     assert sizes(course)[-1][1:] == (1, 0)
 
 
 def test_a_node_that_leaves_stays_until_jobs_with_map_output_on_it_end():
-    course = only_scripted(job(maps=4, program=dataclasses.replace(COPY, map_s_per_mb=0.1)), at_s=5.0)
+    course = course_with_nodes_given_back(job(maps=4, program=dataclasses.replace(COPY, map_s_per_mb=0.1)), at_s=5.0)
     (record,) = course.records
     assert sizes(course)[-1] == (record.ended_ms / 1000, 1, 0)
     assert record.mapped_ms < record.ended_ms - 10_000
 
 
 def test_nodes_take_tasks_once_they_have_booted():
-    course = only(hadoop(boot_ms=7000))
+    course = course_of(hadoop(boot_ms=7000))
     assert (course.ready_ms, course.records[0].submitted_ms) == (7000, 7000)
 
 
-def only_scripted(*jobs: HadoopJob, at_s: float, transient: int = 1, workers: int = 1):
+def course_with_nodes_given_back(*jobs: HadoopJob, at_s: float, transient: int = 1, workers: int = 1):
     """Jobs on a core node and transient nodes, of which some are given back at a time."""
-
-    class Script:
-        def __init__(self):
-            self.told = False
-
-        def advise(self, _queue, view):
-            if view.now_s < at_s or self.told:
-                return []
-            self.told = True
-            return [model.Scale(job=model.JobId("c"), workers=workers, reason="test")]
-
     machines = topology.machines(1 + transient, cores=4, mem_mb=1000, disk_mb_per_s=100.0)
     cluster = hadoop(*jobs, core=1, transient=transient, linger_ms=60_000)
-    workload = Workload(
-        name="koala", cluster=Cluster.of(machines), apps=(cluster,), conditions=Conditions(contention=EVEN)
-    )
-    profile = dataclasses.replace(koala.build(), controllers=(Script(),))
-    driver = Live(workload, profile)
-    while driver.advance():
-        pass
-    (found,) = driver.world.runs.values()
+    workload = simulations.live_workload(cluster, cluster=Cluster.of(machines), contention=EVEN, records=False)
+    decision = model.Scale(job=model.JobId("c"), workers=workers, reason="test")
+    script = simulations.Script({at_s: lambda _: [decision]})
+    world = simulations.live_world(workload, dataclasses.replace(koala.build(), controllers=(script,)))
+    (found,) = world.runs.values()
     return found.course
 
 
 def test_a_new_core_node_holds_output_and_a_transient_one_does_not():
     grown = job(maps=30, program=dataclasses.replace(COPY, map_s_per_mb=0.3), reduces=12)
-    ggp, ggdp = (only(hadoop(grown, core=1, map_slots=1), nodes=8, config=fast(one)) for one in ("ggp", "ggdp"))
+    ggp, ggdp = (course_of(hadoop(grown, core=1, map_slots=1), nodes=8, config=fast(one)) for one in ("ggp", "ggdp"))
     assert ggp.work.stored_mb > 0.0
     assert ggdp.work.stored_mb == 0.0
 
@@ -251,8 +237,8 @@ def fast(policy: str) -> Config:
 
 
 def test_a_lost_node_is_replaced_and_its_work_done_again():
-    calm = only(hadoop(job(maps=8, program=COPY, reduces=2), core=3, replicas=2), nodes=4)
-    lost = only(
+    calm = course_of(hadoop(job(maps=8, program=COPY, reduces=2), core=3, replicas=2), nodes=4)
+    lost = course_of(
         hadoop(job(maps=8, program=COPY, reduces=2), core=3, replicas=2),
         nodes=4,
         outages=[Outage(node="n1", from_s=9.0)],
@@ -264,7 +250,7 @@ def test_a_lost_node_is_replaced_and_its_work_done_again():
 
 def test_a_failure_in_one_cluster_is_not_felt_in_another():
     pair = [hadoop(job(maps=8, program=COPY), name=name, core=2) for name in ("a", "b")]
-    calm, failing = run(*pair), run(*pair, outages=[Outage(node="n0", from_s=3.0, to_s=20.0)])
+    calm, failing = simulate(*pair), simulate(*pair, outages=[Outage(node="n0", from_s=3.0, to_s=20.0)])
     assert times(failing["b"]) == times(calm["b"])
     assert times(failing["a"])["j"] > times(calm["a"])["j"]
     assert not calm["a"].nodes & calm["b"].nodes
@@ -300,11 +286,11 @@ outages = st.lists(
 )
 
 
-@hypothesis.settings(max_examples=15, deadline=None)
+@hypothesis.settings(max_examples=8, deadline=None)
 @hypothesis.given(one=clusters, other=clusters, config=configs, failing=outages, seed=st.integers(0, 9))
 def test_clusters_keep_their_core_nodes_within_the_pool_and_end_all_jobs(one, other, config, failing, seed):
     pair = (one, dataclasses.replace(other, id="d"))
-    found = run(*pair, nodes=10, config=config, outages=failing, watch=Invariants(), seed=seed)
+    found = simulate(*pair, nodes=10, config=config, outages=failing, watch=Invariants(), seed=seed)
     for spec in pair:
         course = found[spec.id]
         assert sorted(times(course)) == ["x", "y"]
@@ -314,8 +300,8 @@ def test_clusters_keep_their_core_nodes_within_the_pool_and_end_all_jobs(one, ot
             assert all(size.core >= spec.core for size in since)
 
 
-@hypothesis.settings(max_examples=5, deadline=None)
+@hypothesis.settings(max_examples=3, deadline=None)
 @hypothesis.given(one=clusters, config=configs, failing=outages)
 def test_equal_seeds_give_equal_runs(one, config, failing):
-    first, again = (only(one, nodes=8, config=config, outages=failing, seed=1) for _ in range(2))
+    first, again = (course_of(one, nodes=8, config=config, outages=failing, seed=1) for _ in range(2))
     assert (first.records, first.sizes) == (again.records, again.sizes)

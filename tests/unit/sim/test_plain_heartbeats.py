@@ -10,7 +10,8 @@ from benchmarks import plain_heartbeats
 from boathouse_policies import profiles
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.workload import Timing
-from tests.unit.sim.test_invariants import workloads
+from tests.builders import simulations
+from tests.builders.simulations import drawn_workloads
 
 MASTER_MB, MASTER_CORES = 200, 1
 timings = st.builds(
@@ -57,11 +58,9 @@ def with_room_for_masters(workload, timing):
 
 
 @pytest.mark.parametrize("name", plain_heartbeats.PROFILES)
-@hypothesis.settings(max_examples=50, deadline=None)
-@hypothesis.given(workload=workloads(), timing=timings)
+@hypothesis.settings(max_examples=25, deadline=None)
+@hypothesis.given(workload=drawn_workloads(), timing=timings)
 def test_the_same_job_gets_each_container_of_the_same_node_at_the_same_time(name, workload, timing):
     workload, recorder = with_room_for_masters(workload, timing), Recorder()
-    driver = Heartbeats(workload, dataclasses.replace(profiles.build(name), observers=(recorder,)))
-    while driver.advance():
-        pass
+    simulations.run(Heartbeats(workload, dataclasses.replace(profiles.build(name), observers=(recorder,))))
     assert recorder.placements == Plain(workload, name).run()

@@ -8,9 +8,9 @@ import pytest
 
 from boathouse_policies import fspy
 from boathouse_policies.fspy.prediction import Counter, Features, Predictor, TotalTimes, scaled
-from boathouse_sim import probing, simulation
+from boathouse_sim import probing
 from boathouse_sim.instant import Instant
-from tests.unit.sim import make
+from tests.builders import simulations
 
 SPLIT = 64 << 20
 
@@ -25,7 +25,7 @@ def probe(one: Features, *, start_s: float = 0.0, times: TotalTimes | None = Non
     return probing.probe(
         one,
         times or TotalTimes(map_s=40.0, reduce_s=20.0),
-        container=make.phase(seconds=start_s, mb=2000),
+        container=simulations.phase(seconds=start_s, mb=2000),
         split_bytes=SPLIT,
         rng=np.random.default_rng(1),
     )
@@ -33,14 +33,14 @@ def probe(one: Features, *, start_s: float = 0.0, times: TotalTimes | None = Non
 
 def probed_job(name: str = "0", *, program: str = "", at_s: float = 0.0, maps: int = 4, seconds: float = 10):
     phases = (
-        dataclasses.replace(make.phase(maps, seconds, 1000), input_bytes=SPLIT),
-        make.phase(2, seconds, 1000, kind="reduce"),
+        dataclasses.replace(simulations.phase(maps, seconds, 1000), input_bytes=SPLIT),
+        simulations.phase(2, seconds, 1000, kind="reduce"),
     )
-    one = make.job(name, *phases, at_s=at_s)
+    one = simulations.job(name, *phases, at_s=at_s)
     return dataclasses.replace(one, program=program, stated=False, probe=probe(job_features(maps)))
 
 
-def trained() -> Predictor:
+def trained_predictor() -> Predictor:
     predictor, random = Predictor(fspy.Config()), np.random.default_rng(3)
     for _ in range(40):
         maps = int(random.integers(1, 30))
@@ -49,17 +49,18 @@ def trained() -> Predictor:
     return predictor
 
 
-def run(workload, predictor: Predictor | None = None):
+def simulate(workload, predictor: Predictor):
+    """What a simulation measured, and when each job had a size."""
     profile = fspy.build()
-    if predictor is not None:
-        profile.order.load({"predictor": predictor.dump()})
-    driver = Instant(workload, profile)
+    profile.order.load({"predictor": predictor.dump()})
     sized_at_s: dict[str, float] = {}
-    while driver.advance():
-        for one in profile.order.worlds.jobs.values():
-            if one.size < math.inf:
-                sized_at_s.setdefault(one.id, driver.world.clock.now_s)
-    return driver.world.finished(), sized_at_s
+
+    def watch(world):
+        for job in profile.order.worlds.jobs.values():
+            if job.size < math.inf:
+                sized_at_s.setdefault(job.id, world.clock.now_s)
+
+    return simulations.run(Instant(workload, profile), watch).finished(), sized_at_s
 
 
 def test_a_probe_reads_one_split_of_many_and_takes_its_part_of_the_time():
@@ -71,24 +72,24 @@ def test_a_probe_reads_one_split_of_many_and_takes_its_part_of_the_time():
 
 
 def test_only_a_policy_that_predicts_gets_probing_jobs():
-    workload = make.workload(probed_job(), nodes=2)
-    assert [simulation.simulate(workload, name).probes for name in ("fair", "srjf", "fspy")] == [0, 0, 1]
+    workload = simulations.workload(probed_job(), nodes=2)
+    assert [simulations.results(workload, name).probes for name in ("fair", "srjf", "fspy")] == [0, 0, 1]
 
 
 def test_stated_run_times_need_no_probe():
     stated = dataclasses.replace(probed_job(), stated=True)
-    assert simulation.simulate(make.workload(stated), "fspy").probes == 0
+    assert simulations.results(simulations.workload(stated), "fspy").probes == 0
 
 
 def test_a_probe_counts_as_neither_job_nor_task_and_its_memory_is_told():
-    found = simulation.simulate(make.workload(probed_job(), nodes=2), "fspy")
+    found = simulations.results(simulations.workload(probed_job(), nodes=2), "fspy")
     assert (found.jobs, found.tasks) == (1, 6)
     probe_s = probe(job_features()).duration_ms / 1000
     assert found.probing_share == pytest.approx(2000 * probe_s / (2000 * probe_s + 6 * 10 * 1000))
 
 
 def test_a_job_is_sized_when_its_probe_ends_and_runs_meanwhile():
-    found, sized_at_s = run(make.workload(probed_job(maps=8), nodes=2), trained())
+    found, sized_at_s = simulate(simulations.workload(probed_job(maps=8), nodes=2), trained_predictor())
     assert sized_at_s == {"0": probe(job_features(8)).duration_ms / 1000}
     assert found.job_times_s == (10.0,)
 
@@ -96,27 +97,27 @@ def test_a_job_is_sized_when_its_probe_ends_and_runs_meanwhile():
 def test_what_was_probed_serves_the_next_job_of_its_program():
     programs = ("sort", "sort", "grep")
     jobs = [probed_job(str(i), program=one, at_s=100.0 * i, seconds=20) for i, one in enumerate(programs)]
-    found, sized_at_s = run(make.workload(*jobs, nodes=2), trained())
+    found, sized_at_s = simulate(simulations.workload(*jobs, nodes=2), trained_predictor())
     assert found.probes == 2
     assert sized_at_s["1"] == 100.0
 
 
 def test_a_probe_that_did_not_begin_goes_with_its_job():
-    short = dataclasses.replace(probed_job(), phases=(make.phase(1, 5, 6000), make.phase(1, 5, 6000, kind="reduce")))
+    short = dataclasses.replace(
+        probed_job(), phases=(simulations.phase(1, 5, 6000), simulations.phase(1, 5, 6000, kind="reduce"))
+    )
     late = dataclasses.replace(short, submit_ms=1000, probe=dataclasses.replace(short.probe, mem_ideal_mb=8000))
-    behind = make.job("1", make.phase(1, 60, 4000), at_s=0)
-    driver = Instant(make.workload(behind, late), fspy.build())
-    while driver.advance():
-        pass
-    found = driver.world.finished()
-    assert (found.jobs, found.probes, driver.world.waiting, len(driver.world.room)) == (2, 0, 0, 0)
+    behind = simulations.job("1", simulations.phase(1, 60, 4000), at_s=0)
+    world = simulations.run(Instant(simulations.workload(behind, late), fspy.build()))
+    found = world.finished()
+    assert (found.jobs, found.probes, world.waiting, len(world.room)) == (2, 0, 0, 0)
 
 
 def test_a_master_is_placed_first_and_holds_its_room_until_the_job_ends():
-    one = make.job("0", make.phase(2, 10, 4000))
-    led = dataclasses.replace(one, master=make.phase(1, 3, 4000, kind="driver"))
-    assert simulation.simulate(make.workload(one, node_mb=8000), "fifo").job_times_s == (10.0,)
-    found = simulation.simulate(make.workload(led, node_mb=8000), "fifo")  # beside it there is room for one task
+    one = simulations.job("0", simulations.phase(2, 10, 4000))
+    led = dataclasses.replace(one, master=simulations.phase(1, 3, 4000, kind="driver"))
+    assert simulations.results(simulations.workload(one, node_mb=8000), "fifo").job_times_s == (10.0,)
+    found = simulations.results(simulations.workload(led, node_mb=8000), "fifo")  # beside it there is room for one task
     assert found.job_times_s == (23.0,)
     assert found.memory_utilisation == pytest.approx((2 * 10 * 4000 + 23 * 4000) / (23 * 8000))
     assert found.tasks == 2

@@ -7,16 +7,14 @@ import pytest
 from boathouse_policies import model, profiles
 from boathouse_policies.framework.questions import Patience
 from boathouse_sim import simulation
-from boathouse_sim.conditions import Outage, Outages
 from boathouse_sim.ground import StuckError
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
 from boathouse_sim.live import Live
 from boathouse_sim.workload import Timing
-from tests.unit.sim import make
-from tests.unit.sim.live import make as live
+from tests.builders import simulations
 
-OFTEN = Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10)
+OFTEN = simulations.outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10)
 
 
 class Endless(Patience):
@@ -28,41 +26,41 @@ class Endless(Patience):
         return model.Wait(task_class=pending.task_class, job=pending.job, verdict=verdict, until_s=until_s)
 
 
-def run(shell):
-    while shell.advance():
-        pass
-    return shell.world.finished()
-
-
 def test_a_gang_that_never_fits_ends_a_simulation_in_which_nodes_fail():
-    gang = live.spark(executors=3, driver=live.container(mb=200), min_executors=3, mb=5000)
+    gang = simulations.spark(executors=3, driver=simulations.container(mb=200), min_executors=3, mb=5000)
     with pytest.raises(StuckError, match=r"1 jobs have not ended: s; pending tasks: 1 of s/0/driver \(Gang: "):
-        live.run(live.workload(gang, nodes=2, outages=OFTEN))
+        simulations.results(simulations.live_workload(gang, nodes=2, outages=OFTEN))
 
 
 @pytest.mark.parametrize("profile", ["yarn", "capacity", "yarn-me", "fair"])
 def test_a_gang_starts_on_nodes_that_come_free_one_after_the_other(profile):
-    maps = [live.mapreduce(str(i), one=live.container(live.cpu(5.0 + 5.0 * i), mb=8000)) for i in range(2)]
-    gang = live.spark(executors=2, driver=live.container(mb=500), min_executors=2, mb=7000, submit_ms=1000)
-    assert live.run(live.workload(*maps, gang, nodes=2), profile).job_times_s == (5.0, 10.0, 29.0)
+    maps = [simulations.mapreduce(str(i), map=simulations.mapper(5.0 + 5.0 * i, mb=8000)) for i in range(2)]
+    gang = simulations.spark(
+        executors=2, driver=simulations.container(mb=500), min_executors=2, mb=7000, submit_ms=1000
+    )
+    assert simulations.results(simulations.live_workload(*maps, gang, nodes=2), profile).job_times_s == (
+        5.0,
+        10.0,
+        29.0,
+    )
 
 
 def test_a_task_that_runs_longer_than_any_node_ends_the_simulation():
-    job = live.mapreduce(one=live.container(live.cpu(10_000)))
+    job = simulations.mapreduce(map=simulations.mapper(10_000))
     with pytest.raises(StuckError, match="the task 0/0/map-0 was lost 1000 times and never ended"):
-        live.run(live.workload(job, outages=OFTEN))
+        simulations.results(simulations.live_workload(job, outages=OFTEN))
 
 
 def test_executors_that_became_idle_without_their_driver_work_on_when_it_is_back():
-    app = live.spark(executors=1, tasks=(1, 1), driver=live.container(mb=200, cores=2), cores=2)
-    found = live.workload(app, nodes=2, cores=2, outages=Outages(given=(Outage(node="n0", from_s=5, to_s=15),)))
-    assert live.run(found).job_times_s == (25.0,)
+    app = simulations.spark(executors=1, tasks=(1, 1), driver=simulations.container(mb=200, cores=2), cores=2)
+    found = simulations.live_workload(app, nodes=2, cores=2, outages=simulations.outages(("n0", 5, 15)))
+    assert simulations.results(found).job_times_s == (25.0,)
 
 
 def test_masters_that_fill_the_cluster_end_a_simulation_with_heartbeats():
-    jobs = [make.job(name, make.phase(mb=4000)) for name in "012"]
+    jobs = [simulations.job(name, simulations.phase(mb=4000)) for name in "012"]
     timing = Timing(am_container_mb=2000, am_container_cores=1)
-    workload = dataclasses.replace(make.workload(*jobs, nodes=1, node_mb=4000), timing=timing)
+    workload = dataclasses.replace(simulations.workload(*jobs, nodes=1, node_mb=4000), timing=timing)
     with pytest.raises(StuckError, match=r"3 jobs have not ended: 0, 1, 2; pending tasks: 1 of 0/0/map"):
         simulation.simulate(workload, "fifo", heartbeat_s=1.0)
 
@@ -70,6 +68,6 @@ def test_masters_that_fill_the_cluster_end_a_simulation_with_heartbeats():
 @pytest.mark.parametrize("shell", [Instant, Heartbeats, Live])
 def test_a_policy_that_waits_for_ever_ends_a_simulation(shell):
     profile = dataclasses.replace(profiles.build("fifo"), patience=Endless())
-    workload = live.workload(live.mapreduce()) if shell is Live else make.workload()
+    workload = simulations.live_workload(simulations.mapreduce()) if shell is Live else simulations.workload()
     with pytest.raises(StuckError, match="waits for a node better than 0"):
-        run(shell(workload, profile))
+        simulations.run(shell(workload, profile)).finished()

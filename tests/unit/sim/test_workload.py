@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_sim import neutral, simulation, swim, swim_model
 from boathouse_sim.workload import WorkloadError
-from tests.unit.sim import make
+from tests.builders import simulations
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 PHASE = {"kind": "map", "tasks": 2, "duration_ms": 1000, "mem_ideal_mb": 500}
@@ -27,7 +27,7 @@ def read(tmp_path, **changed):
 def test_a_workload_has_the_values_of_its_file(tmp_path):
     read_back = read(tmp_path)
     assert (read_back.name, read_back.cluster.nodes, read_back.tasks) == ("work", 2, 2)
-    assert read_back.jobs == (make.job("0", make.phase(2, 1.0, 500), at_s=0.005),)
+    assert read_back.jobs == (simulations.job("0", simulations.phase(2, 1.0, 500), at_s=0.005),)
 
 
 def test_a_job_has_the_namespace_of_its_file(tmp_path):
@@ -124,12 +124,12 @@ def test_what_is_no_json_is_named(tmp_path):
 
 
 def test_a_step_costs_the_same_however_little_memory_there_is():
-    penalty = make.phase(model="step", factor=1.5).penalty
+    penalty = simulations.phase(model="step", factor=1.5).penalty
     assert [penalty.run_time_ms(1000, given, 1000) for given in (100, 999, 1000, 2000)] == [1500, 1500, 1000, 1000]
 
 
 def test_a_sawtooth_costs_what_is_spilled():
-    penalty = make.phase(model="sawtooth", factor=2.0).penalty
+    penalty = simulations.phase(model="sawtooth", factor=2.0).penalty
     # Half of the ideal: one spill of half the input. 99 %: one spill of 99 %. A third: two of 33 %.
     assert [penalty.run_time_ms(1000, given, 1000) for given in (500, 990, 330, 1000)] == [1500, 1990, 1990, 1000]
 

@@ -8,23 +8,21 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_sim import fluid
-from tests.unit.policies import builders as make
-
-from . import shell as shells
+from tests.builders import core_fspy
 
 workloads = st.lists(st.tuples(st.integers(0, 25), st.integers(1, 12)), min_size=1, max_size=12).map(sorted)
 
 
 def ends_under_fspy(workload: list[tuple[int, int]]) -> list[float]:
     """One node that holds one task; a task is one second of work, and jobs come at whole seconds."""
-    shell = shells.Shell([make.node(allocatable=make.amount(1000, 1))])
+    shell = core_fspy.shell()
     for i, (at_s, size_s) in enumerate(workload):
-        shell.submit(f"j{i:02}", float(at_s), shells.maps(size_s))
-    ends = shell.run()
-    return [ends[f"j{i:02}"] for i in range(len(workload))]
+        shell.submit_at(f"j{i:02}", float(at_s), core_fspy.maps(size_s))
+    ends_s = shell.run()
+    return [ends_s[f"j{i:02}"] for i in range(len(workload))]
 
 
-@hypothesis.settings(max_examples=60, deadline=None)
+@hypothesis.settings(max_examples=30, deadline=None)
 @hypothesis.given(workloads)
 def test_jobs_end_when_fsp_ends_them(workload):
     arrivals, sizes = (np.array(column, float) for column in zip(*workload, strict=True))

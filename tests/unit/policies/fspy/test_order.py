@@ -11,27 +11,17 @@ from boathouse_policies import framework, fspy, model
 from boathouse_policies.framework.queue import unschedulable
 from boathouse_policies.fspy import Group
 from boathouse_policies.fspy import order as orders
-from tests.unit.policies import builders as make
-
-from . import shell as shells
-from .test_prediction import drawn, truth
+from tests.builders import core, core_fspy
+from tests.builders.core_fspy import features, maps, reduces
 
 
-def one_slot(config=None) -> shells.Shell:
-    return shells.Shell([make.node(allocatable=make.amount(1000, 1))], config)
+def group_of(shell: core_fspy.Shell, name: str) -> Group:
+    state = framework.CycleState(shell.view())
+    shell.order.begins(shell.queue, state)
+    return shell.order.group(shell.runs[name].job, state)
 
 
-def slots(count, config=None) -> shells.Shell:
-    return shells.Shell([make.node(allocatable=make.amount(1000 * count, count))], config)
-
-
-def group_of(shell: shells.Shell, name: str) -> Group:
-    state = framework.CycleState(shell.world.view())
-    shell.order.begins(shell.world.room, state)
-    return shell.order.group(shell._jobs[name][0], state)
-
-
-def placed(shell: shells.Shell, at_s: float) -> list[str]:
+def placed_at(shell: core_fspy.Shell, at_s: float) -> list[str]:
     return sorted(name for when, name in shell.placed if when == at_s)
 
 
@@ -39,25 +29,25 @@ def placed(shell: shells.Shell, at_s: float) -> list[str]:
 
 
 def test_the_job_of_least_virtual_size_goes_first():
-    shell = one_slot()
+    shell = core_fspy.shell()
     for name, tasks in (("large", 9), ("small", 2), ("middle", 4)):
-        shell.submit(name, 0.0, shells.maps(tasks))
+        shell.submit_at(name, 0.0, maps(tasks))
     assert shell.run() == {"small": 2, "middle": 6, "large": 15}
 
 
 def test_sizes_are_in_memory_seconds():
-    shell = shells.Shell([make.node(allocatable=make.amount(9000, 4))])
-    shell.submit("fat", 0.0, shells.maps(1, 10, size=make.amount(100, 4)))
-    shell.submit("long", 0.0, shells.maps(1, 30, size=make.amount(9000, 1)))
+    shell = core_fspy.Shell(core.nodes(1, core.amount(9000, 4)))
+    shell.submit_at("fat", 0.0, maps(1, 10, size=core.amount(100, 4)))
+    shell.submit_at("long", 0.0, maps(1, 30, size=core.amount(9000, 1)))
     assert shell.run() == {"long": 30, "fat": 40}
 
 
 def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
-    shell = slots(2)
-    shell.submit("blocks", 0.0, shells.maps(2, 30.0, stated=False))
-    shell.submit("first", 1.0, shells.maps(2, 1.0))
-    shell.submit("second", 2.0, shells.maps(1, 0.5))
-    shell.submit("tiny", 29.5, shells.maps(2, 0.4))
+    shell = core_fspy.shell(2)
+    shell.submit_at("blocks", 0.0, maps(2, 30.0, stated=False))
+    shell.submit_at("first", 1.0, maps(2, 1.0))
+    shell.submit_at("second", 2.0, maps(1, 0.5))
+    shell.submit_at("tiny", 29.5, maps(2, 0.4))
     shell.run(until_s=29.5)
     assert [group_of(shell, name) for name in ("first", "second", "tiny")] == [Group.LATE, Group.LATE, Group.SIZED]
     shell.run()
@@ -68,143 +58,147 @@ def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
 
 
 def test_jobs_of_unknown_size_hold_as_much_as_in_the_fair_world():
-    shell = slots(4)
-    shell.submit("unknown", 0.0, shells.maps(40, stated=False))
-    shell.submit("known", 0.0, shells.maps(8))
+    shell = core_fspy.shell(4)
+    shell.submit_at("unknown", 0.0, maps(40, stated=False))
+    shell.submit_at("known", 0.0, maps(8))
     shell.run(until_s=0.0)
-    assert placed(shell, 0.0) == ["known"] * 2 + ["unknown"] * 2
+    assert placed_at(shell, 0.0) == ["known"] * 2 + ["unknown"] * 2
 
 
 def test_they_share_among_themselves_by_memory_held():
-    shell = slots(6)
+    shell = core_fspy.shell(6)
     for name in ("a", "b", "c"):
-        shell.submit(name, 0.0, shells.maps(40, stated=False))
+        shell.submit_at(name, 0.0, maps(40, stated=False))
     shell.run(until_s=0.0)
-    assert placed(shell, 0.0) == ["a", "a", "b", "b", "c", "c"]
+    assert placed_at(shell, 0.0) == ["a", "a", "b", "b", "c", "c"]
 
 
 def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
-    shell = slots(10)
+    shell = core_fspy.shell(10)
     for i in range(5):
-        shell.submit(f"unknown{i}", 0.0, shells.maps(1, 50.0, stated=False))
-    shell.submit("known", 0.0, shells.maps(400))
-    shell.submit("known2", 0.0, shells.maps(400))
+        shell.submit_at(f"unknown{i}", 0.0, maps(1, 50.0, stated=False))
+    shell.submit_at("known", 0.0, maps(400))
+    shell.submit_at("known2", 0.0, maps(400))
     shell.run(until_s=0.0)
     (world,) = shell.order.worlds.pending()
-    share = sum(job.share[1] for job in world.queue if job.size == math.inf) / make.GIB
+    share = sum(job.share[1] for job in world.queue if job.size == math.inf) / core.GIB
     assert share == pytest.approx(5)
-    assert len([name for name in placed(shell, 0.0) if name.startswith("unknown")]) == 5
+    assert len([name for name in placed_at(shell, 0.0) if name.startswith("unknown")]) == 5
 
 
 def test_the_border_between_sub_queues_moves_within_a_cycle():
-    shell = slots(3)
+    shell = core_fspy.shell(3)
     for i in range(3):
-        shell.submit(f"unknown{i}", 0.0, shells.maps(9, stated=False, size=make.amount(1000, 1)))
+        shell.submit_at(f"unknown{i}", 0.0, maps(9, stated=False, size=core.amount(1000, 1)))
     for i in range(3):
-        shell.submit(f"known{i}", 0.0, shells.maps(9))
+        shell.submit_at(f"known{i}", 0.0, maps(9))
     shell.run(until_s=0.0)
-    assert placed(shell, 0.0) == ["known0", "unknown0", "unknown1"]  # 1.5 of 3 slots: the second goes over, a third not
+    assert placed_at(shell, 0.0) == [
+        "known0",
+        "unknown0",
+        "unknown1",
+    ]  # 1.5 of 3 slots: the second goes over, a third not
 
 
 def test_what_one_sub_queue_cannot_use_the_other_takes():
-    shell = slots(4)
-    shell.submit("unknown", 0.0, shells.maps(40, stated=False))
-    shell.submit("known", 0.0, shells.maps(1))
+    shell = core_fspy.shell(4)
+    shell.submit_at("unknown", 0.0, maps(40, stated=False))
+    shell.submit_at("known", 0.0, maps(1))
     shell.run(until_s=0.0)
-    assert placed(shell, 0.0) == ["known"] + ["unknown"] * 3
+    assert placed_at(shell, 0.0) == ["known"] + ["unknown"] * 3
 
 
 def test_a_job_that_no_event_announced_is_served_last_and_by_memory():
-    world = make.World(make.nodes(1), profile=fspy.build())
-    world.submit("a", 9)
-    world.submit("b", 9)
-    assert [name for name, _ in make.where(world.plan())] == ["a/map-0", "b/map-0", "a/map-1", "b/map-1"]
+    shell = core.Shell(core.nodes(1), profile=fspy.build())
+    shell.submit("a", 9)
+    shell.submit("b", 9)
+    assert [name for name, _ in core.where(shell.plan())] == ["a/map-0", "b/map-0", "a/map-1", "b/map-1"]
 
 
 # Probing queue
 
 
-def trained(shell: shells.Shell) -> None:
-    for one in drawn(1, 40):
-        shell.order.predictor.learn(one, truth(one))
+def train(shell: core_fspy.Shell) -> None:
+    for job in core_fspy.many_features(1, 40):
+        shell.order.predictor.learn(job, core_fspy.total_times(job))
 
 
-def map_reduce() -> tuple[shells.Stage, shells.Stage]:
-    return shells.maps(6, 5.0, stated=False), shells.reduces(2, 5.0, stated=False)
+def map_reduce() -> tuple[core_fspy.Stage, core_fspy.Stage]:
+    return maps(6, 5.0, stated=False), reduces(2, 5.0, stated=False)
 
 
 def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
-    shell, features = slots(4), drawn(2, 1)[0]
-    trained(shell)
-    shell.submit("job", 0.0, *map_reduce(), features=features)
+    shell, probed = core_fspy.shell(4), features()
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce(), probed=probed)
     shell.run(until_s=1.0)
     assert (group_of(shell, "job"), shell.order.needs_probe(model.JobId("job"))) == (Group.SHORT, True)
     shell.run(until_s=2.0)
     job = shell.order.worlds.jobs.get(model.JobId("job"))
-    times = shell.order.predictor.predict(features._replace(maps=6, reduces=2))
-    assert job.size == pytest.approx((times.map_s + times.reduce_s) * make.GIB)
+    times = shell.order.predictor.predict(probed._replace(maps=6, reduces=2))
+    assert job.size == pytest.approx((times.map_s + times.reduce_s) * core.GIB)
     assert (group_of(shell, "job"), shell.order.needs_probe(job.id)) == (Group.SIZED, False)
 
 
 def test_what_a_job_used_up_while_it_was_probed_counts():
-    shell = slots(4)
-    trained(shell)
-    shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
+    shell = core_fspy.shell(4)
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce(), probed=features())
     shell.run(until_s=2.0)
     job = shell.order.worlds.jobs.get(model.JobId("job"))
-    assert shell.order.worlds.size_left(job, 2.0) == pytest.approx(job.size - 4 * make.GIB * 2.0)
+    assert shell.order.worlds.size_left(job, 2.0) == pytest.approx(job.size - 4 * core.GIB * 2.0)
 
 
 def test_the_next_job_of_the_program_needs_no_probe():
-    shell = slots(4, fspy.Config(use_estimates=False))
-    trained(shell)
-    shell.submit("first", 0.0, *map_reduce(), features=drawn(2, 1)[0], kind="sort")
-    shell.submit("second", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="sort")
-    shell.submit("third", 3.0, shells.maps(6, 5.0), shells.reduces(2, 5.0), kind="grep")
+    shell = core_fspy.shell(4, fspy.Config(use_estimates=False))
+    train(shell)
+    shell.submit_at("first", 0.0, *map_reduce(), probed=features(), kind="sort")
+    shell.submit_at("second", 3.0, maps(6, 5.0), reduces(2, 5.0), kind="sort")
+    shell.submit_at("third", 3.0, maps(6, 5.0), reduces(2, 5.0), kind="grep")
     shell.run(until_s=3.0)
     sized = {str(job.id): job.size < math.inf for job in shell.order.worlds.jobs.values()}
     assert sized == {"first": True, "second": True, "third": False}
 
 
 def test_a_prediction_says_the_size_and_what_it_is_from():
-    shell = slots(4)
-    trained(shell)
-    shell.submit("probed", 0.0, *map_reduce(), features=drawn(2, 1)[0], kind="sort")
-    shell.submit("stated", 0.0, shells.maps(6, 5.0), shells.reduces(2, 7.0))
+    shell = core_fspy.shell(4)
+    train(shell)
+    shell.submit_at("probed", 0.0, *map_reduce(), probed=features(), kind="sort")
+    shell.submit_at("stated", 0.0, maps(6, 5.0), reduces(2, 7.0))
     shell.run(until_s=1.0)
     assert shell.order.prediction(model.JobId("probed")) is None
     shell.run(until_s=2.0)
     probed, stated = (shell.order.prediction(model.JobId(name)) for name in ("probed", "stated"))
-    assert (probed.source, sum(probed.seconds.values()) * make.GIB) == ("Probe", pytest.approx(probed.byte_seconds))
+    assert (probed.source, sum(probed.seconds.values()) * core.GIB) == ("Probe", pytest.approx(probed.byte_seconds))
     assert stated == fspy.Prediction(
-        seconds={model.Stage.MAP: 30, model.Stage.REDUCE: 14}, byte_seconds=44 * make.GIB, source=fspy.Source.STATED
+        seconds={model.Stage.MAP: 30, model.Stage.REDUCE: 14}, byte_seconds=44 * core.GIB, source=fspy.Source.STATED
     )
 
 
 def test_a_restart_keeps_that_a_job_was_probed():
-    shell, again = slots(4), fspy.SizeBased(fspy.Config())
-    trained(shell)
-    shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
+    shell, again = core_fspy.shell(4), fspy.SizeBased(fspy.Config())
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce(), probed=features())
     shell.run(until_s=2.0)
     again.load(json.loads(json.dumps(shell.order.dump())))
     record = shell.order._jobs[model.JobId("job")]
-    classes = tuple(one.task_class for one in record.classes.values())
-    again.observe(model.Submitted(now_s=3.0, job=record.job, classes=classes, tasks={}))
+    classes = [each.task_class for each in record.classes.values()]
+    again.observe(core.submitted(record.job, *classes, now_s=3.0, tasks={}))
     assert again.prediction(record.job.id) == shell.order.prediction(record.job.id)
 
 
 def test_without_the_switch_no_job_needs_a_probe():
-    shell = slots(4, fspy.Config(probes=False))
-    trained(shell)
-    shell.submit("job", 0.0, *map_reduce())
+    shell = core_fspy.shell(4, fspy.Config(probes=False))
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce())
     shell.run(until_s=1.0)
     assert not shell.order.needs_probe(model.JobId("job"))
 
 
 def test_a_job_that_ended_teaches_the_models():
-    shell = slots(4)
-    features = drawn(2, 1)[0]
-    shell.submit("job", 0.0, *map_reduce(), features=features)
+    shell = core_fspy.shell(4)
+    probed = features()
+    shell.submit_at("job", 0.0, *map_reduce(), probed=probed)
     shell.run()
     state = shell.order.predictor.dump()
     assert (state["maps"]["seen"], state["reduces"]["seen"]) == (1, 1)
@@ -213,84 +207,84 @@ def test_a_job_that_ended_teaches_the_models():
 
 
 def test_probing_jobs_go_first_within_their_share_and_last_beyond_it():
-    shell = slots(10, fspy.Config(probing_share=0.2))
-    shell.submit("work", 0.0, shells.maps(100, 50.0))
+    shell = core_fspy.shell(10, fspy.Config(probing_share=0.2))
+    shell.submit_at("work", 0.0, maps(100, 50.0))
     for i in range(4):
-        shell.submit(f"p{i}", 0.0, shells.maps(5, 50.0, stated=False), features=drawn(2, 1)[0])
+        shell.submit_at(f"p{i}", 0.0, maps(5, 50.0, stated=False), probed=features())
     shell.run(until_s=0.0)
-    probes = [name for name in placed(shell, 0.0) if name.endswith("probe")]
+    probes = [name for name in placed_at(shell, 0.0) if name.endswith("probe")]
     assert probes == ["p0-probe", "p1-probe"]
     assert group_of(shell, "p2-probe") is Group.OVER
 
 
 def test_an_idle_cluster_gives_probing_jobs_more_than_their_share():
-    shell = slots(10)
+    shell = core_fspy.shell(10)
     for i in range(4):
-        shell.submit(f"p{i}", 0.0, shells.maps(1, 50.0, stated=False), features=drawn(2, 1)[0])
+        shell.submit_at(f"p{i}", 0.0, maps(1, 50.0, stated=False), probed=features())
     shell.run(until_s=0.0)
-    assert len([name for name in placed(shell, 0.0) if name.endswith("probe")]) == 4
+    assert len([name for name in placed_at(shell, 0.0) if name.endswith("probe")]) == 4
 
 
 def test_an_uber_job_has_the_mean_of_those_before_it():
-    shell = slots(4)
-    uber = shells.Stage(tasks=1, task_s=8.0, kind=model.Stage.UBER)
-    shell.submit("first", 0.0, uber)
-    shell.submit("second", 10.0, uber)
+    shell = core_fspy.shell(4)
+    uber = core_fspy.Stage(tasks=1, task_s=8.0, kind=model.Stage.UBER)
+    shell.submit_at("first", 0.0, uber)
+    shell.submit_at("second", 10.0, uber)
     shell.run(until_s=10.0)
     second = shell.order.worlds.jobs.get(model.JobId("second"))
-    assert second.size == 8.0 * make.GIB
+    assert second.size == 8.0 * core.GIB
 
 
-def application(executors, task_s):
-    driver = shells.Stage(tasks=1, task_s=1.0, kind=model.Stage.DRIVER)
-    return driver, shells.Stage(tasks=executors, task_s=task_s, kind=model.Stage.EXECUTOR, size=make.amount(1000, 2))
+def application_stages(executors, task_s):
+    driver = core_fspy.Stage(tasks=1, task_s=1.0, kind=model.Stage.DRIVER)
+    return driver, core_fspy.Stage(tasks=executors, task_s=task_s, kind=model.Stage.EXECUTOR, size=core.amount(1000, 2))
 
 
 def test_an_application_has_the_memory_seconds_of_its_program():
-    shell = slots(9)
-    shell.submit("first", 0.0, *application(2, 30.0), kind="team/pagerank")
-    shell.submit("second", 50.0, *application(4, 15.0), kind="team/pagerank")
-    shell.submit("other", 50.0, *application(4, 15.0), kind="team/other")
+    shell = core_fspy.shell(9)
+    shell.submit_at("first", 0.0, *application_stages(2, 30.0), kind="team/pagerank")
+    shell.submit_at("second", 50.0, *application_stages(4, 15.0), kind="team/pagerank")
+    shell.submit_at("other", 50.0, *application_stages(4, 15.0), kind="team/other")
     shell.run(until_s=51.0)
     second, other = (shell.order.worlds.jobs[model.JobId(name)] for name in ("second", "other"))
-    assert (second.size, other.size) == (2 * 2 * 30 * make.GIB, math.inf)
+    assert (second.size, other.size) == (2 * 2 * 30 * core.GIB, math.inf)
     assert shell.order.prediction(second.id).source is fspy.Source.HISTORY
 
 
 def test_a_driver_is_a_master_and_counts_for_no_size():
-    shell = slots(9)
-    driver = shells.Stage(tasks=1, task_s=5.0, kind=model.Stage.DRIVER)
-    shell.submit("job", 0.0, driver, shells.maps(4, 5.0))
+    shell = core_fspy.shell(9)
+    driver = core_fspy.Stage(tasks=1, task_s=5.0, kind=model.Stage.DRIVER)
+    shell.submit_at("job", 0.0, driver, maps(4, 5.0))
     shell.run(until_s=0.0)
     job = shell.order.worlds.jobs.get(model.JobId("job"))
-    assert (job.size, job.share[1], job.rate) == (20 * make.GIB, 5 * make.GIB, 4 * make.GIB)
+    assert (job.size, job.share[1], job.rate) == (20 * core.GIB, 5 * core.GIB, 4 * core.GIB)
 
 
 def test_setup_and_commit_count_for_no_size():
-    shell = slots(9)
-    aside = [shells.Stage(tasks=1, task_s=5.0, kind=kind) for kind in (model.Stage.SETUP, model.Stage.COMMIT)]
-    shell.submit("job", 0.0, aside[0], shells.maps(4, 5.0), aside[1])
+    shell = core_fspy.shell(9)
+    aside = [core_fspy.Stage(tasks=1, task_s=5.0, kind=kind) for kind in (model.Stage.SETUP, model.Stage.COMMIT)]
+    shell.submit_at("job", 0.0, aside[0], maps(4, 5.0), aside[1])
     shell.run(until_s=0.0)
-    assert shell.order.worlds.jobs.get(model.JobId("job")).size == 20 * make.GIB
+    assert shell.order.worlds.jobs.get(model.JobId("job")).size == 20 * core.GIB
 
 
 # Real ends
 
 
 def test_a_job_of_unknown_size_leaves_the_fair_world_when_it_ends():
-    shell = slots(4)
-    shell.submit("unknown", 0.0, shells.maps(2, stated=False))
-    shell.submit("known", 0.0, shells.maps(20))
+    shell = core_fspy.shell(4)
+    shell.submit_at("unknown", 0.0, maps(2, stated=False))
+    shell.submit_at("known", 0.0, maps(20))
     shell.run(until_s=1.0)
     assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["known"]
 
 
 def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
-    shell = one_slot()
-    shell.submit("small", 0.0, shells.maps(2))
-    shell.submit("large", 0.0, shells.maps(9))
+    shell = core_fspy.shell()
+    shell.submit_at("small", 0.0, maps(2))
+    shell.submit_at("large", 0.0, maps(9))
     shell.run(until_s=3.0)
-    assert shell.ends == {"small": 2}
+    assert shell.ends_s == {"small": 2}
     assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["large", "small"]
     shell.run(until_s=5.0)
     assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["large"]
@@ -300,75 +294,75 @@ def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
 
 
 def test_small_jobs_pass_one_that_does_not_fit():
-    shell = slots(4)
-    shell.submit("holds", 0.0, shells.maps(1, 10.0))
-    shell.submit("wide", 1.0, shells.maps(1, 1.0, size=make.amount(4000, 4)))
-    shell.submit("passes", 2.0, shells.maps(6, 2.0))
+    shell = core_fspy.shell(4)
+    shell.submit_at("holds", 0.0, maps(1, 10.0))
+    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("passes", 2.0, maps(6, 2.0))
     assert shell.run() == {"holds": 10, "wide": 11, "passes": 6}
 
 
 def test_a_job_that_can_never_fit_leaves_the_line_with_its_own_reason():
-    shell = one_slot()
-    shell.submit("giant", 0.0, shells.maps(1, 1.0, size=make.amount(4000, 4)))
-    shell.submit("small", 0.0, shells.maps(1))
+    shell = core_fspy.shell()
+    shell.submit_at("giant", 0.0, maps(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("small", 0.0, maps(1))
     shell.run(until_s=100.0)
-    assert shell.ends == {"small": 1}
-    assert [verdict.code for verdict in shell.world.room.unschedulable().values()] == [model.Code.NEVER_FITS]
+    assert shell.ends_s == {"small": 1}
+    assert [verdict.code for verdict in shell.queue.unschedulable().values()] == [model.Code.NEVER_FITS]
 
 
-def stream(shell: shells.Shell, until_s: int) -> None:
+def stream(shell: core_fspy.Shell, until_s: int) -> None:
     """Two tasks of 3 s every 2 s on four slots: never four of them free at once, never all full."""
     for i in range(until_s // 2):
-        shell.submit(f"s{i:04}", 2.0 * i, shells.maps(2, 3.0))
+        shell.submit_at(f"s{i:04}", 2.0 * i, maps(2, 3.0))
 
 
 def test_a_wide_job_does_not_starve_behind_a_stream_of_narrow_ones():
-    shell = slots(4, fspy.Config(ageing_s=60.0))
+    shell = core_fspy.shell(4, fspy.Config(ageing_s=60.0))
     stream(shell, 400)
-    shell.submit("wide", 1.0, shells.maps(1, 1.0, size=make.amount(4000, 4)))
+    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
     assert shell.run()["wide"] < 60 + unschedulable.FLUSH_S + 10  # aged, looked at again, the node drained
-    assert len(shell.ends) == 201
+    assert len(shell.ends_s) == 201
 
 
 def test_without_ageing_it_would():
-    shell = slots(4, fspy.Config(ageing_s=1e9))
+    shell = core_fspy.shell(4, fspy.Config(ageing_s=1e9))
     stream(shell, 400)
-    shell.submit("wide", 1.0, shells.maps(1, 1.0, size=make.amount(4000, 4)))
+    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
     assert shell.run()["wide"] > 400
 
 
 def test_a_job_of_known_size_is_not_aged_before_it_finishes_virtually():
-    shell = one_slot(fspy.Config(ageing_s=5.0))
-    shell.submit("large", 0.0, shells.maps(50))
+    shell = core_fspy.shell(1, fspy.Config(ageing_s=5.0))
+    shell.submit_at("large", 0.0, maps(50))
     for i in range(30):
-        shell.submit(f"s{i:02}", float(i), shells.maps(1))
+        shell.submit_at(f"s{i:02}", float(i), maps(1))
     shell.run(until_s=29.0)
     assert "large" not in [name for _, name in shell.placed]
 
 
 def test_a_job_that_runs_is_not_aged():
-    shell = slots(2, fspy.Config(ageing_s=5.0))
-    shell.submit("long", 0.0, shells.maps(9, 100.0, stated=False))
+    shell = core_fspy.shell(2, fspy.Config(ageing_s=5.0))
+    shell.submit_at("long", 0.0, maps(9, 100.0, stated=False))
     shell.run(until_s=0.0)
-    shell.world.now_s = 50.0
+    shell.now_s = 50.0
     assert group_of(shell, "long") is not Group.AGED
 
 
 def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
-    shell = shells.Shell(make.nodes(3, make.amount(4000, 4)), fspy.Config(ageing_s=5.0))
+    shell = core_fspy.Shell(core.nodes(3, core.amount(4000, 4)), fspy.Config(ageing_s=5.0))
     for on, cores in (("n0", 3), ("n1", 1), ("n2", 2)):
-        shell.world.ledger.observe(make.pod(f"other-{on}", on=on, size=make.amount(1000 * cores, cores)))
-    shell.submit("wide", 0.0, shells.maps(1, 1.0, size=make.amount(4000, 4), stated=False))
+        shell.ledger.observe(core.account(f"other-{on}", on=on, size=core.amount(1000 * cores, cores)))
+    shell.submit_at("wide", 0.0, maps(1, 1.0, size=core.amount(4000, 4), stated=False))
     shell.run(until_s=70.0)
-    assert shell.world.room.reserved == {"n1": "wide/0-map"}
+    assert shell.queue.reserved == {"n1": "wide/0-map"}
 
 
 def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
     """All of the fair world belongs to a stream of jobs of unknown size: one that it has finished waits on and on."""
-    shell = one_slot(fspy.Config(ageing_s=20.0))
-    shell.submit("owed", 0.5, shells.maps(3, 0.5))
+    shell = core_fspy.shell(1, fspy.Config(ageing_s=20.0))
+    shell.submit_at("owed", 0.5, maps(3, 0.5))
     for i in range(200):
-        shell.submit(f"s{i:03}", float(i), shells.maps(1, stated=False))
+        shell.submit_at(f"s{i:03}", float(i), maps(1, stated=False))
     ends = shell.run()
     assert ends["owed"] < 90
     assert len(ends) == 201
@@ -386,10 +380,10 @@ mixes = st.lists(
 @hypothesis.settings(max_examples=25, deadline=None)
 @hypothesis.given(mixes)
 def test_every_job_ends(mix):
-    shell = slots(4, fspy.Config(ageing_s=30.0))
+    shell = core_fspy.shell(4, fspy.Config(ageing_s=30.0))
     for i, (at_s, tasks, task_s, gib, stated) in enumerate(mix):
-        size = make.amount(1000, gib)
-        shell.submit(f"j{i:02}", float(at_s), shells.maps(tasks, task_s, size=size, stated=stated))
+        size = core.amount(1000, gib)
+        shell.submit_at(f"j{i:02}", float(at_s), maps(tasks, task_s, size=size, stated=stated))
     assert len(shell.run()) == len(mix)
     shell.order.worlds.advance(1e9)
     assert not list(shell.order.worlds.pending())  # nor does anything stay behind in the fair world
@@ -398,22 +392,22 @@ def test_every_job_ends(mix):
 def test_equal_courses_give_equal_decisions():
     outcomes = []
     for _ in range(2):
-        shell = slots(4)
-        trained(shell)
-        for i, features in enumerate(drawn(4, 12)):
-            shell.submit(f"j{i:02}", float(i // 2), *map_reduce(), features=features)
+        shell = core_fspy.shell(4)
+        train(shell)
+        for i, probed in enumerate(core_fspy.many_features(4, 12)):
+            shell.submit_at(f"j{i:02}", float(i // 2), *map_reduce(), probed=probed)
         shell.run()
         outcomes.append((shell.placed, json.dumps(shell.order.dump())))
     assert outcomes[0] == outcomes[1]
 
 
 def test_planning_twice_gives_the_same_plan():
-    shell = slots(4)
-    shell.submit("unknown", 0.0, shells.maps(40, stated=False))
-    shell.submit("known", 0.0, shells.maps(8))
+    shell = core_fspy.shell(4)
+    shell.submit_at("unknown", 0.0, maps(40, stated=False))
+    shell.submit_at("known", 0.0, maps(8))
     shell.run(until_s=0.0)
-    shell.world.end("ns/known/0-map-0")
-    assert make.where(shell.world.plan()) == make.where(shell.world.plan()) != []
+    shell.end("ns/known/0-map-0")
+    assert core.where(shell.plan()) == core.where(shell.plan()) != []
 
 
 # Keys
@@ -428,27 +422,27 @@ def test_groups_come_before_values_and_values_keep_their_digits():
 
 
 def test_a_restart_keeps_sizes_features_and_what_was_used_up():
-    shell = slots(4)
-    trained(shell)
-    shell.submit("job", 0.0, *map_reduce(), features=drawn(2, 1)[0])
-    shell.submit("other", 0.0, shells.maps(90))
+    shell = core_fspy.shell(4)
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce(), probed=features())
+    shell.submit_at("other", 0.0, maps(90))
     shell.run(until_s=4.0)
     state = json.loads(json.dumps(shell.order.dump()))
 
-    after = slots(4)
+    after = core_fspy.shell(4)
     after.order.load(state)
     for name in ("job", "other"):
-        job, _, classes = shell._jobs[name]
-        left = {one.id: 1 for one in classes}  # the rest was placed before the restart
-        after.order.observe(model.Submitted(now_s=4.0, job=job, classes=tuple(classes), tasks=left))
+        run = shell.runs[name]
+        job = run.job
+        after.report(core.submitted(job, *run.classes, now_s=4.0))  # the rest was placed before the restart
         before, now = shell.order.worlds.jobs.get(job.id), after.order.worlds.jobs.get(job.id)
         assert (now.size, now.used) == (pytest.approx(before.size), before.used)
 
 
 def test_a_dump_is_bounded():
-    shell = slots(4, fspy.Config(jobs_dumped=3))
+    shell = core_fspy.shell(4, fspy.Config(jobs_dumped=3))
     for i in range(9):
-        shell.submit(f"j{i}", 0.0, shells.maps(20 + i))
+        shell.submit_at(f"j{i}", 0.0, maps(20 + i))
     shell.run(until_s=0.0)
     assert len(shell.order.dump()["jobs"]) == 3
 

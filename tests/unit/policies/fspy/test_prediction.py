@@ -9,38 +9,13 @@ import pytest
 from boathouse_policies.fspy import Config
 from boathouse_policies.fspy.prediction import Counter, Features, LinearModel, Predictor, TotalTimes, scaled
 from boathouse_sim import probing
-
-ALPHA = np.array([5.0, 2.0, 3e-8, 1.2, 1e-8, 4e-6, 1e-7])
-BETA = np.array([7.0, 3.0, 0.05, 2e-8, 1.1, 3e-8, 2e-6, 2e-7])
-
-
-def drawn(seed: int, count: int) -> list[Features]:
-    rng = np.random.default_rng(seed)
-    return [
-        Features(
-            maps=int(rng.integers(1, 200)),
-            reduces=int(rng.integers(1, 30)),
-            map_input_bytes=rng.uniform(1e6, 1e10),
-            map_function_s=rng.uniform(1, 2000),
-            map_output_bytes=rng.uniform(1e5, 1e10),
-            map_output_records=rng.uniform(1e3, 1e8),
-            reduce_function_s=rng.uniform(1, 900),
-            reduce_output_bytes=rng.uniform(1e5, 1e9),
-            reduce_input_records=rng.uniform(1e3, 1e8),
-        )
-        for _ in range(count)
-    ]
-
-
-def truth(one: Features) -> TotalTimes:
-    map_s = float(ALPHA @ one.map_row())
-    return TotalTimes(map_s=map_s, reduce_s=float(BETA @ one.reduce_row(map_s)))
+from tests.builders.core_fspy import ALPHA, BETA, features, many_features, total_times
 
 
 def trained(seed: int = 1, count: int = 60, **constants) -> Predictor:
     predictor = Predictor(Config(**constants))
-    for one in drawn(seed, count):
-        predictor.learn(one, truth(one))
+    for one in many_features(seed, count):
+        predictor.learn(one, total_times(one))
     return predictor
 
 
@@ -64,7 +39,7 @@ def test_the_rows_are_those_of_the_equations():
 
 
 def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
-    one = drawn(3, 1)[0]
+    one = features(3)
     found = scaled(probing.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
     assert found.amounts() == pytest.approx(one.amounts())
     assert (found.maps, found.reduces) == (one.maps, one.reduces)
@@ -87,8 +62,8 @@ def test_a_law_of_the_models_form_is_found_again():
 
 def test_jobs_never_seen_are_predicted():
     predictor = trained()
-    for one in drawn(2, 20):
-        found, actual = predictor.predict(one), truth(one)
+    for one in many_features(2, 20):
+        found, actual = predictor.predict(one), total_times(one)
         assert found.map_s == pytest.approx(actual.map_s, rel=1e-4)
         assert found.reduce_s == pytest.approx(actual.reduce_s, rel=1e-4)
 
@@ -102,8 +77,8 @@ def test_uncertain_observations_count_less():
 
 def test_weights_are_the_inverse_of_the_number_of_tasks():
     predictor = Predictor(Config())
-    one = drawn(1, 1)[0]
-    predictor.learn(one, truth(one))
+    one = features(1)
+    predictor.learn(one, total_times(one))
     assert predictor.maps.dump()["squares"][0] == pytest.approx(1 / one.maps)
     assert predictor.reduces.dump()["squares"][0] == pytest.approx(1 / one.reduces)
 
@@ -125,28 +100,28 @@ def test_too_few_observations_give_some_answer_not_an_error():
 
 
 def test_nothing_is_predicted_before_enough_was_learnt():
-    assert trained(count=15).predict(drawn(2, 1)[0]) is None
-    assert trained(count=16).predict(drawn(2, 1)[0]) is not None
+    assert trained(count=15).predict(features()) is None
+    assert trained(count=16).predict(features()) is not None
 
 
 def test_the_function_time_is_the_least_that_is_predicted():
     predictor = Predictor(Config(least_jobs=1))
-    one = drawn(1, 1)[0]
+    one = features(1)
     predictor.learn(one, TotalTimes(map_s=1e-3, reduce_s=1e-3))
     assert predictor.predict(one) == TotalTimes(map_s=one.map_function_s, reduce_s=one.reduce_function_s)
 
 
 def test_a_job_of_maps_alone_needs_no_reduce_model():
     predictor = Predictor(Config(least_jobs=2))
-    for one in drawn(1, 5):
+    for one in many_features(1, 5):
         predictor.learn(one._replace(reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
     assert predictor.reduces.seen == 0
-    assert predictor.predict(drawn(2, 1)[0]._replace(reduces=0)).reduce_s == 0
-    assert predictor.predict(drawn(2, 1)[0]) is None
+    assert predictor.predict(features()._replace(reduces=0)).reduce_s == 0
+    assert predictor.predict(features()) is None
 
 
 def test_a_program_is_recalled_by_input():
-    predictor, one = Predictor(Config()), drawn(1, 1)[0]
+    predictor, one = Predictor(Config()), features(1)
     predictor.remember("wordcount", one)
     found = predictor.recall("wordcount", input_bytes=3 * one.map_input_bytes, maps=8, reduces=2)
     assert found.amounts() == pytest.approx(3 * one.amounts())
@@ -155,7 +130,7 @@ def test_a_program_is_recalled_by_input():
 
 
 def test_the_program_unused_for_longest_is_forgotten():
-    predictor, one = Predictor(Config(kinds_kept=2)), drawn(1, 1)[0]
+    predictor, one = Predictor(Config(kinds_kept=2)), features(1)
     predictor.remember("a", one)
     predictor.remember("b", one)
     predictor.recall("a", input_bytes=1.0, maps=1, reduces=1)
@@ -174,7 +149,7 @@ def test_uber_jobs_take_the_mean_of_their_program_or_of_all():
 
 
 def test_a_dump_predicts_as_before_and_is_small():
-    before, one = trained(), drawn(2, 1)[0]
+    before, one = trained(), features()
     before.remember("sort", one)
     before.learn_uber("sort", 4.0)
     before.apps.add("team/pagerank", 8e9)

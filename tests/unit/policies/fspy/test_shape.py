@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies.fspy import jobs as shapes
 from boathouse_policies.fspy.jobs import Phase, Shape
-from tests.unit.policies import builders as make
+from tests.builders import core
 
 GIB = float(1 << 30)
 CLUSTER = (8000.0, 8 * GIB)
@@ -58,7 +58,7 @@ def test_bound_of_an_uber_job_is_its_container():
 
 
 def test_a_container_without_memory_counts_a_little():
-    assert shapes.container(make.amount(500, 0)) == (500, 1 << 20)
+    assert shapes.container(core.amount(500, 0)) == (500, 1 << 20)
 
 
 def test_run_times_must_be_known_for_a_size():

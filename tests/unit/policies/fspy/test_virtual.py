@@ -5,14 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies.fspy import config, virtual
-from boathouse_policies.fspy.jobs import Phase, Shape
-from tests.unit.policies import builders as make
+from boathouse_policies.fspy.jobs import Shape
+from tests.builders import core
+from tests.builders.core_fspy import shape
 
 ROUNDING = 1 + 1e-9
-
-
-def shape(tasks=1, task_s=10.0, cpu=1.0, memory=1.0, master=(0.0, 0.0), uber=False) -> Shape:
-    return Shape(phases=(Phase(container=(cpu, memory), tasks=tasks, task_s=task_s),), master=master, uber=uber)
 
 
 def world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
@@ -22,7 +19,7 @@ def world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
 
 
 def add(one: virtual.World, name: str, what: Shape | None = None, at_s: float = 0.0, **fields) -> virtual.VirtualJob:
-    owner = make.job(name, submitted_s=at_s, **fields)
+    owner = core.job(name, submitted_s=at_s, **fields)
     one.add(owner, what or shape(), at_s)
     return one.jobs[owner.id]
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from boathouse_policies import fspy, model
 from boathouse_policies.fspy.virtual import World
 from boathouse_policies.fspy.worlds import Worlds
-from tests.unit.policies import builders as make
-from tests.unit.policies.fspy.test_virtual import shape
+from tests.builders import core
+from tests.builders.core_fspy import shape
 
 CLUSTER = (12.0, 24.0)
 QUEUES = {name: model.Queue(name=name, weight=weight) for name, weight in (("a", 3.0), ("b", 1.0))}
@@ -17,7 +17,7 @@ QUEUES = {name: model.Queue(name=name, weight=weight) for name, weight in (("a",
 def worlds(*shares: tuple[str, str]) -> Worlds:
     found = Worlds(fspy.Config())
     for i, (queue, namespace) in enumerate(shares):
-        found.add(make.job(f"j{i}", queue, namespace=namespace), shape(tasks=99), 0.0)
+        found.add(core.job(f"j{i}", queue, namespace=namespace), shape(tasks=99), 0.0)
     found.resize(CLUSTER, QUEUES, 0.0)
     return found
 
@@ -53,7 +53,7 @@ def test_sizes_of_one_namespace_do_not_depend_on_the_number_of_jobs_of_another()
 def test_a_world_that_stood_empty_goes_on_with_its_next_job():
     found = worlds(("a", "x"))
     found.end(model.JobId("j0"), 1.0, succeeded=False)
-    found.add(make.job("next", "a", namespace="x"), shape(tasks=12, task_s=2.0), 5.0)
+    found.add(core.job("next", "a", namespace="x"), shape(tasks=12, task_s=2.0), 5.0)
     found.resize(CLUSTER, QUEUES, 5.0)
     found.advance(7.0)
     assert found.jobs[model.JobId("next")].finish_s == 7.0
@@ -66,7 +66,7 @@ arrivals = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 40), st.boolean
 def test_one_queue_and_namespace_is_the_fair_world_of_the_paper(jobs):
     found, one = Worlds(fspy.Config()), World(fspy.Config())
     for i, (at_s, tasks, ends) in enumerate(sorted(jobs)):
-        now_s, job = float(at_s), make.job(f"j{i}", "a", submitted_s=float(at_s))
+        now_s, job = float(at_s), core.job(f"j{i}", "a", submitted_s=float(at_s))
         for world in (found, one):
             world.add(job, shape(tasks=tasks), now_s)
         found.resize(CLUSTER, QUEUES, now_s)

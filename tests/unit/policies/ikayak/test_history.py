@@ -8,7 +8,7 @@ import pytest
 from boathouse_policies import model
 from boathouse_policies.ikayak import Config
 from boathouse_policies.ikayak.remaining import MOST_SAMPLES, UNIT_S, Bank, History
-from tests.unit.policies import builders as make
+from tests.builders import core
 
 GIB = 1 << 30
 
@@ -18,32 +18,32 @@ def linear_s(sample) -> float:
     return float(sample[0]) * UNIT_S
 
 
-def told(reports, started_s=0.0) -> History:
-    found = History(started_s)
+def history(reports) -> History:
+    found = History(0.0)
     for now_s, fraction in reports:
         found.report(now_s, fraction, 1.0, GIB)
     return found
 
 
 def test_a_lag_is_what_is_left_at_the_pace_of_the_phase():
-    found = told([(10, 0.1)])
+    found = history([(10, 0.1)])
     assert linear_s(found.now) == pytest.approx(0.9 / 0.01)
 
 
 def test_a_new_phase_has_a_pace_of_its_own():
     # The first third takes 100 s, the second 20 s: at the end of the second the pace is that of the second.
-    found = told([(50, 1 / 6), (90, 0.3), (105, 1 / 3 + 1 / 12), (120, 2 / 3 - 1e-9)])
+    found = history([(50, 1 / 6), (90, 0.3), (105, 1 / 3 + 1 / 12), (120, 2 / 3 - 1e-9)])
     assert linear_s(found.now) == pytest.approx(1 / 3 / (1 / 3 / 20), rel=0.01)
 
 
 def test_the_phase_began_where_the_pace_before_says():
     # At 1 % of the work a second the first third ends after 33.3 s; the next report, at 40 s, is 6.7 s into the second.
-    found = told([(30, 0.3), (40, 0.4)])
+    found = history([(30, 0.3), (40, 0.4)])
     assert linear_s(found.now) == pytest.approx(0.6 / ((0.4 - 1 / 3) / (40 - 100 / 3)))
 
 
 def test_the_first_moments_of_a_phase_say_nothing_of_its_pace():
-    found = told([(30, 0.3), (35, 0.34)])
+    found = history([(30, 0.3), (35, 0.34)])
     assert (found.at_s, linear_s(found.now)) == (30, pytest.approx(70))
 
 
@@ -58,24 +58,24 @@ def test_the_lag_before_is_remembered_with_its_cpu():
 
 
 def test_a_reducer_without_progress_has_no_pace():
-    assert told([(5, 0.0), (10, 0.0)]).now is None
+    assert history([(5, 0.0), (10, 0.0)]).now is None
 
 
 def test_time_away_counts_in_no_pace():
-    found = told([(10, 0.1)])
+    found = history([(10, 0.1)])
     found.away_s += 100
     found.report(120, 0.2, 1.0, GIB)
     assert linear_s(found.now) == pytest.approx(0.8 / 0.01)
 
 
 def test_labels_are_what_it_still_ran_without_time_away():
-    found = told([(10, 0.1), (20, 0.2)])
+    found = history([(10, 0.1), (20, 0.2)])
     found.away_s += 30
     assert found.labels(90.0) * UNIT_S == pytest.approx([50, 40])
 
 
 def test_a_long_reducer_keeps_few_samples_spread_over_its_life():
-    found = told([(5 * i, i / 2000) for i in range(1, 1500)])
+    found = history([(5 * i, i / 2000) for i in range(1, 1500)])
     assert MOST_SAMPLES / 2 <= len(found.samples) <= MOST_SAMPLES
     gaps = np.diff(found.times_s)
     assert gaps.min() > 25
@@ -85,9 +85,9 @@ def test_a_long_reducer_keeps_few_samples_spread_over_its_life():
 # The bank
 
 
-def ended(bank, key, *, seconds=100.0, number=1):
+def learn(bank, key, *, seconds=100.0, number=1):
     for _ in range(number):
-        found = told([(s, (s / seconds) ** 2) for s in np.arange(5.0, seconds, 5.0)])
+        found = history([(s, (s / seconds) ** 2) for s in np.arange(5.0, seconds, 5.0)])
         bank.ended(key, model.Stage.REDUCE, seconds)
         bank.learn(key, found, seconds)
 
@@ -97,23 +97,23 @@ def left_s(bank, key, found):
 
 
 def map_s(bank, key, stated_s=None):
-    maps = make.task_class(make.job("mr"), stage=model.Stage.MAP, estimates=model.Fixed(seconds=stated_s))
+    maps = core.task_class(core.job("mr"), stage=model.Stage.MAP, estimates=model.Fixed(seconds=stated_s))
     return bank.length_s(key, maps)
 
 
 def test_each_class_of_jobs_has_a_model_of_its_own():
     bank = Bank(Config())
-    ended(bank, "sort", seconds=100, number=5)
-    now = told([(40, 0.16)])
+    learn(bank, "sort", seconds=100, number=5)
+    now = history([(40, 0.16)])
     assert left_s(bank, "other", now) == pytest.approx(linear_s(now.now))
     assert left_s(bank, "sort", now) != pytest.approx(linear_s(now.now), rel=0.01)
 
 
 def test_reducers_of_many_classes_are_predicted_at_once():
     bank = Bank(Config())
-    ended(bank, "a", seconds=50, number=3)
-    ended(bank, "b", seconds=200, number=3)
-    one, two = told([(10, 0.1)]), told([(30, 0.15)])
+    learn(bank, "a", seconds=50, number=3)
+    learn(bank, "b", seconds=200, number=3)
+    one, two = history([(10, 0.1)]), history([(30, 0.15)])
     together = bank.left_s(["a", "b", "a"], [one.now, two.now, two.now])
     assert together == pytest.approx([left_s(bank, "a", one), left_s(bank, "b", two), left_s(bank, "a", two)])
 
@@ -121,7 +121,7 @@ def test_reducers_of_many_classes_are_predicted_at_once():
 def test_only_the_classes_used_last_are_remembered():
     bank = Bank(Config(models_kept=2))
     for key in ("a", "b", "a", "c"):
-        ended(bank, key)
+        learn(bank, key)
     assert [bank.mean_s(key, model.Stage.REDUCE) for key in "abc"] == [100.0, None, 100.0]
 
 
@@ -135,10 +135,10 @@ def test_a_map_takes_what_others_took_or_what_is_stated_or_the_mean_of_all():
 
 def test_the_bank_survives_a_restart():
     bank, after = Bank(Config()), Bank(Config())
-    ended(bank, "sort", number=2)
+    learn(bank, "sort", number=2)
     bank.ended("sort", model.Stage.MAP, 12)
     after.load(json.loads(json.dumps(bank.dump())))
-    now = told([(40, 0.4)])
+    now = history([(40, 0.4)])
     assert left_s(after, "sort", now) == left_s(bank, "sort", now)
     assert (map_s(after, "sort"), map_s(after, "x"), after.mean_s("sort", model.Stage.REDUCE)) == (12, 12, 100)
 

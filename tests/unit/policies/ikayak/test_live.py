@@ -10,8 +10,9 @@ from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.ikayak import fuzzy
 from boathouse_sim import contention, invariants, topology, work
 from boathouse_sim.conditions import Conditions
-from boathouse_sim.live import Live, MapReduce, Spark, SparkStage
+from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
+from tests.builders import simulations
 
 MAP = work.Container(mem_mb=1000, segments=(work.segment("map", cpu_s=10, read_mb=64, write_mb=20),))
 REDUCE = work.Container(
@@ -24,7 +25,7 @@ REDUCE = work.Container(
 )
 
 
-def mixed(jobs=3, min_executors=0) -> Workload:
+def mixed(jobs=2, min_executors=0) -> Workload:
     apps = []
     for i in range(jobs):
         apps.append(
@@ -46,12 +47,9 @@ def mixed(jobs=3, min_executors=0) -> Workload:
     return Workload(name="mixed", cluster=Cluster.of(machines), apps=tuple(apps), conditions=conditions)
 
 
-def drive(workload, profile, seed=1):
-    driver = Live(workload, profile, seed=seed)
-    watch = invariants.Invariants()
-    while driver.advance():
-        watch(driver.world)
-    return driver.world
+def simulate(workload, profile="ikayak", seed=1):
+    """The world after a simulation."""
+    return simulations.live_world(workload, profile, seed, watch=invariants.Invariants())
 
 
 ALONE = {"placement": False, "suspension": False, "shrink": ikayak.Shrink.OFF, "local_first": False}
@@ -68,22 +66,22 @@ ALONE = {"placement": False, "suspension": False, "shrink": ikayak.Shrink.OFF, "
     ],
 )
 def test_all_jobs_end_with_each_mechanism(config):
-    world = drive(mixed(), ikayak.build(config=ikayak.Config(**config)))
-    assert len(world.finished().job_times_s) == 6
+    world = simulate(mixed(), ikayak.build(config=ikayak.Config(**config)))
+    assert len(world.finished().job_times_s) == 4
 
 
 def test_applications_with_a_minimum_end_too():
-    assert len(drive(mixed(min_executors=3), profiles.build("ikayak")).finished().job_times_s) == 6
+    assert len(simulate(mixed(min_executors=3)).finished().job_times_s) == 4
 
 
 def test_the_same_run_twice_decides_the_same():
-    times = [drive(mixed(2), profiles.build("ikayak")).finished().job_times_s for _ in range(2)]
+    times = [simulate(mixed()).finished().job_times_s for _ in range(2)]
     assert times[0] == times[1]
 
 
 def test_what_was_learned_survives_a_restart_through_json():
     first, second = ikayak.build(), ikayak.build()
-    drive(mixed(2), first)
+    simulate(mixed(), first)
     for one, other in zip(first.observers, second.observers, strict=True):
         other.load(json.loads(json.dumps(one.dump())))
     keys = [one.dump() for one in first.observers], [one.dump() for one in second.observers]
@@ -93,7 +91,7 @@ def test_what_was_learned_survives_a_restart_through_json():
 
 def test_nothing_is_kept_of_jobs_that_are_over():
     profile = ikayak.build()
-    drive(mixed(2), profile)
+    simulate(mixed(), profile)
     running, book = profile.observers
     assert (book.jobs, book.reducers, book.suspended, running.tasks) == ({}, {}, {}, {})
 
@@ -104,9 +102,9 @@ def test_the_names_of_the_profile():
     assert profile.score_of(model.Stage.EXECUTOR) is profile.score_of(model.Stage.DRIVER)
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(
-    st.integers(1, 4),
+    st.integers(1, 3),
     st.integers(0, 3),
     st.sampled_from([0.25, 0.5, 1.0]),
     st.sampled_from(list(ikayak.Shrink)),
@@ -114,5 +112,5 @@ def test_the_names_of_the_profile():
 )
 def test_every_job_ends_whatever_is_kept_lent_and_shrunk(jobs, min_executors, kept_share, shrink, seed):
     config = ikayak.Config(kept_share=kept_share, shrink=shrink, interval_s=60.0, overhead=0.0)
-    world = drive(mixed(jobs, min_executors), ikayak.build(config=config), seed)
+    world = simulate(mixed(jobs, min_executors), ikayak.build(config=config), seed)
     assert len(world.finished().job_times_s) == 2 * jobs

@@ -3,28 +3,24 @@
 import pytest
 
 from boathouse_policies import ikayak, model
-from tests.unit.policies import builders as make
-from tests.unit.policies.ikayak.shell import Shell
+from tests.builders import core
+from tests.builders.core_ikayak import Shell
 
-WHOLE = make.amount(8000, 16)
-MOST = make.amount(6000, 8)
-HALF = make.amount(4000, 8)
-
-
-def nodes(plan):
-    return [node for _, node in make.where(plan)]
+WHOLE = core.amount(8000, 16)
+MOST = core.amount(6000, 8)
+HALF = core.amount(4000, 8)
 
 
 def test_an_executor_goes_to_the_node_with_most_free():
-    shell = Shell([make.node("a", WHOLE), make.node("b", make.amount(16000, 32)), make.node("c", WHOLE)])
-    shell.job("spark", executor=(1, MOST))
-    assert nodes(shell.cycle()) == ["b"]
+    shell = Shell([core.node("a", WHOLE), core.node("b", core.amount(16000, 32)), core.node("c", WHOLE)])
+    shell.submit_stages("spark", executor=(1, MOST))
+    assert core.nodes_of(shell.cycle()) == ["b"]
 
 
 def test_executors_spread_as_what_is_free_shrinks():
     shell = Shell(3)
-    shell.job("spark", executor=(3, MOST))
-    assert sorted(nodes(shell.cycle())) == ["n0", "n1", "n2"]
+    shell.submit_stages("spark", executor=(3, MOST))
+    assert sorted(core.nodes_of(shell.cycle())) == ["n0", "n1", "n2"]
 
 
 def test_where_none_is_free_a_node_with_maps_is_kept():
@@ -32,7 +28,7 @@ def test_where_none_is_free_a_node_with_maps_is_kept():
     shell.run("a", "n0", reduces=8)
     shell.run("b", "n1", maps=8)
     shell.run("c", "n2", reduces=8)
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     assert shell.reserved == {"n1"}
 
@@ -43,49 +39,49 @@ def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
     two = shell.run("fast", "n1", reduces=8)["reduce"]
     shell.run("none", "n2", reduces=8)
     for index in range(8):
-        shell.report(one, index, 60.0, 0.1)
-        shell.report(two, index, 60.0, 0.3)
-    shell.job("spark", executor=(1, MOST))
-    shell.at(60.0)
+        shell.report_reducer(one, index, 60.0, 0.1)
+        shell.report_reducer(two, index, 60.0, 0.3)
+    shell.submit_stages("spark", executor=(1, MOST))
+    shell.cycle(60.0)
     assert shell.reserved == {"n1"}
 
 
 def test_nobody_else_may_use_a_kept_node():
     shell = Shell(1)
     one = shell.run("mr", "n0", maps=8)["map"]
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
-    shell.job("other", map=(8, make.amount(1000, 1)))
-    shell.finish(one, 0, 5.0)
-    assert nodes(shell.at(5.0)) == []
+    shell.submit_stages("other", map=(8, core.amount(1000, 1)))
+    shell.finish_task(one, 0, 5.0)
+    assert core.nodes_of(shell.cycle(5.0)) == []
     for index in range(1, 6):
-        shell.finish(one, index, 6.0)
-    assert make.where(shell.at(6.0)) == [("spark/executor-0", "n0")]
+        shell.finish_task(one, index, 6.0)
+    assert core.where(shell.cycle(6.0)) == [("spark/executor-0", "n0")]
 
 
 def test_once_the_executor_is_placed_the_node_is_open_again():
     shell = Shell(1)
     one = shell.run("mr", "n0", maps=8)["map"]
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     for index in range(7):
-        shell.finish(one, index, 6.0)
-    assert nodes(shell.at(6.0)) == ["n0"]
+        shell.finish_task(one, index, 6.0)
+    assert core.nodes_of(shell.cycle(6.0)) == ["n0"]
     assert shell.reserved == set()
-    shell.job("other", map=(1, make.amount(1000, 1)))
-    assert nodes(shell.at(7.0)) == ["n0"]
+    shell.submit_stages("other", map=(1, core.amount(1000, 1)))
+    assert core.nodes_of(shell.cycle(7.0)) == ["n0"]
 
 
 def test_a_node_is_given_up_when_the_executor_is_placed_elsewhere():
     shell = Shell(2)
     shell.run("mr", "n0", maps=8)
     two = shell.run("other", "n1", reduces=8)["reduce"]
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     assert shell.reserved == {"n0"}
     for index in range(8):
-        shell.finish(two, index, 6.0)
-    assert nodes(shell.at(6.0)) == ["n1"]
+        shell.finish_task(two, index, 6.0)
+    assert core.nodes_of(shell.cycle(6.0)) == ["n1"]
     assert shell.reserved == set()
 
 
@@ -93,13 +89,13 @@ def test_who_waits_for_a_kept_node_is_woken_when_it_is_given_up():
     shell = Shell(2)
     shell.run("mr", "n0", maps=7)
     two = shell.run("other", "n1", reduces=8)["reduce"]
-    shell.job("spark", executor=(1, WHOLE))
-    shell.at(1.0)
-    shell.job("small", map=(1, make.amount(1000, 1)))
-    assert nodes(shell.cycle()) == []
+    shell.submit_stages("spark", executor=(1, WHOLE))
+    shell.cycle(1.0)
+    shell.submit_stages("small", map=(1, core.amount(1000, 1)))
+    assert core.nodes_of(shell.cycle()) == []
     for index in range(8):
-        shell.finish(two, index, 6.0)
-    assert set(make.where(shell.at(6.0)) + make.where(shell.at(6.0))) == {
+        shell.finish_task(two, index, 6.0)
+    assert set(core.where(shell.cycle(6.0)) + core.where(shell.cycle(6.0))) == {
         ("spark/executor-0", "n1"),
         ("small/map-0", "n0"),
     }
@@ -110,14 +106,14 @@ def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
     shell.run("a", "n0", reduces=8)
     two = shell.run("b", "n1", reduces=8)["reduce"]
     for index in range(8):
-        shell.report(two, index, 60.0, 0.3)
-    shell.job("spark", executor=(1, MOST), submitted_s=0.0)
-    shell.at(60.0)
+        shell.report_reducer(two, index, 60.0, 0.3)
+    shell.submit_stages("spark", executor=(1, MOST), submitted_s=0.0)
+    shell.cycle(60.0)
     assert shell.reserved == {"n1"}
     for task in shell.running.on("n0"):  # they are maps now
         del shell.book.reducers[task.task]
         shell.book._map_ends_s[task.task] = 60.0
-    shell.at(75.0)
+    shell.cycle(75.0)
     assert shell.reserved == {"n0"}
 
 
@@ -125,10 +121,10 @@ def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
     shell = Shell(6)
     for i in range(6):
         shell.run(f"mr{i}", f"n{i}", maps=8)
-    shell.job("spark", executor=(2, MOST))
+    shell.submit_stages("spark", executor=(2, MOST))
     shell.cycle()
     assert len(shell.reserved) == 2
-    shell.job("more", executor=(9, MOST))
+    shell.submit_stages("more", executor=(9, MOST))
     shell.cycle()
     assert len(shell.reserved) == 3
 
@@ -137,14 +133,14 @@ def test_two_executors_that_fit_beside_each_other_need_one_node():
     shell = Shell(2)
     shell.run("a", "n0", maps=8)
     shell.run("b", "n1", reduces=8)
-    shell.job("spark", executor=(2, HALF))
+    shell.submit_stages("spark", executor=(2, HALF))
     shell.cycle()
     assert shell.reserved == {"n0"}
 
 
 def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
     shell = Shell(4)
-    shell.job("spark", executor=(3, WHOLE), gang_min=1)
+    shell.submit_stages("spark", executor=(3, WHOLE), gang_min=1)
     for i in range(4):
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.cycle()
@@ -152,9 +148,9 @@ def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
     (reserved,) = shell.reserved
     one = next(iter(shell.book.jobs[model.JobId(f"mr{reserved[1]}")].classes.values()))
     for index in range(8):
-        shell.finish(one, index, 6.0)
-    assert nodes(shell.at(6.0)) == [reserved]
-    shell.at(60.0)
+        shell.finish_task(one, index, 6.0)
+    assert core.nodes_of(shell.cycle(6.0)) == [reserved]
+    shell.cycle(60.0)
     assert shell.reserved == set()
 
 
@@ -162,60 +158,60 @@ def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
     shell = Shell(4)
     for i in range(4):
         shell.run(f"mr{i}", f"n{i}", maps=8)
-    shell.job("single", executor=(1, WHOLE))
+    shell.submit_stages("single", executor=(1, WHOLE))
     shell.cycle()
     shell.now_s = 1.0
-    shell.job("old", executor=(4, WHOLE), gang_min=4)
-    shell.job("young", executor=(4, WHOLE), gang_min=4)
+    shell.submit_stages("old", executor=(4, WHOLE), gang_min=4)
+    shell.submit_stages("young", executor=(4, WHOLE), gang_min=4)
     shell.cycle()
-    assert sorted(shell.room.reserved.values()) == ["old/executor", "single/executor"]
-    shell.room.withdraw(model.JobId("single"))
-    shell.at(20.0)
-    assert list(shell.room.reserved.values()) == ["old/executor"] * 4
+    assert sorted(shell.queue.reserved.values()) == ["old/executor", "single/executor"]
+    shell.queue.withdraw(model.JobId("single"))
+    shell.cycle(20.0)
+    assert list(shell.queue.reserved.values()) == ["old/executor"] * 4
 
 
 def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     shell = Shell(2, kept_share=1.0)
     for i in range(2):
         shell.run(f"mr{i}", f"n{i}", maps=8)
-    shell.job("old", executor=(2, WHOLE), gang_min=2)
+    shell.submit_stages("old", executor=(2, WHOLE), gang_min=2)
     shell.cycle()
     shell.now_s = 1.0
-    shell.job("young", executor=(2, WHOLE), gang_min=2)
+    shell.submit_stages("young", executor=(2, WHOLE), gang_min=2)
     shell.cycle()
-    assert set(shell.room.reserved.values()) == {"old/executor"}
+    assert set(shell.queue.reserved.values()) == {"old/executor"}
 
 
 def test_a_minimum_holds_on_to_its_nodes_when_room_comes_free_before_the_map_is_known_to_have_ended():
     shell = Shell(2)
     for i in range(2):
         shell.run(f"mr{i}", f"n{i}", maps=2, size=HALF)
-    shell.job("spark", driver=(1, make.amount(2000, 2)), executor=(1, make.amount(7000, 8)), gang_min=1)
+    shell.submit_stages("spark", driver=(1, core.amount(2000, 2)), executor=(1, core.amount(7000, 8)), gang_min=1)
     shell.cycle()
     assert shell.reserved == {"n0", "n1"}
     shell.end("ns/mr0/map-0")
-    assert nodes(shell.at(1.0)) == []
+    assert core.nodes_of(shell.cycle(1.0)) == []
     assert shell.reserved == {"n0", "n1"}
 
 
 def test_a_minimum_holds_on_to_a_node_that_has_no_predicted_wait_any_more():
     shell = Shell(2)
     classes = [shell.run(f"mr{i}", f"n{i}", maps=1, size=WHOLE)["map"] for i in range(2)]
-    shell.job("spark", executor=(2, MOST), gang_min=2)
+    shell.submit_stages("spark", executor=(2, MOST), gang_min=2)
     shell.cycle()
-    shell.finish(classes[0], 0, 1.0)
-    shell.ledger.observe(make.pod("daemon", "n0", HALF))
-    assert nodes(shell.at(20.0)) == []
+    shell.finish_task(classes[0], 0, 1.0)
+    shell.ledger.observe(core.account("daemon", "n0", HALF))
+    assert core.nodes_of(shell.cycle(20.0)) == []
     assert shell.reserved == {"n0", "n1"}
 
 
 def test_the_reason_names_the_node():
     shell = Shell(1)
     shell.run("mr", "n0", maps=8)
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
-    shell.room.nodes_changed()
-    plan = shell.at(30.0)
+    shell.queue.nodes_changed()
+    plan = shell.cycle(30.0)
     hold = next(one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait))
     assert hold.verdict.message == "n0 is reserved for it until there is room"
     assert hold.until_s == 30.0 + shell.config.review_s
@@ -224,9 +220,9 @@ def test_the_reason_names_the_node():
 def test_reservations_end_with_their_job():
     shell = Shell(1)
     shell.run("mr", "n0", maps=8)
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
-    shell.room.withdraw(model.JobId("spark"))
+    shell.queue.withdraw(model.JobId("spark"))
     assert shell.reserved == set()
 
 
@@ -234,7 +230,7 @@ def test_reservations_end_with_their_job():
 def test_nothing_is_kept_for_maps_and_reducers(stage):
     shell = Shell(1)
     shell.run("mr", "n0", reduces=8)
-    shell.job("other", **{stage: (1, MOST)})
+    shell.submit_stages("other", **{stage: (1, MOST)})
     shell.cycle()
     assert shell.reserved == set()
 
@@ -242,7 +238,7 @@ def test_nothing_is_kept_for_maps_and_reducers(stage):
 def test_without_placement_nothing_is_kept():
     shell = Shell(1, placement=False)
     shell.run("mr", "n0", maps=8)
-    shell.job("spark", executor=(1, MOST))
+    shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     assert shell.reserved == set()
 
@@ -250,7 +246,7 @@ def test_without_placement_nothing_is_kept():
 def test_an_executor_that_no_node_could_hold_keeps_none():
     shell = Shell(1)
     shell.run("mr", "n0", maps=8)
-    shell.job("spark", executor=(1, make.amount(9000, 8)))
+    shell.submit_stages("spark", executor=(1, core.amount(9000, 8)))
     shell.cycle()
     assert shell.reserved == set()
 

@@ -9,65 +9,62 @@ from hypothesis import strategies as st
 
 from boathouse_policies import framework, ikayak, model
 from boathouse_policies.ikayak import Shrink
-from tests.unit.policies import builders as make
-from tests.unit.policies.ikayak.shell import Shell
+from tests.builders import core
+from tests.builders.core_ikayak import Shell
 
-TWO = make.amount(2000, 2)
+TWO = core.amount(2000, 2)
 
 
 def shell_of(*nodes, share=0.5, **config) -> Shell:
     """Nodes of (millicores, GiB), with a history in which this share of the maps was local."""
-    shell = Shell([make.node(f"n{i}", make.amount(*size)) for i, size in enumerate(nodes)], **config)
+    shell = Shell([core.node(f"n{i}", core.amount(*size)) for i, size in enumerate(nodes)], **config)
     shell.book.local, shell.book.remote = round(share * 100), round((1 - share) * 100)
     return shell
 
 
-def sizes(plan):
-    return [(one.node, one.resources.cpu_milli, one.resources.memory_bytes / make.GIB) for one in make.placements(plan)]
-
-
-def run(shell, *locations, size=TWO):
-    shell.job("mr", map=(len(locations), size), locations=[[one] if one else [] for one in locations])
-    return sizes(shell.cycle())
+def maps_placed(shell, *locations, size=TWO):
+    """(node, millicores, GiB) of the maps of a job that a cycle places."""
+    shell.submit_stages("mr", map=(len(locations), size), locations=[[name] if name else [] for name in locations])
+    return core.sizes_of(shell.cycle())
 
 
 def test_the_papers_two_maps_share_what_one_asked_for():
-    assert run(shell_of((2000, 2)), "n0", "n0") == [("n0", 1000, 1.0)] * 2
+    assert maps_placed(shell_of((2000, 2)), "n0", "n0") == [("n0", 1000, 1.0)] * 2
 
 
 def test_without_history_nothing_is_shrunk():
-    shell = Shell([make.node("n0", make.amount(2000, 2))])
-    assert run(shell, "n0", "n0") == [("n0", 2000, 2.0)]
+    shell = Shell([core.node("n0", core.amount(2000, 2))])
+    assert maps_placed(shell, "n0", "n0") == [("n0", 2000, 2.0)]
 
 
 def test_no_more_are_accepted_than_the_ratio_allows():
     # ⌊5/(0.8·2)⌋ = 3 maps of 5/3 cores each.
-    assert run(shell_of((5000, 16), share=0.8), *["n0"] * 5) == [("n0", 1666, 2.0)] * 3
+    assert maps_placed(shell_of((5000, 16), share=0.8), *["n0"] * 5) == [("n0", 1666, 2.0)] * 3
 
 
 def test_each_resource_bounds_the_number():
     # CPU for 5 maps at half, memory for ⌊7/(0.5·2)⌋ = 7 of them; the other way round 3.
-    assert len(run(shell_of((5000, 7)), *["n0"] * 9)) == 5
-    assert len(run(shell_of((9000, 3)), *["n0"] * 9)) == 3
+    assert len(maps_placed(shell_of((5000, 7)), *["n0"] * 9)) == 5
+    assert len(maps_placed(shell_of((9000, 3)), *["n0"] * 9)) == 3
 
 
 def test_a_map_gets_no_more_than_its_request():
-    assert run(shell_of((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
+    assert maps_placed(shell_of((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
 
 
 def test_where_all_fit_none_is_shrunk():
-    assert run(shell_of((4000, 4)), "n0", "n0") == [("n0", 2000, 2.0)] * 2
+    assert maps_placed(shell_of((4000, 4)), "n0", "n0") == [("n0", 2000, 2.0)] * 2
 
 
 def test_the_ratio_has_a_floor():
-    assert len(run(shell_of((2000, 2), share=0.1), *["n0"] * 9)) == 2
+    assert len(maps_placed(shell_of((2000, 2), share=0.1), *["n0"] * 9)) == 2
 
 
 def test_a_remote_map_is_not_shrunk():
     shell = shell_of((1000, 1), (1000, 1))
-    shell.job("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
+    shell.submit_stages("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
     plan = shell.cycle()
-    assert sizes(plan) == [("n1", 1000, 1.0)]
+    assert core.sizes_of(plan) == [("n1", 1000, 1.0)]
     refusals = plan.diagnosis(model.ClassId("mr/map")).refusals
     assert ("node(s) with too little room for a map whose input is elsewhere", 1) in [
         (one.reason, one.nodes) for one in refusals
@@ -77,27 +74,27 @@ def test_a_remote_map_is_not_shrunk():
 def test_a_remote_map_is_not_shrunk_by_the_sizer_alone():
     shell = shell_of((1000, 1), (1000, 1))
     shell.profile = dataclasses.replace(shell.profile, filters=shell.profile.filters[:-1])
-    shell.job("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
-    assert sizes(shell.cycle()) == [("n1", 1000, 1.0)]
+    shell.submit_stages("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
+    assert core.sizes_of(shell.cycle()) == [("n1", 1000, 1.0)]
 
 
 def test_maps_without_blocks_are_not_shrunk():
-    assert run(shell_of((3000, 16)), None, None) == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_of((3000, 16)), None, None) == [("n0", 2000, 2.0)]
 
 
 def test_only_cpu_is_shrunk_where_memory_is_another_policys():
-    assert run(shell_of((2000, 4), shrink=Shrink.CPU), "n0", "n0") == [("n0", 1000, 2.0)] * 2
-    assert run(shell_of((2000, 2), shrink=Shrink.CPU), "n0", "n0") == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_of((2000, 4), shrink=Shrink.CPU), "n0", "n0") == [("n0", 1000, 2.0)] * 2
+    assert maps_placed(shell_of((2000, 2), shrink=Shrink.CPU), "n0", "n0") == [("n0", 2000, 2.0)]
 
 
 def test_off_means_whole_maps():
-    assert run(shell_of((3000, 3), shrink=Shrink.OFF), "n0", "n0") == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_of((3000, 3), shrink=Shrink.OFF), "n0", "n0") == [("n0", 2000, 2.0)]
 
 
 def test_reducers_and_executors_get_what_they_ask_for():
     shell = shell_of((3000, 3))
-    shell.job("mr", reduce=(2, TWO))
-    assert sizes(shell.cycle()) == [("n0", 2000, 2.0)]
+    shell.submit_stages("mr", reduce=(2, TWO))
+    assert core.sizes_of(shell.cycle()) == [("n0", 2000, 2.0)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -106,7 +103,7 @@ def test_reducers_and_executors_get_what_they_ask_for():
 )
 def test_what_is_placed_fits_and_is_never_below_the_ratio(cpu, gib, count, share, shrink):
     shell = shell_of((cpu, gib), share=share, shrink=shrink)
-    found = run(shell, *["n0"] * count)
+    found = maps_placed(shell, *["n0"] * count)
     least = max(0.5, shell_of((1, 1), share=share).book.local_share()) * 0.98 if shrink is not Shrink.OFF else 0.98
     assert sum(one[1] for one in found) <= cpu
     assert sum(one[2] for one in found) <= gib
@@ -118,72 +115,71 @@ def test_what_is_placed_fits_and_is_never_below_the_ratio(cpu, gib, count, share
 
 def test_local_and_whole_before_local_and_shrunk_before_remote():
     shell = shell_of((1000, 16), (2000, 2), (9000, 16), share=0.5)
-    shell.job("mr", map=(3, TWO), locations=[["n0", "n1"], ["n0", "n1"], ["n0"]])
-    assert [node for node, _, _ in sizes(shell.cycle())] == ["n1", "n1", "n0"]
+    shell.submit_stages("mr", map=(3, TWO), locations=[["n0", "n1"], ["n0", "n1"], ["n0"]])
+    assert core.nodes_of(shell.cycle()) == ["n1", "n1", "n0"]
 
 
 def test_a_node_whose_tasks_are_taken_is_not_local_any_more():
     shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
-    shell.job("mr", map=(2, TWO), locations=[["n0", "n1"], ["n2"]])
-    assert make.where(shell.cycle()) == [("mr/map-0", "n1"), ("mr/map-1", "n2")]
+    shell.submit_stages("mr", map=(2, TWO), locations=[["n0", "n1"], ["n2"]])
+    assert core.where(shell.cycle()) == [("mr/map-0", "n1"), ("mr/map-1", "n2")]
 
 
 def test_without_locality_first_the_emptiest_node_wins():
     shell = shell_of((2000, 16), (8000, 16), local_first=False, share=1.0)
-    shell.job("mr", map=(1, TWO), locations=[["n0"]])
-    assert make.where(shell.cycle()) == [("mr/map-0", "n1")]
+    shell.submit_stages("mr", map=(1, TWO), locations=[["n0"]])
+    assert core.where(shell.cycle()) == [("mr/map-0", "n1")]
 
 
 # μ
 
 
-def reads(shell, *distances, one="mr/map"):
+def place_at(shell, *distances, stage="map"):
     """Tasks of a class that were placed so far from their input."""
-    told = {"job": model.JobId("mr"), "node": model.NodeName("n0"), "resources": TWO}
+    of = core.task_class(core.job("mr"), TWO, stage)
     for i, distance in enumerate(distances):
-        task = model.TaskId(f"ns/told-{i}")
-        shell.tell(model.Placed(now_s=0.0, task=task, task_class=model.ClassId(one), distance=distance, **told))
+        shell.report_task(model.Placed, core.task(of, 100 + i), resources=TWO, distance=distance)
 
 
-def located(what="map") -> Shell:
+def shell_with_remote_task(stage="map") -> Shell:
     """A job of one task with its input on n1, which runs on n0."""
-    shell = Shell([make.node("n0", make.amount(2000, 2)), make.node("n1", make.amount(100, 1))])
-    one = shell.job("mr", **{what: (0, TWO)})[what]
-    shell.room.submit(make.job("mr"), [one], [make.task(one, locations=(model.NodeName("n1"),))])
+    shell = Shell([core.node("n0", core.amount(2000, 2)), core.node("n1", core.amount(100, 1))])
+    of = shell.submit_stages("mr", **{stage: (0, TWO)})[stage]
+    shell.queue.submit(core.job("mr"), [of], [core.task(of, 0, ["n1"])])
     shell.cycle()
     shell.book.local = shell.book.remote = 0
     return shell
 
 
 def test_the_ratio_is_the_share_of_local_maps():
-    shell = located()
-    reads(shell, *[model.Distance.NODE] * 7, *[model.Distance.RACK] * 2, model.Distance.ANYWHERE)
+    shell = shell_with_remote_task()
+    place_at(shell, *[model.Distance.NODE] * 7, *[model.Distance.RACK] * 2, model.Distance.ANYWHERE)
     assert shell.book.local_share() == 0.7
 
 
 def test_a_map_that_is_placed_away_from_its_input_counts():
-    shell = located()
+    shell = shell_with_remote_task()
     shell.book.local = 1
-    reads(shell, model.Distance.ANYWHERE)
+    place_at(shell, model.Distance.ANYWHERE)
     assert shell.book.local_share() == 0.5
 
 
 def test_maps_that_have_no_input_anywhere_do_not_count():
     shell = Shell()
-    shell.job("mr", map=(5, TWO))
-    reads(shell, *[model.Distance.ANYWHERE] * 5)
+    shell.submit_stages("mr", map=(5, TWO))
+    place_at(shell, *[model.Distance.ANYWHERE] * 5)
     assert (shell.book.local, shell.book.remote, shell.book.local_share()) == (0, 0, 1.0)
 
 
 def test_reducers_do_not_count():
-    shell = located("reduce")
-    reads(shell, *[model.Distance.RACK] * 5, one="mr/reduce")
+    shell = shell_with_remote_task("reduce")
+    place_at(shell, *[model.Distance.RACK] * 5, stage="reduce")
     assert shell.book.local_share() == 1.0
 
 
 def test_the_ratio_survives_a_restart():
-    shell, after = located(), Shell().book
-    reads(shell, *[model.Distance.NODE] * 3, model.Distance.RACK)
+    shell, after = shell_with_remote_task(), Shell().book
+    place_at(shell, *[model.Distance.NODE] * 3, model.Distance.RACK)
     after.load(json.loads(json.dumps(shell.book.dump())))
     assert after.local_share() == 0.75
     after.load({"local": "x", "remote": -1})
@@ -191,22 +187,22 @@ def test_the_ratio_survives_a_restart():
 
 
 def test_nothing_is_remembered_of_a_job_that_is_over():
-    shell = located()
-    shell.tell(model.Ended(now_s=1.0, job=model.JobId("mr"), succeeded=True))
-    reads(shell, *[model.Distance.RACK] * 5)
+    shell = shell_with_remote_task()
+    shell.report(model.Ended(now_s=1.0, job=model.JobId("mr"), succeeded=True))
+    place_at(shell, *[model.Distance.RACK] * 5)
     assert shell.book.local_share() == 1.0
 
 
 def test_the_least_size_is_what_filters_may_count_on():
-    one = make.task_class(make.job("mr"), TWO, stage=model.Stage.MAP)
+    one = core.task_class(core.job("mr"), TWO, stage=model.Stage.MAP)
     shrinking = ikayak.Parts(framework.RunningTasks()).shrinking
-    assert shrinking.least(one) == make.amount(1000, 1)
+    assert shrinking.least(one) == core.amount(1000, 1)
     assert shrinking.least(dataclasses.replace(one, stage=model.Stage.REDUCE)) is TWO
 
 
 def test_the_score_of_maps_is_a_vector_over_the_nodes_asked_for():
     shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
-    shell.job("mr", map=(7, TWO), locations=[["n2"]] * 7)
+    shell.submit_stages("mr", map=(7, TWO), locations=[["n2"]] * 7)
     plan = shell.plan()
     pending = next(iter(plan.left.values())).pending
     score = shell.profile.score_of(model.Stage.MAP)

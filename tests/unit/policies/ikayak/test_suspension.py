@@ -1,14 +1,14 @@
 """Reducers that wait for maps give their CPU to them for a while."""
 
+import dataclasses
+
 import pytest
 
 from boathouse_policies import framework, model
 from boathouse_policies.ikayak import Config, suspension
 from boathouse_policies.ikayak.suspension import Suspension
-from tests.unit.policies import builders as make
-from tests.unit.policies.ikayak.shell import Shell
-
-ONE = make.amount(1000, 1)
+from tests.builders import core
+from tests.builders.core_ikayak import ONE, Shell
 
 
 @pytest.mark.parametrize(("factor", "seconds"), [(0.0, 0), (0.15, 0), (0.1, 0), (0.5, 105), (1.0, 255)])
@@ -21,80 +21,80 @@ def test_a_larger_weight_makes_it_shorter():
 
 
 def test_the_delay_factor_is_sparks_share_of_the_cpu():
-    for shell, factor in ((shared(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
+    for shell, factor in ((shell_of(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
         assert lending(shell).delay_factor(shell.ledger.snapshot(0.0)) == factor
 
 
-def shared(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
+def shell_of(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
     """A node of 8 cores, full: Spark, one map, and reducers of a job that waits for maps; λ is spark's share."""
     shell = Shell(1, **config)
-    one = make.job("spark")
-    executor = make.task_class(one, make.amount(spark, 1), "executor", stage=model.Stage.EXECUTOR)
-    shell.tell(model.Submitted(now_s=0.0, job=one, classes=(executor,), tasks={executor.id: 1}))
-    shell.put(make.task(executor), executor, "n0")
+    job = core.job("spark")
+    executor = core.task_class(job, core.amount(spark, 1), "executor", stage=model.Stage.EXECUTOR)
+    shell.report(core.submitted(job, executor))
+    shell.run_task(core.task(executor), executor, "n0")
     classes = shell.run("mr", "n0", maps=1, reduces=(8000 - spark) // 1000 - 1, more_maps=more_maps)
     if waiting:
-        shell.job("other", map=(waiting, ONE))
+        shell.submit_stages("other", map=(waiting, ONE))
     return shell, classes
 
 
 def advised(shell, now_s=0.0):
-    return [one for one in shell.at(now_s).decisions if isinstance(one, model.Suspend | model.Resume)]
+    return [one for one in shell.cycle(now_s).decisions if isinstance(one, model.Suspend | model.Resume)]
 
 
 def test_reducers_that_lack_map_output_are_suspended():
-    found = advised(shared()[0])
+    found = advised(shell_of()[0])
     assert [one.task.id for one in found] == [f"ns/mr/reduce-{i}" for i in range(4)]
     assert [one.until_s for one in found] == [pytest.approx((3 / 8 - 0.15) * 300)] * 4
     assert {(one.resources.cpu_milli, one.resources.memory_bytes) for one in found} == {(1, ONE.memory_bytes)}
 
 
 def test_a_reducer_is_suspended_once_in_an_interval():
-    shell, _ = shared()
+    shell, _ = shell_of()
     assert len(advised(shell)) == 4
     assert advised(shell, 200.0) == []
     assert len(advised(shell, 300.0)) == 4
 
 
 def test_a_reducer_with_all_its_map_output_is_never_suspended():
-    shell, classes = shared(more_maps=0)
-    shell.finish(classes["map"], 0, 5.0)
+    shell, classes = shell_of(more_maps=0)
+    shell.finish_task(classes["map"], 0, 5.0)
     assert advised(shell, 5.0) == []
 
 
 def test_a_reducer_that_is_past_its_copy_is_not_suspended():
-    shell, classes = shared()
-    shell.report(classes["reduce"], 0, 5.0, 0.4, phase="sort")
+    shell, classes = shell_of()
+    shell.report_reducer(classes["reduce"], 0, 5.0, 0.4, phase="sort")
     assert [one.task.id for one in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
 
 
 def test_little_spark_means_no_suspension():
-    assert advised(shared(spark=1000)[0]) == []
+    assert advised(shell_of(spark=1000)[0]) == []
 
 
 def test_nobody_is_suspended_for_maps_that_do_not_wait():
-    assert advised(shared(waiting=0)[0]) == []
+    assert advised(shell_of(waiting=0)[0]) == []
 
 
 def test_nobody_is_suspended_where_no_map_has_the_memory():
-    shell, _ = shared()
-    shell.ledger.observe(make.pod("foreign", size=make.amount(0, 10)))
+    shell, _ = shell_of()
+    shell.ledger.observe(core.account("foreign", size=core.amount(0, 10)))
     assert advised(shell) == []
 
 
 def test_nobody_is_suspended_where_an_executor_is_to_go():
-    shell, _ = shared(waiting=0)
-    shell.job("more", executor=(1, make.amount(5000, 4)))
+    shell, _ = shell_of(waiting=0)
+    shell.submit_stages("more", executor=(1, core.amount(5000, 4)))
     shell.cycle()
     assert shell.reserved == {"n0"}
-    shell.job("other", map=(4, ONE))
+    shell.submit_stages("other", map=(4, ONE))
     assert advised(shell) == []
 
 
 def test_they_run_again_at_once_when_all_maps_have_ended():
-    shell, classes = shared(more_maps=0)
+    shell, classes = shell_of(more_maps=0)
     advised(shell)
-    shell.finish(classes["map"], 0, 5.0)
+    shell.finish_task(classes["map"], 0, 5.0)
     found = advised(shell, 5.0)
     assert {type(one) for one in found} == {model.Resume}
     assert [(one.task.id, one.resources, one.reason) for one in found][:1] == [
@@ -103,28 +103,28 @@ def test_they_run_again_at_once_when_all_maps_have_ended():
 
 
 def test_they_run_again_at_once_when_no_map_waits():
-    shell, _ = shared()
+    shell, _ = shell_of()
     advised(shell)
-    shell.room.withdraw(model.JobId("other"))
+    shell.queue.withdraw(model.JobId("other"))
     assert {one.reason for one in advised(shell, 5.0)} == {suspension.NO_USE}
 
 
 def test_they_run_again_at_once_when_an_executor_is_to_go_there():
-    shell, _ = shared(waiting=9)
-    lent(shell)
-    shell.job("more", executor=(1, make.amount(4000, 4)))
-    shell.at(1.0)
+    shell, _ = shell_of(waiting=9)
+    lend(shell)
+    shell.submit_stages("more", executor=(1, core.amount(4000, 4)))
+    shell.cycle(1.0)
     assert {one.reason for one in advised(shell, 5.0)} == {suspension.KEPT}
 
 
 def test_time_suspended_counts_as_time_away():
-    shell, classes = shared()
-    shell.report(classes["reduce"], 0, 0.0, 0.0)
+    shell, classes = shell_of()
+    shell.report_reducer(classes["reduce"], 0, 0.0, 0.0)
     until_s = advised(shell)[0].until_s
     advised(shell, 200.0)
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
     assert reducer.task.suspended_s is None
-    shell.report(classes["reduce"], 0, 200.0, 0.1)
+    shell.report_reducer(classes["reduce"], 0, 200.0, 0.1)
     assert reducer.history.times_s == [pytest.approx(200.0 - until_s)]
 
 
@@ -132,30 +132,30 @@ def lending(shell) -> Suspension:
     return next(one for one in shell.profile.filters if isinstance(one, Suspension))
 
 
-def refusing() -> tuple[Shell, dict]:
-    shell, classes = shared()
+def shell_that_refuses() -> tuple[Shell, dict]:
+    shell, classes = shell_of()
     shell.refuses = True
     assert len(advised(shell)) == 4
     return shell, classes
 
 
 def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
-    shell, classes = refusing()
+    shell, classes = shell_that_refuses()
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
     assert reducer.task.suspended_s is None
-    shell.report(classes["reduce"], 0, 15.0, 0.2)
+    shell.report_reducer(classes["reduce"], 0, 15.0, 0.2)
     assert reducer.history.times_s == [15.0]
 
 
 def test_a_reducer_whose_suspension_was_refused_lends_nothing_and_is_left_alone_for_an_interval():
-    shell, _ = refusing()
+    shell, _ = shell_that_refuses()
     assert [advised(shell, now_s) for now_s in (1.0, 299.0)] == [[], []]
     assert not lending(shell).paused
     assert len(advised(shell, 300.0)) == 4
 
 
 def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
-    shell, _ = shared()
+    shell, _ = shell_of()
     assert len(advised(shell)) == 4
     found = lending(shell).paused
     assert {(one.task.task, until_s) for one, until_s in found.items()} == {
@@ -164,8 +164,8 @@ def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
 
 
 def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
-    shell, classes = shared()
-    shell.report(classes["reduce"], 0, 60.0, 0.3)
+    shell, classes = shell_of()
+    shell.report_reducer(classes["reduce"], 0, 60.0, 0.3)
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
     before = shell.book.left_s([reducer], 60.0, {})[0]
     until_s = advised(shell, 60.0)[0].until_s
@@ -175,79 +175,73 @@ def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too()
 
 
 def test_off_means_no_controller():
-    shell, _ = shared(suspension=False)
+    shell, _ = shell_of(suspension=False)
     assert advised(shell) == []
 
 
 # Who gets the CPU
 
 
-def lent(shell):
+def lend(shell):
     """What was decided has been carried out: four reducers keep a millicore each."""
     for decision in advised(shell):
-        one = shell.running.tasks[decision.task.id]
         account = shell.ledger.account(decision.task.id)
-        freed = shell.ledger.observe(type(account)(**{**_fields(account), "resources": decision.resources}))
-        shell.room.capacity_freed(freed, shell.ledger.free(one.node))
+        shell.free(shell.ledger.observe(dataclasses.replace(account, resources=decision.resources)))
 
 
-def _fields(account):
-    return {name: getattr(account, name) for name in account.__dataclass_fields__}
-
-
-def placed(shell, now_s=1.0):
-    return sorted({one.split("/")[0] for one, _ in make.where(shell.at(now_s))})
+def jobs_placed(shell, now_s=1.0):
+    return sorted({one.split("/")[0] for one, _ in core.where(shell.cycle(now_s))})
 
 
 def test_maps_of_the_same_job_go_first():
-    shell, _ = shared(waiting=0)
-    shell.job("a-before-it", submitted_s=-1.0, map=(9, ONE))
-    own = make.task_class(make.job("mr"), ONE, "map", stage=model.Stage.MAP)
-    reduce = make.task_class(make.job("mr"), ONE, "reduce", stage=model.Stage.REDUCE)
-    shell.room.submit(make.job("mr"), [own, reduce], [make.task(own, i) for i in range(5, 12)], placed=shell.ledger)
-    lent(shell)
-    assert placed(shell) == ["mr"]
+    shell, _ = shell_of(waiting=0)
+    shell.submit_stages("a-before-it", submitted_s=-1.0, map=(9, ONE))
+    own = core.task_class(core.job("mr"), ONE, "map", stage=model.Stage.MAP)
+    reduce = core.task_class(core.job("mr"), ONE, "reduce", stage=model.Stage.REDUCE)
+    shell.queue.submit(core.job("mr"), [own, reduce], [core.task(own, i) for i in range(5, 12)], placed=shell.ledger)
+    lend(shell)
+    assert jobs_placed(shell) == ["mr"]
 
 
 def test_then_maps_of_others_but_no_executor_and_no_reducer():
-    shell, _ = shared(placement=False)
-    shell.job("reducing", submitted_s=-1.0, reduce=(1, make.amount(100, 1)))
-    shell.job("more", submitted_s=-1.0, executor=(1, make.amount(1000, 1)))
-    lent(shell)
-    assert placed(shell) == ["other"]
+    shell, _ = shell_of(placement=False)
+    shell.submit_stages("reducing", submitted_s=-1.0, reduce=(1, core.amount(100, 1)))
+    shell.submit_stages("more", submitted_s=-1.0, executor=(1, core.amount(1000, 1)))
+    lend(shell)
+    assert jobs_placed(shell) == ["other"]
 
 
 def test_a_map_does_without_the_crumbs_that_suspended_reducers_keep():
-    shell, _ = shared()
-    lent(shell)
-    sizes = [one.resources.cpu_milli for one in make.placements(shell.at(1.0))]
+    shell, _ = shell_of()
+    lend(shell)
+    sizes = [one.resources.cpu_milli for one in core.placements(shell.cycle(1.0))]
     assert len(sizes) == 4
     assert min(sizes) == 1000 - 4
 
 
 def test_the_reason_says_whose_cpu_it_is():
-    shell, _ = shared(waiting=1, placement=False)
-    shell.job("more", executor=(1, make.amount(1000, 1)))
-    lent(shell)
-    plan = shell.at(1.0)
+    shell, _ = shell_of(waiting=1, placement=False)
+    shell.submit_stages("more", executor=(1, core.amount(1000, 1)))
+    lend(shell)
+    plan = shell.cycle(1.0)
     found = {one.reason: one.nodes for one in plan.diagnosis(model.ClassId("more/executor")).refusals}
     assert found == {"node(s) whose free CPU is lent to maps by a suspended reducer": 1}
 
 
 def test_lent_cpu_is_free_for_all_once_the_time_is_up():
-    shell, _ = shared(waiting=1, placement=False)
-    lent(shell)
-    shell.job("more", executor=(1, make.amount(1000, 1)))
+    shell, _ = shell_of(waiting=1, placement=False)
+    lend(shell)
+    shell.submit_stages("more", executor=(1, core.amount(1000, 1)))
     shell.cycle()
-    assert placed(shell, 299.0) == ["more"]
+    assert jobs_placed(shell, 299.0) == ["more"]
 
 
 def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
-    shell, _ = shared(waiting=1)
-    lent(shell)
+    shell, _ = shell_of(waiting=1)
+    lend(shell)
     found = []
     for now_s in (1.0, 299.0):
         state = framework.CycleState(shell.ledger.snapshot(now_s))
-        lending(shell).begins(shell.room, state)
+        lending(shell).begins(shell.queue, state)
         found.append(int(lending(shell).free(state)[model.CPU, 0]))
     assert found == [0, 3996]

@@ -3,21 +3,14 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_policies.framework import Closeness, CycleState, Groups, PendingClass
 from boathouse_policies.framework.queue import Picker, TaskPool
-from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import hosts
+from tests.builders import core
+from tests.builders.core_ila import hosts
 
-NODES = [*hosts(4), make.node("alone"), make.node("racked", rack="r0")]
+NODES = [*hosts(4), core.node("alone"), core.node("racked", rack="r0")]
 NAMES = [node.name for node in NODES]
-
-
-def layout():
-    ledger = framework.Ledger(model.Axis())
-    for one in NODES:
-        ledger.set_node(one)
-    return ledger.snapshot(0.0).layout
 
 
 located = st.lists(st.lists(st.sampled_from([*NAMES, "gone"]), max_size=3, unique=True), min_size=1, max_size=12)
@@ -26,8 +19,8 @@ located = st.lists(st.lists(st.sampled_from([*NAMES, "gone"]), max_size=3, uniqu
 @given(located, st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, data):
-    one, nodes = make.task_class(make.job()), layout()
-    pool = TaskPool([make.task(one, i, locations=tuple(where)) for i, where in enumerate(places)])
+    of, nodes = core.task_class(core.job()), core.layout(NODES)
+    pool = TaskPool([core.task(of, i, where) for i, where in enumerate(places)])
     column, picker = Closeness(pool, nodes), Picker(pool, nodes.topology)
     for _ in pool.pending():
         asked = [int(picker.closest(node).distance) for node in nodes.nodes]
@@ -41,10 +34,10 @@ def test_the_column_is_what_asking_each_node_gives_as_tasks_are_taken(places, da
 
 def pending_classes(count=3):
     """A class whose input is on h0v0, as cycles see it."""
-    world = make.World(hosts(2))
-    world.submit("job", count, locations=("h0v0",))
-    waiting = world.room.sorted_classes().queued[0]
-    return waiting.pool, lambda: PendingClass(waiting, world.profile, CycleState(world.view()))
+    shell = core.Shell(hosts(2))
+    shell.submit("job", count, locations=["h0v0"])
+    waiting = shell.queue.sorted_classes().queued[0]
+    return waiting.pool, lambda: PendingClass(waiting, shell.profile, CycleState(shell.view()))
 
 
 def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():

@@ -6,66 +6,65 @@ import pytest
 from boathouse_policies import ila
 from boathouse_policies.ila import fitting, learning, metrics
 from boathouse_policies.ila.profiling import Profiles
-from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import always, linear
-from tests.unit.policies.ila.test_models import missed, rows, samples
+from tests.builders import core
+from tests.builders.core_ila import constant, linear, mean_error, metric_rows, samples
 
 
-def taught(learner, some, times=1):
+def learn(learner, some):
     """The learner after these samples; how often its model changed."""
     table = np.concatenate([some.rows, some.slowdown[None]]).T.tolist()
     return sum(
         learner.observe(row[: metrics.SYSTEM], metrics.Demand(*row[metrics.SYSTEM : metrics.ALL]), row[-1])
-        for row in table * times
+        for row in table
     )
 
 
 def test_a_fit_comes_with_every_hundred_observations():
     learner = ila.Learner(ila.Config())
-    assert taught(learner, samples("exponential", count=99)) == 0
-    assert taught(learner, samples("exponential", count=101)) == 2
+    assert learn(learner, samples(count=99)) == 0
+    assert learn(learner, samples(count=101)) == 2
 
 
 def test_what_is_observed_replaces_what_stood_for_the_offline_training():
-    learner, some = ila.Learner(ila.Config()), samples("exponential", count=600)
-    before = missed(learner.model, some)
-    taught(learner, some)
-    assert missed(learner.model, samples("exponential", seed=9)) < before / 3
+    learner, some = ila.Learner(ila.Config()), samples(count=600)
+    before = mean_error(learner.model, some)
+    learn(learner, some)
+    assert mean_error(learner.model, samples(seed=9)) < before / 3
 
 
 def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
-    learner, some = ila.Learner(ila.Config()), samples("exponential", count=400)
-    taught(learner, some.of(~some.io_bound))
+    learner, some = ila.Learner(ila.Config()), samples(count=400)
+    learn(learner, some.of(~some.io_bound))
     first = learning.first_samples()
     unseen = first.of(first.io_bound)
-    assert missed(learner.model, unseen) < 0.2
+    assert mean_error(learner.model, unseen) < 0.2
 
 
 def test_the_error_is_that_of_observations_not_seen_before():
     learner = ila.Learner(ila.Config(first_error=0.12))
-    learner.model = always(2.0)
-    made = rows(100)
-    taught(learner, fitting.Samples(made, np.full(100, 4.0)))
+    learner.model = constant(2.0)
+    made = metric_rows(100)
+    learn(learner, fitting.Samples(made, np.full(100, 4.0)))
     assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
 
 
 def test_only_the_newest_of_each_kind_count():
     learner = ila.Learner(ila.Config(window=50))
-    old, new = rows(400), rows(400, seed=1)
-    taught(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
+    old, new = metric_rows(400), metric_rows(400, seed=1)
+    learn(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
     newer = fitting.Samples(new, linear(1.0, c_a=1.0).predict(new))
-    taught(learner, newer)
-    assert missed(learner.model, newer) < 0.2
+    learn(learner, newer)
+    assert mean_error(learner.model, newer) < 0.2
 
 
 def test_offline_training_takes_the_place_of_what_stood_for_it():
-    learner, some = ila.Learner(ila.Config()), samples("exponential", count=500)
+    learner, some = ila.Learner(ila.Config()), samples(count=500)
     learner.train(some)
-    assert missed(learner.model, samples("exponential", seed=3)) < 0.02
-    taught(learner, samples("exponential", count=100, seed=4))
-    assert missed(learner.model, samples("exponential", seed=5)) < 0.03
+    assert mean_error(learner.model, samples(seed=3)) < 0.02
+    learn(learner, samples(count=100, seed=4))
+    assert mean_error(learner.model, samples(seed=5)) < 0.03
     learner.train(some.of(np.arange(3)))  # too few
-    assert missed(learner.model, samples("exponential", seed=5)) < 0.03
+    assert mean_error(learner.model, samples(seed=5)) < 0.03
 
 
 def test_what_stands_for_the_offline_training_is_the_same_at_every_start():
@@ -76,9 +75,9 @@ def test_what_stands_for_the_offline_training_is_the_same_at_every_start():
 
 
 def test_the_run_time_alone_is_what_neighbours_do_not_explain():
-    profiles, job = Profiles(ila.Config()), make.job()
-    profiles.submitted(job, (make.task_class(job),))
-    known = profiles.get(make.task_class(job).id)
+    profiles, job = Profiles(ila.Config()), core.job()
+    profiles.submitted(job, (core.task_class(job),))
+    known = profiles.get(core.task_class(job).id)
     for run_s in (20.0, 22.0, 18.0, 20.0):
         known.ended_beside(run_s, 2.0)
         assert known.alone_s is None

@@ -9,7 +9,7 @@ EXPONENTIAL, LINEAR = "exponential", "linear"
 
 @pytest.fixture(scope="module")
 def found():
-    return modelling.evaluate(modelling.Case(seed=3, jobs=40, hosts=6, relative=True))
+    return modelling.evaluate(modelling.Case(seed=3, jobs=20, hosts=4, relative=True))
 
 
 def test_each_form_is_judged_for_each_kind_of_task(found):

@@ -10,93 +10,73 @@ from hypothesis import strategies as st
 
 from boathouse_policies.ila import exponential, fitting, learning, metrics
 from boathouse_sim.reproduce.ila import polynomials
-from tests.unit.policies.ila.shell import linear, polynomial
+from tests.builders.core_ila import (
+    exponential_model,
+    exponential_term,
+    linear,
+    mean_error,
+    metric_rows,
+    quadratic,
+    samples,
+)
 
 FITS = {"exponential": fitting.fit, "linear": polynomials.linear, "quadratic": polynomials.quadratic}
 
 
-def rows(count=300, seed=0):
-    """Random loads of hosts, and tasks of both kinds."""
-    random = np.random.default_rng(seed)
-    computing = np.where(random.random(count) < 0.5, random.uniform(0.9, 1.0, count), random.uniform(0.1, 0.3, count))
-    disk = 1.0 - computing
-    task = np.array([computing, disk * 0.7, disk * 0.3])
-    node, others = (random.uniform(0, top, (3, count)) for top in (0.2, 0.8))
-    return np.concatenate([metrics.system(node, node + others, np.zeros(count)), task])
-
-
-def term(scale, **gamma):
-    vector = np.array([gamma.get(name, 0.0) for name in metrics.NAMES])
-    return exponential.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
-
-
-def truth(family):
-    """A model of a form, to make samples by."""
-    if family == "exponential":
-        cpu, io = term(0.05, t_c=1.5, c_u=3.0, c_a=3.0), term(0.05, t_r=4.0, t_w=4.0, r_a=1.5, w_a=1.5)
-        return exponential.Exponential(cpu=cpu, io=io, constant=1.0)
-    if family == "linear":
-        return linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5)
-    pairs = np.zeros((metrics.ALL, metrics.ALL))
-    pairs[metrics.C_A, metrics.T_C], pairs[metrics.W_A, metrics.W_A] = 2.0, 1.0
-    return polynomial(1.0, np.zeros(metrics.ALL), pairs)
-
-
-def samples(family, **fields):
-    made = rows(**fields)
-    return fitting.Samples(made, truth(family).predict(made))
-
-
-def missed(model, some):
-    return float((np.abs(model.predict(some.rows) - some.slowdown) / some.slowdown).mean())
+TRUTHS = {
+    "exponential": exponential_model(),
+    "linear": linear(1.0, c_a=1.0, w_a=2.0, t_c=0.5),
+    "quadratic": quadratic(),
+}
+"""Models of each form, to make samples by."""
 
 
 @pytest.mark.parametrize("family", list(FITS))
 def test_each_form_finds_what_made_the_samples(family):
-    fitted = FITS[family](samples(family))
-    assert missed(fitted, samples(family, seed=1)) < 0.01
+    fitted = FITS[family](samples(TRUTHS[family]))
+    assert mean_error(fitted, samples(TRUTHS[family], seed=1)) < 0.01
 
 
 @pytest.mark.parametrize("family", ["linear", "quadratic"])
 def test_the_plain_forms_miss_what_rises_exponentially_by_more(family):
-    some, others = samples("exponential"), samples("exponential", seed=1)
+    some, others = samples(), samples(seed=1)
     fitted, plain = fitting.fit(some), FITS[family](some)
-    assert missed(fitted, others) < missed(plain, others) / 2
+    assert mean_error(fitted, others) < mean_error(plain, others) / 2
 
 
 def test_the_coefficients_of_the_exponential_model_are_found():
-    fitted = fitting.fit(samples("exponential"))
+    fitted = fitting.fit(samples())
     assert fitted.cpu.gamma[metrics.C_A] == pytest.approx(3.0, rel=0.1)
     assert fitted.io.gamma[metrics.W_A] == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_refit_keeps_the_variables_and_follows_what_changed():
-    before = fitting.fit(samples("exponential"))
-    changed = rows(seed=2)
-    slower = fitting.Samples(changed, 1.5 * truth("exponential").predict(changed))
+    before = fitting.fit(samples())
+    changed = metric_rows(seed=2)
+    slower = fitting.Samples(changed, 1.5 * TRUTHS["exponential"].predict(changed))
     after = fitting.fit(slower, before=before)
-    assert missed(after, slower) < 0.02 < missed(before, slower)
+    assert mean_error(after, slower) < 0.02 < mean_error(before, slower)
     assert [np.flatnonzero(one.gamma).tolist() for one in after.terms] == [
         np.flatnonzero(one.gamma).tolist() for one in before.terms
     ]
 
 
 def test_too_few_samples_or_samples_that_are_all_the_same_give_no_model():
-    some = samples("exponential")
+    some = samples()
     assert fitting.fit(some.of(np.arange(10))) is None
     assert fitting.fit(fitting.Samples(some.rows, np.ones(len(some)))) is None
 
 
 def test_samples_that_count_for_little_move_a_fit_little():
-    some, other = samples("exponential"), rows(seed=3)
+    some, other = samples(), metric_rows(seed=3)
     wrong = fitting.Samples(other, np.full(300, 9.0), counted=np.full(300, 1e-6))
-    assert missed(fitting.fit(some.beside(wrong)), some) < 0.01
+    assert mean_error(fitting.fit(some.beside(wrong)), some) < 0.01
 
 
 def test_a_dump_predicts_the_same_after_a_restart():
-    fitted = fitting.fit(samples("exponential"))
+    fitted = fitting.fit(samples())
     again = exponential.Exponential.load(json.loads(json.dumps(fitted.dump())))
-    made = rows(seed=4)
+    made = metric_rows(seed=4)
     assert again.predict(made) == pytest.approx(fitted.predict(made), rel=1e-3)
 
 
@@ -106,7 +86,7 @@ demands = st.builds(metrics.Demand, *[st.floats(0, 1)] * 3)
 @given(st.sampled_from(list(FITS)), demands)
 @settings(max_examples=40, deadline=None)
 def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
-    model, made = truth(family), rows(40)
+    model, made = TRUTHS[family], metric_rows(40)
     made[metrics.SYSTEM :] = np.array(demand)[:, None]
     weights, parts = model.weights(demand), model.parts(made[: metrics.SYSTEM])
     assert weights.predict(parts) == pytest.approx(model.predict(made))
@@ -116,14 +96,14 @@ def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
 @given(demands)
 @settings(max_examples=40, deadline=None)
 def test_no_exponent_goes_beyond_its_clip(demand):
-    steep = dataclasses.replace(term(1.0, c_a=50.0, t_c=50.0), most=2.0)
-    clipped = exponential.Exponential(cpu=steep, io=term(0.0), constant=1.0)
-    predicted = clipped.weights(demand).predict(clipped.parts(rows(40)[: metrics.SYSTEM]))
+    steep = dataclasses.replace(exponential_term(1.0, c_a=50.0, t_c=50.0), most=2.0)
+    clipped = exponential.Exponential(cpu=steep, io=exponential_term(0.0), constant=1.0)
+    predicted = clipped.weights(demand).predict(clipped.parts(metric_rows(40)[: metrics.SYSTEM]))
     assert predicted.max() <= 1.0 + np.exp(2.0) + 1e-9
 
 
 def test_nobody_is_predicted_to_be_faster_than_alone():
-    assert linear(0.2).predict(rows(3)).tolist() == [1.0, 1.0, 1.0]
+    assert linear(0.2).predict(metric_rows(3)).tolist() == [1.0, 1.0, 1.0]
 
 
 # Gauss-Newton and the stepwise choice

@@ -4,26 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.monitoring import Monitor, Running
-from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import hosts
+from tests.builders import core
+from tests.builders.core_ila import hosts
 
 
 def monitor():
-    axis = model.Axis()
-    ledger = framework.Ledger(axis)
-    for one in hosts(2):
-        ledger.set_node(one)
-    made = Monitor(disk_mb_per_s=100.0)
-    made.adopt(ledger.snapshot(0.0).layout)
-    return made
+    watch = Monitor(disk_mb_per_s=100.0)
+    watch.adopt(core.layout(hosts(2)))
+    return watch
 
 
-def running(node="h0v0", cpu=1.0, since_s=0.0, guessed=False, idles=False, one="c"):
-    demand = metrics.Demand(cpu, 0.0, 0.0)
-    return Running(model.ClassId(one), model.NodeName(node), 1000, demand, False, guessed, idles, since_s)
+def running(node="h0v0", cpu=1.0, read=0.0, since_s=0.0, guessed=False, idles=False, task_class="c"):
+    demand = metrics.Demand(cpu, read, 0.0)
+    return Running(model.ClassId(task_class), model.NodeName(node), 1000, demand, False, guessed, idles, since_s)
 
 
 def test_what_is_used_is_the_sum_of_what_runs():
@@ -52,7 +48,7 @@ def test_neighbours_count_for_the_time_that_they_were_there():
 def test_a_task_beside_a_guessed_one_teaches_nothing():
     watch = monitor()
     watch.placed(model.TaskId("a"), running(since_s=0.0))
-    watch.placed(model.TaskId("b"), running("h0v1", guessed=True, since_s=1.0, one="new"))
+    watch.placed(model.TaskId("b"), running("h0v1", guessed=True, since_s=1.0, task_class="new"))
     watch.rate(model.ClassId("new"), metrics.Demand(0.5, 0.0, 0.0), 4.0)
     assert watch.gone(model.TaskId("a"), 10.0) is None
     watch.placed(model.TaskId("c"), running(since_s=10.0))
@@ -102,11 +98,7 @@ def test_a_map_of_which_nothing_is_known_counts_by_its_guess_whatever_instrument
 def test_other_nodes_leave_what_runs_as_it_is():
     watch = monitor()
     watch.placed(model.TaskId("a"), running("h1v0", cpu=0.5))
-    axis = model.Axis()
-    ledger = framework.Ledger(axis)
-    for node in [*hosts(2), make.node("a0", server="a")]:
-        ledger.set_node(node)
-    watch.adopt(ledger.snapshot(0.0).layout)
+    watch.adopt(core.layout([*hosts(2), core.node("a0", server="a")]))
     assert watch.use()[0].tolist() == [0.0, 0.0, 0.0, 0.5, 0.0]
     assert watch.hosts.names == ("a", "h0", "h1")
 
@@ -127,7 +119,7 @@ def test_the_time_that_tasks_waited_for_the_disk_is_the_least_that_it_was_busy()
     watch = monitor()
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.5}, 1.0)
     assert watch.use()[1:, 0].tolist() == [0.25, 0.25]
-    watch.placed(model.TaskId("a"), reading("h0v0", 0.2))
+    watch.placed(model.TaskId("a"), running(cpu=0.0, read=0.2))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.1}, 2.0)
     assert watch.use()[1:, 0].tolist() == [0.2, 0.0]
 
@@ -136,11 +128,6 @@ def test_bytes_count_where_both_are_measured():
     watch = monitor()
     watch.measured(model.NodeName("h0v0"), {"disk_bytes_per_s": 10e6, "io_pressure": 0.9}, 1.0)
     assert watch.use()[1:, 0].tolist() == [0.05, 0.05]
-
-
-def reading(node, share):
-    demand = metrics.Demand(0.0, share, 0.0)
-    return Running(model.ClassId("r"), model.NodeName(node), 1000, demand, False, False, False, 0.0)
 
 
 def test_instruments_that_fell_silent_leave_what_tasks_request():

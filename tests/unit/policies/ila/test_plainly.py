@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model
-from tests.unit.policies import builders as make
-from tests.unit.policies.ila.shell import Shell, hosts, linear
-from tests.unit.policies.plainly import plainly
+from tests.builders import core
+from tests.builders.core_ila import Shell, hosts, linear
+from tests.builders.core_plain import plain_rankings
 
 NAMES = [node.name for node in hosts(4, each=3)]
 CROWDED = linear(0.9, c_u=0.6, c_a=0.6, io_u=0.8, t_c=0.3)
@@ -17,9 +17,9 @@ jobs = st.lists(
             "count": st.integers(1, 8),
             "locations": st.lists(st.sampled_from(NAMES), max_size=3, unique=True).map(tuple),
             "stage": st.sampled_from([model.Stage.MAP, model.Stage.REDUCE]),
-            "cpu": st.sampled_from([500, 1000, 1500, 64_000]),
+            "size": st.sampled_from([core.amount(cpu, 0.5) for cpu in (500, 1000, 1500, 64_000)]),
             "constraints": st.sampled_from([model.Constraints(), model.Constraints(node_name=NAMES[4])]),
-            "used": st.sampled_from([None, (1.0, 0.0, 0.0), (0.1, 0.2, 0.1)]),
+            "demand": st.sampled_from([None, (1.0, 0.0, 0.0), (0.1, 0.2, 0.1)]),
         }
     ),
     min_size=1,
@@ -29,20 +29,16 @@ jobs = st.lists(
 
 def decided(loads, config):
     """What some cycles decide, with tasks that end between them, and why the rest waits."""
-    world = Shell(hosts(4, each=3), config, model_=CROWDED)
+    shell = Shell(hosts(4, each=3), config, model_=CROWDED)
     for i, load in enumerate(loads):
-        fields = {name: load[name] for name in ("locations", "stage", "constraints")}
-        size = make.amount(load["cpu"], 0.5)
-        one = world.maps(f"job{i}", load["count"], size=size, submitted_s=float(i), **fields)
-        if load["used"] is not None:
-            world.uses(one, *load["used"])
+        shell.submit(f"job{i}", submitted_s=float(i), **load)
     found = []
     for i in range(5):
-        plan = world.go(7.0 * i)
-        left = {name: (one.verdict.code, one.count) for name, one in plan.left.items()}
-        found.append((make.placements(plan), left))
-        for one in make.placements(plan)[::2]:
-            world.finish(one)
+        plan = shell.cycle(7.0 * i)
+        placed = core.placements(plan)
+        found.append((placed, {name: (left.verdict.code, left.count) for name, left in plan.left.items()}))
+        for placement in placed[::2]:
+            shell.finish(placement, cpu_s=10.0)
     return found
 
 
@@ -56,10 +52,10 @@ def agree(found, plain):
 
 
 @given(jobs, st.sampled_from([ila.Config(), ila.Config(threshold=2.0), ila.Config(locality=False), ila.static(1)]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_decisions_and_reasons_equal_those_with_all_nodes_reevaluated(loads, config):
     found = decided(loads, config)
-    with plainly():
+    with plain_rankings():
         plain = decided(loads, config)
     assert [placements for placements, _ in found] == [placements for placements, _ in plain]
     assert all(agree(left, expected) for (_, left), (_, expected) in zip(found, plain, strict=True))

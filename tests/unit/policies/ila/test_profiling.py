@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from boathouse_policies import ila, model
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.profiling import Profiles, measured
-from tests.unit.policies import builders as make
+from tests.builders import core
 
-MAP = make.task_class(make.job(kind="sort"), stage=model.Stage.MAP)
+MAP = core.task_class(core.job(kind="sort"), stage=model.Stage.MAP)
 
 
 def profiled(config=None):
     """Profiles of a class of maps, and its own."""
     profiles = Profiles(config or ila.Config())
-    profiles.submitted(make.job(kind="sort"), (MAP,))
+    profiles.submitted(core.job(kind="sort"), (MAP,))
     return profiles, profiles.get(MAP.id)
 
 
@@ -47,11 +47,11 @@ def test_the_demand_stays_within_what_was_measured(cpus):
 
 def again(config, **job):
     """A second job, after one of the program `sort` had used half a CPU."""
-    profiles, first = Profiles(config), make.job("first", kind="sort")
-    profiles.submitted(first, (make.task_class(first, stage=model.Stage.MAP),))
+    profiles, first = Profiles(config), core.job("first", kind="sort")
+    profiles.submitted(first, (core.task_class(first, stage=model.Stage.MAP),))
     profiles.ended(profiles.get(model.ClassId("first/map")), metrics.Demand(0.5, 0.0, 0.0))
-    second = make.job("second", **job)
-    one = make.task_class(second, stage=model.Stage.MAP)
+    second = core.job("second", **job)
+    one = core.task_class(second, stage=model.Stage.MAP)
     profiles.submitted(second, (one,))
     return profiles, profiles.get(one.id)
 
@@ -73,9 +73,9 @@ def test_a_restart_keeps_what_programs_use():
     profiles, _ = again(ila.Config(), kind="sort")
     fresh = Profiles(ila.Config())
     fresh.load(profiles.dump())
-    third = make.job("third", kind="sort")
-    fresh.submitted(third, (make.task_class(third, stage=model.Stage.MAP),))
-    assert fresh.demand(make.task_class(third, stage=model.Stage.MAP)).cpu == 0.5
+    third = core.job("third", kind="sort")
+    fresh.submitted(third, (core.task_class(third, stage=model.Stage.MAP),))
+    assert fresh.demand(core.task_class(third, stage=model.Stage.MAP)).cpu == 0.5
 
 
 def test_counters_become_rates_of_a_task_without_neighbours():

@@ -7,60 +7,45 @@ import pytest
 from boathouse_policies import framework, koala, model, profiles
 from boathouse_policies.koala import Config, Policy
 from boathouse_policies.koala.cluster import read
-from tests.unit.policies import builders as make
-from tests.unit.policies.koala.states import cluster
+from tests.builders import core
+from tests.builders.core_koala import cluster
 
-WORKER = make.amount(4000, 8)
+WORKER = core.amount(4000, 8)
 """A whole node."""
 
 
-class Shell(make.World):
-    """A world whose clusters' masters report what a test says."""
+class Shell(core.ReportingShell):
+    """A shell whose clusters' masters report what a test says."""
 
     def __init__(
         self, nodes: int = 10, *, sites: tuple[str, ...] = ("",), profile: framework.Profile | None = None, **config
     ) -> None:
         zone = "topology.kubernetes.io/zone"
-        placed = [make.node(f"n{i}", labels={zone: sites[i % len(sites)]}) for i in range(nodes)]
-        super().__init__(placed, profile=profile or koala.build(Config(**config)))
-        found = koala.of(self.profile)
-        assert found is not None
-        self.koala = found
+        zoned = [core.node(f"n{i}", labels={zone: sites[i % len(sites)]}) for i in range(nodes)]
+        super().__init__(zoned, profile=profile or koala.build(Config(**config)))
+        self.koala = koala.of(self.profile)
+        assert self.koala is not None
 
-    def come(self, name: str, waiting: int = 0, kind: str = "", size=WORKER) -> None:
-        """A job comes, and so many of its nodes wait."""
-        job = make.job(name, kind=kind)
-        one = make.task_class(job, size)
-        self.koala.observe(model.Submitted(now_s=self.now_s, job=job, classes=(one,), tasks={one.id: waiting}))
-        self.room.submit(job, [one], make.tasks(one, waiting), placed=self.ledger)
+    def submit_cluster(self, name: str, waiting: int = 0, kind: str = "", size=WORKER) -> None:
+        """Submit a cluster of which so many nodes wait."""
+        self.submit(name, waiting, size, kind=kind)
 
-    def report(self, name: str, tasks: int = 0, **fields) -> None:
-        state = cluster(tasks, name=name, **({"core": 2} | fields))
-        self.koala.observe(
-            model.Progress(
-                now_s=self.now_s,
-                task=model.TaskId(f"{name}-0"),
-                task_class=model.ClassId(name),
-                job=model.JobId(name),
-                node=model.NodeName("n0"),
-                fraction=0.0,
-                phase="cluster",
-                counters=state.counters(),
-            )
-        )
+    def report_load(self, name: str, tasks: int = 0, **fields) -> None:
+        """A master reports."""
+        counters = cluster(tasks, name=name, **({"core": 2} | fields)).counters()
+        self.report_task(model.Progress, core.task(core.task_class(core.job(name))), phase="cluster", counters=counters)
 
     def scales(self, at_s: float) -> list[tuple[str, int, bool]]:
         """(cluster, workers, core nodes) of each decision at a time."""
         self.now_s = at_s
-        found = self.koala.advise(self.room, self.view())
-        return [(one.job, one.workers, one.stores) for one in found]
+        return [(each.job, each.workers, each.stores) for each in self.koala.advise(self.queue, self.view())]
 
 
 def busy(name: str = "c", shell: Shell | None = None, **options) -> Shell:
     """A shell with one cluster of two nodes that has much to do."""
     shell = shell or Shell(**options)
-    shell.come(name)
-    shell.report(name, 16, waiting=500)
+    shell.submit_cluster(name)
+    shell.report_load(name, 16, waiting=500)
     return shell
 
 
@@ -81,9 +66,9 @@ def test_a_cluster_is_offered_nodes_after_each_period_and_not_before():
 
 def test_the_first_period_begins_with_the_first_report():
     shell = Shell()
-    shell.come("c")
+    shell.submit_cluster("c")
     shell.now_s = 20.0
-    shell.report("c", 16, waiting=500)
+    shell.report_load("c", 16, waiting=500)
     assert shell.scales(49.0) == []
     assert shell.scales(50.0) != []
 
@@ -95,7 +80,7 @@ def test_no_more_nodes_are_taken_than_there_are():
 
 def test_nodes_that_hold_pods_are_not_idle():
     shell = busy(nodes=3)
-    shell.ledger.observe(make.pod("other", "n0"))
+    shell.ledger.observe(core.account("other", "n0"))
     assert shell.scales(30.0) == [("c", 4, False)]
 
 
@@ -103,14 +88,14 @@ def test_nodes_that_are_not_offered_to_the_cycle_are_not_offered_to_clusters():
     shell = busy(nodes=3)
     shell.now_s = 30.0
     view = shell.view(offered=[model.NodeName("n1")])
-    assert [one.workers for one in shell.koala.advise(shell.room, view)] == [3]
+    assert [one.workers for one in shell.koala.advise(shell.queue, view)] == [3]
 
 
 def test_an_accepted_offer_counts_until_the_master_reports_again():
     shell = busy()
     shell.scales(30.0)
     assert shell.scales(60.0) == [("c", 12, False)]
-    shell.report("c", 16, waiting=500, transient=5)
+    shell.report_load("c", 16, waiting=500, transient=5)
     assert shell.scales(90.0) == [("c", 12, False)]
 
 
@@ -124,15 +109,15 @@ def test_nodes_that_one_cluster_took_are_not_offered_to_another_before_they_are_
 
 def test_nodes_that_workers_of_a_cluster_wait_for_are_offered_to_no_other():
     shell = busy(nodes=6)
-    shell.come("other", waiting=4)
-    shell.report("other", core=6, most_nodes=6)
+    shell.submit_cluster("other", waiting=4)
+    shell.report_load("other", core=6, most_nodes=6)
     assert [scale for scale in shell.scales(30.0) if scale[0] == "c"] == [("c", 4, False)]
 
 
 def test_a_cluster_below_the_minimum_shrinks_at_the_time_of_an_offer():
     shell = Shell()
-    shell.come("c")
-    shell.report("c", 1, transient=4)
+    shell.submit_cluster("c")
+    shell.report_load("c", 1, transient=4)
     assert shell.scales(30.0) == [("c", 4, False)]
     assert shell.scales(60.0) == [("c", 2, False)]
     assert shell.scales(90.0) == []
@@ -151,36 +136,36 @@ def test_per_site_each_site_is_split_by_itself():
 
 def test_a_static_cluster_leaves_its_part_to_others():
     shell = busy(nodes=4)
-    shell.come("s", kind="static")
-    shell.report("s", 16, waiting=500)
+    shell.submit_cluster("s", kind="static")
+    shell.report_load("s", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 6, False)]
 
 
 def test_a_job_names_its_policy_by_its_kind():
     shell = Shell()
-    shell.come("c", kind="ggdp")
-    shell.report("c")
+    shell.submit_cluster("c", kind="ggdp")
+    shell.report_load("c")
     assert shell.scales(30.0) == []
     assert shell.scales(120.0) == [("c", 4, True)]
 
 
 def test_nodes_that_submissions_wait_for_are_not_offered():
     shell = busy(nodes=5)
-    shell.come("new", waiting=3)
+    shell.submit_cluster("new", waiting=3)
     assert shell.scales(30.0) == [("c", 4, False)]
 
 
 def test_what_waits_is_counted_in_nodes():
     shell = busy(nodes=5)
-    shell.come("small", waiting=5, size=make.amount(2000, 1))  # two of them fill a node's CPU
+    shell.submit_cluster("small", waiting=5, size=core.amount(2000, 1))  # two of them fill a node's CPU
     assert shell.scales(30.0) == [("c", 4, False)]
 
 
 def test_clusters_give_transient_nodes_back_for_submissions():
     shell = Shell(nodes=0)
-    shell.come("c")
-    shell.report("c", 16, transient=4)
-    shell.come("new", waiting=3)
+    shell.submit_cluster("c")
+    shell.report_load("c", 16, transient=4)
+    shell.submit_cluster("new", waiting=3)
     assert shell.scales(5.0) == [("c", 4, False)]
     assert shell.scales(10.0) == []
     assert shell.scales(35.0) == [("c", 3, False)]  # two of three leave already
@@ -188,47 +173,47 @@ def test_clusters_give_transient_nodes_back_for_submissions():
 
 def test_a_cluster_that_needs_its_nodes_keeps_them():
     shell = Shell(nodes=0)
-    shell.come("c")
-    shell.report("c", 48, transient=4, waiting=24)
-    shell.come("new", waiting=3)
+    shell.submit_cluster("c")
+    shell.report_load("c", 48, transient=4, waiting=24)
+    shell.submit_cluster("new", waiting=3)
     assert shell.scales(5.0) == []
 
 
 def test_between_offers_and_reclaims_it_looks_at_neither_queue_nor_nodes():
     shell = busy()
-    shell.report("c", 16, transient=3)
-    shell.come("new", waiting=20)
+    shell.report_load("c", 16, transient=3)
+    shell.submit_cluster("new", waiting=20)
     assert shell.scales(1.0) == [("c", 3, False)]
     assert shell.koala.advise(None, types.SimpleNamespace(now_s=2.0)) == ()
-    shell.report("c", 16)
+    shell.report_load("c", 16)
     assert shell.koala.advise(None, types.SimpleNamespace(now_s=29.0)) == ()
 
 
 def test_idle_nodes_come_before_reclaims():
     shell = Shell(nodes=3)
-    shell.come("c")
-    shell.report("c", 16, transient=4)
-    shell.come("new", waiting=3)
+    shell.submit_cluster("c")
+    shell.report_load("c", 16, transient=4)
+    shell.submit_cluster("new", waiting=3)
     assert shell.scales(5.0) == []
 
 
 def test_a_node_with_room_for_several_workers_counts_as_several():
     shell = Shell(nodes=1)
-    shell.come("c", size=make.amount(1000, 2))
-    shell.report("c", 16, waiting=500)
+    shell.submit_cluster("c", size=core.amount(1000, 2))
+    shell.report_load("c", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 6, False)]
 
 
 def test_a_cluster_with_workers_that_fit_nowhere_takes_nothing_from_others():
     shell = busy()
-    shell.come("huge", size=make.amount(400_000, 800))
-    shell.report("huge", 16, waiting=500)
+    shell.submit_cluster("huge", size=core.amount(400_000, 800))
+    shell.report_load("huge", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 7, False)]
 
 
 def test_waiting_jobs_that_no_node_would_help_keep_no_nodes_back():
     shell = busy(nodes=5)
-    shell.come("never", waiting=3, size=make.amount(400_000, 8))
+    shell.submit_cluster("never", waiting=3, size=core.amount(400_000, 8))
     shell.cycle()
     assert shell.scales(30.0) == [("c", 7, False)]
 
@@ -245,35 +230,35 @@ def test_a_cluster_may_have_constants_of_its_own():
 def test_new_constants_of_a_cluster_hold_once_it_is_submitted_again():
     shell = busy()
     shell.koala.terms[model.JobId("c")] = koala.Terms(config=Config(grow_by=1))
-    shell.come("c")
+    shell.submit_cluster("c")
     assert shell.scales(30.0) == [("c", 3, False)]
 
 
 def test_only_the_class_that_a_cluster_grows_by_must_fit():
     shell = Shell(nodes=2)
-    job = make.job("c")
-    master, worker = make.task_class(job, make.amount(400_000, 800), name="master"), make.task_class(job, WORKER)
+    job = core.job("c")
+    master, worker = core.task_class(job, core.amount(400_000, 800), name="master"), core.task_class(job, WORKER)
     shell.koala.terms[job.id] = koala.Terms(config=Config(), worker=worker.id)
-    shell.koala.observe(model.Submitted(now_s=0.0, job=job, classes=(master, worker), tasks={}))
-    shell.report("c", 16, waiting=500)
+    shell.report(core.submitted(job, master, worker, tasks={}))
+    shell.report_load("c", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 4, False)]
 
 
 def test_workers_that_share_no_node_count_one_for_each_node_without_such_a_worker():
     shell = Shell(nodes=3)
     apart = (model.HostPort(port=0, protocol="apart/c"),)
-    job = make.job("c")
-    worker = make.task_class(job, make.amount(1000, 2), constraints=model.Constraints(host_ports=apart))
-    shell.koala.observe(model.Submitted(now_s=0.0, job=job, classes=(worker,), tasks={}))
-    shell.ledger.observe(make.pod("core", "n0", host_ports=apart))
-    shell.report("c", 16, waiting=500)
+    job = core.job("c")
+    worker = core.task_class(job, core.amount(1000, 2), constraints=model.Constraints(host_ports=apart))
+    shell.report(core.submitted(job, worker, tasks={}))
+    shell.ledger.observe(core.account("core", "n0", host_ports=apart))
+    shell.report_load("c", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 4, False)]
 
 
 def test_a_cluster_at_its_maximum_is_offered_nothing():
     shell = Shell()
-    shell.come("c")
-    shell.report("c", 16, waiting=500, most_nodes=3)
+    shell.submit_cluster("c")
+    shell.report_load("c", 16, waiting=500, most_nodes=3)
     assert shell.scales(30.0) == [("c", 3, False)]
     assert shell.scales(60.0) == []
 
@@ -308,7 +293,7 @@ def test_a_shell_chooses_whether_each_site_is_split_by_itself(name, per_site, mo
 
 def test_jobs_that_ended_are_forgotten():
     shell = busy()
-    shell.koala.observe(model.Ended(now_s=1.0, job=model.JobId("c"), succeeded=True))
+    shell.report(model.Ended(now_s=1.0, job=model.JobId("c"), succeeded=True))
     assert shell.scales(30.0) == []
 
 

@@ -15,7 +15,7 @@ from boathouse_policies.koala import (
     grower,
     load,
 )
-from tests.unit.policies.koala.states import NODE_SLOTS, cluster, clusters
+from tests.builders.core_koala import NODE_SLOTS, cluster, clusters
 
 CONFIG = Config()
 WAITING, FREE = Reading.WAITING, Reading.FREE

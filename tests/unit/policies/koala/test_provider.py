@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies.koala import Cluster, Partition, provider
 from boathouse_policies.koala.provider import Pool, reclaims, without
-from tests.unit.policies.koala.states import cluster
+from tests.builders.core_koala import cluster
 
 SITES = ("a", "b", "c")
 

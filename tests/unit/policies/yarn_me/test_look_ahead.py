@@ -6,6 +6,7 @@ import pytest
 from boathouse_policies import yarn_me
 from boathouse_sim import table2
 from boathouse_sim.instant import Instant
+from tests.builders import simulations
 from tests.unit.policies.yarn_me import reference
 
 SEEDS = range(4)
@@ -18,10 +19,7 @@ def workload(seed):
 
 
 def run(seed, **options):
-    driver = Instant(workload(seed), yarn_me.build(**options))
-    while driver.advance():
-        pass
-    return driver
+    return simulations.run(Instant(workload(seed), yarn_me.build(**options)))
 
 
 class Compared(yarn_me.Elasticity):
@@ -57,7 +55,7 @@ def test_few_decisions_differ_from_those_of_an_exact_look_ahead(monkeypatch):
 
 
 def mean_job_times_s(**options):
-    return [run(seed, **options).world.finished().mean_job_time_s for seed in SEEDS]
+    return [run(seed, **options).finished().mean_job_time_s for seed in SEEDS]
 
 
 def test_mean_job_times_are_those_with_an_exact_look_ahead_at_every_cycle():

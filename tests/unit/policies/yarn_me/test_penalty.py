@@ -85,7 +85,7 @@ def scan(one, free):
     return min(sizes, key=lambda size: (round(seconds(one, size), 9), size))
 
 
-@hypothesis.settings(max_examples=300, deadline=None)
+@hypothesis.settings(max_examples=150, deadline=None)
 @hypothesis.given(
     ideal_mb=st.integers(1, 120).map(lambda steps: steps * 100),
     share=st.floats(0, 1),

@@ -7,23 +7,13 @@ from boathouse_policies import yarn_me
 from boathouse_sim import table2
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
-from tests.unit.policies import builders as make
-from tests.unit.policies.plainly import plainly
+from tests.builders import core, simulations
+from tests.builders.core_plain import plain_rankings
 
 
 def decisions(shell, workload, **config):
-    """Who got how much, where and when, in the course of a simulation."""
-    driver = shell(workload, yarn_me.build(config=yarn_me.Config(**config)))
-    made, place = [], driver.world.place
-
-    def remember(decision):
-        made.append((driver.world.clock.now_ms, decision.task.id, decision.node, decision.resources.memory_bytes))
-        return place(decision)
-
-    driver.world.place = remember
-    while driver.advance():
-        pass
-    return made
+    """The placements of a simulation."""
+    return simulations.placements(shell(workload, yarn_me.build(config=yarn_me.Config(**config))))
 
 
 @pytest.mark.parametrize("shell", [Instant, Heartbeats])
@@ -32,19 +22,19 @@ def test_whole_simulations_decide_the_same_with_all_nodes_reranked(shell, seed, 
     random = np.random.default_rng(seed)
     workload = table2.Table2(tasks=(1, 25), penalty_factor=1.5 if seed else 3.0, arrival_s=300).draw(7, 3, random)
     found = decisions(shell, workload, passing=passing)
-    with plainly():
+    with plain_rankings():
         assert decisions(shell, workload, passing=passing) == found
 
 
 def test_a_cycle_fills_the_nodes_and_says_why_the_rest_waits():
-    world = make.World(make.nodes(2), profile=yarn_me.build())
-    world.submit(count=20, size=make.amount(1000, 4))
-    plan = world.plan()
-    assert len(make.placements(plan)) == 4
+    shell = core.Shell(core.nodes(2), profile=yarn_me.build())
+    shell.submit(count=20, size=core.amount(1000, 4))
+    plan = shell.plan()
+    assert len(core.placements(plan)) == 4
     assert {one.count for one in plan.left.values()} == {16}
 
 
 def test_cpu_bounds_what_the_only_node_takes_as_memory_does():
-    world = make.World(make.nodes(1, make.amount(2000, 8)), profile=yarn_me.build())
-    world.submit(count=5, size=make.amount(1000, 1))
-    assert len(make.placements(world.plan())) == 2
+    shell = core.Shell(core.nodes(1, core.amount(2000, 8)), profile=yarn_me.build())
+    shell.submit(count=5, size=core.amount(1000, 1))
+    assert len(core.placements(shell.plan())) == 2

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from boathouse_policies.yarn_me.reserve import until_s
-from tests.unit.policies.yarn_me.test_timeline import GIB, Future
+from tests.builders.core import GIB
+from tests.builders.core_yarn_me import Future
 
 GIB_FREE, CPU_FREE = 1, 5000
 
@@ -23,9 +24,9 @@ def owner_waits_until_s(gib, cpu_free=CPU_FREE, gib_free=GIB_FREE):
     """Three tasks of 3 GiB and a CPU end after 10, 20 and 30 s."""
     future = Future()
     for name, seconds in (("c", 30.0), ("a", 10.0), ("b", 20.0)):
-        future.job(name, (1, 3, seconds))
-        future.runs(name, 0)
-    future.job("owner", (1, gib, 10.0))
+        future.submit(name, (1, 3, seconds))
+        future.start(name, 0)
+    future.submit("owner", (1, gib, 10.0))
     return waits_until_s(future, cpu_free, gib_free)
 
 
@@ -42,18 +43,18 @@ def test_the_owner_waits_for_cpu_too():
 
 def test_the_owner_waits_no_longer_once_there_is_room_and_longer_once_more_runs():
     future = Future()
-    future.job("running", (2, 3, 10.0))
-    future.runs("running", 0)
-    future.job("owner", (1, 9, 10.0))
+    future.submit("running", (2, 3, 10.0))
+    future.start("running", 0)
+    future.submit("owner", (1, 9, 10.0))
     assert waits_until_s(future, CPU_FREE, 7) == 10.0
     assert waits_until_s(future, CPU_FREE, 9) == -math.inf
-    future.runs("running", 0, now_s=5.0)
+    future.start("running", 0, now_s=5.0)
     assert waits_until_s(future, CPU_FREE, 4) == 15.0
 
 
 def test_a_second_task_of_the_same_cycle_is_seen_too():
     future = Future()
-    future.job("running", (2, 3, 10.0))
-    future.runs("running", 0)
-    future.job("owner", (1, 9, 10.0))
+    future.submit("running", (2, 3, 10.0))
+    future.start("running", 0)
+    future.submit("owner", (1, 9, 10.0))
     assert [waits_until_s(future, CPU_FREE, gib) for gib in (9, 7, 5)] == [-math.inf, 10.0, -math.inf]

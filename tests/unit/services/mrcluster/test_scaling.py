@@ -12,7 +12,7 @@ from boathouse.services.mrcluster.planning.observation import Draft, Observation
 from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NOT_READY, Scaling, Submission
 from boathouse_policies import koala, model, profiles
 from boathouse_task.cluster_contract import AgentReport, NodeFigures, YarnFigures, YarnState
-from tests.unit.policies import builders as make
+from tests.builders import core
 from tests.unit.services.mrcluster.planning.world import World
 
 UID = ObjectUid("a")
@@ -26,18 +26,18 @@ def state(name: str = "a", transient: int = 0, **fields) -> koala.Cluster:
     return koala.Cluster(name=model.JobId(name), **known)
 
 
-class Shell(make.World):
+class Shell(core.Shell):
     """A scheduler with profile `fair` whose clusters are resized, and nodes with room for one worker each."""
 
     def __init__(self, nodes: int = 8) -> None:
         profile = profiles.build("fair", switches=profiles.Switches(scale=True))
-        super().__init__([make.node(f"n{i}") for i in range(nodes)], profile=profile)
+        super().__init__([core.node(f"n{i}") for i in range(nodes)], profile=profile)
         self.marked: list[ObjectUid] = []
         self.scaling = Scaling(profile, profile.observers, lambda: self.now_s, self.marked.append)
 
     def submit(self, name: str = "a", **constants) -> None:
-        job = make.job(name)
-        classes = tuple(make.task_class(job, make.amount(4000, 8), name=role) for role in ("master", "transient"))
+        job = core.job(name)
+        classes = tuple(core.task_class(job, core.amount(4000, 8), name=role) for role in ("master", "transient"))
         constants = koala.Config(**constants)
         submission = Submission(job=job, classes=classes, worker=classes[1].id, tasks={}, constants=constants)
         self.scaling.submit(ObjectUid(name), submission)
@@ -48,7 +48,7 @@ class Shell(make.World):
     def cycle_at(self, now_s: float) -> list[str]:
         """What became of the decisions at a time."""
         self.now_s = now_s
-        advice = [each.advise(self.room, self.view()) for each in self.profile.controllers]
+        advice = [each.advise(self.queue, self.view()) for each in self.profile.controllers]
         return [self.scaling.take(decision) for decisions in advice for decision in decisions]
 
 

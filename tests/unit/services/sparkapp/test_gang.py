@@ -6,7 +6,7 @@ from boathouse.resources import config
 from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.submission import objects
 from boathouse_policies import model, profiles, run_times
-from tests.unit.policies import builders as make
+from tests.builders import core
 from tests.unit.services.sparkapp.builders import app
 
 PROFILES = config.PROFILES
@@ -14,10 +14,10 @@ PROFILES = config.PROFILES
 
 def queued(nodes, *applications, profile="fair"):
     """A world with these applications waiting, each with its whole gang."""
-    world = make.World(make.nodes(nodes, make.amount(4000, 16, disk_gib=100)), profile=profiles.build(profile))
+    world = core.Shell(core.nodes(nodes, core.amount(4000, 16, disk_gib=100)), profile=profiles.build(profile))
     for each in applications:
         found = gang.of(each, 1, minimum=each.minimum)
-        world.room.submit(found.job, [found.driver, found.executor], found.tasks)
+        world.queue.submit(found.job, [found.driver, found.executor], found.tasks)
     return world
 
 
@@ -76,11 +76,11 @@ def elastic_world(*nodes, least="1g"):
     learner, stage = run_times.Learner(), gang.executor_stage(found)
     learner.learn(stage, seconds=100.0, input_bytes=0.0, less=False)
     wanted = gang.of(found, 1, minimum=2, estimates=learner.estimates(stage, 0.0))
-    world = make.World(
-        [make.node(f"n{number}", make.amount(4000, gib, disk_gib=100)) for number, gib in enumerate(nodes)],
+    world = core.Shell(
+        [core.node(f"n{number}", core.amount(4000, gib, disk_gib=100)) for number, gib in enumerate(nodes)],
         profile=profiles.build("yarn-me"),
     )
-    world.room.submit(wanted.job, [wanted.driver, wanted.executor], wanted.tasks)
+    world.queue.submit(wanted.job, [wanted.driver, wanted.executor], wanted.tasks)
     tasks = {wanted.driver.id: 1, wanted.executor.id: 2}
     submitted = model.Submitted(now_s=0.0, job=wanted.job, classes=(wanted.driver, wanted.executor), tasks=tasks)
     for observer in world.profile.observers:

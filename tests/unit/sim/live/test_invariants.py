@@ -11,7 +11,7 @@ from boathouse_sim import contention
 from boathouse_sim.conditions import Outages
 from boathouse_sim.invariants import BrokenInvariantError, Invariants
 from boathouse_sim.live import DynamicAllocation, Live
-from tests.unit.sim.live import make
+from tests.builders import simulations
 
 jobs = st.builds(
     lambda maps, reduces, slow, replicas, mb: ("mr", maps, reduces, slow, replicas, mb),
@@ -34,14 +34,19 @@ def build(i, drawn):
     at_ms = 3000 * i
     if drawn[0] == "mr":
         _, maps, reduces, slow, replicas, mb = drawn
-        one, reduce = make.container(make.cpu(5), mb=mb, factor=1.5), make.reducer(mb=mb) if reduces else None
-        return make.mapreduce(str(i), maps, one, reduces, reduce, slow_start=slow, replicas=replicas, submit_ms=at_ms)
+        one, reduce = (
+            simulations.container(simulations.cpu(5), mb=mb, factor=1.5),
+            simulations.reducer(mb=mb) if reduces else None,
+        )
+        return simulations.mapreduce(
+            str(i), maps, one, reduces, reduce, slow_start=slow, replicas=replicas, submit_ms=at_ms
+        )
     _, executors, gang, tasks, dynamic = drawn
-    return make.spark(
+    return simulations.spark(
         str(i),
         executors,
         tuple(tasks),
-        driver=make.container(mb=200) if gang else None,
+        driver=simulations.container(mb=200) if gang else None,
         min_executors=gang,
         dynamic=DynamicAllocation(least=1, most=4, idle_s=1.0) if dynamic and not gang else None,
         submit_ms=at_ms,
@@ -79,7 +84,7 @@ class Fickle(framework.Observer):
 
 
 @pytest.mark.parametrize("name", ["fifo", "yarn", "yarn-me"])
-@hypothesis.settings(max_examples=10, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+@hypothesis.settings(max_examples=6, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 @hypothesis.given(
     drawn=st.lists(jobs | applications, min_size=1, max_size=4),
     shared=st.booleans(),
@@ -88,7 +93,7 @@ class Fickle(framework.Observer):
 )
 def test_nothing_breaks(name, drawn, shared, failing, fickle):
     apps = [build(i, one) for i, one in enumerate(drawn)]
-    found = make.workload(
+    found = simulations.live_workload(
         *apps,
         nodes=3,
         racks=2,
@@ -101,10 +106,7 @@ def test_nothing_breaks(name, drawn, shared, failing, fickle):
     profile, script = profiles.build(name), Fickle()
     if fickle:
         profile = dataclasses.replace(profile, controllers=(script,), observers=(*profile.observers, script))
-    driver, look = Live(found, profile), Invariants()
-    while driver.advance():
-        look(driver.world)
-    check_end(driver.world, apps, failing=failing)
+    check_end(simulations.run(Live(found, profile), Invariants()), apps, failing=failing)
 
 
 def check_end(world, apps, *, failing):
@@ -131,42 +133,42 @@ def work_of(app):
 
 
 def running_world():
-    driver = Live(make.workload(make.mapreduce(reduces=1)), profiles.build("fifo"))
-    look = Invariants()
+    driver = Live(simulations.live_workload(simulations.mapreduce(reduces=1)), profiles.build("fifo"))
+    check = Invariants()
     while not driver.world.pods:
         driver.advance()
-    look(driver.world)
-    return driver.world, look
+    check(driver.world)
+    return driver.world, check
 
 
 def test_a_node_that_holds_too_much_is_seen():
-    world, look = running_world()
+    world, check = running_world()
     world.sizes.taken["n0"].cpu_milli += 4000
     with pytest.raises(BrokenInvariantError, match="really holds"):
-        look(world)
+        check(world)
 
 
 def test_work_that_comes_back_is_seen():
-    world, look = running_world()
+    world, check = running_world()
     world.clock.now_ms += 5
-    look(world)
+    check(world)
     next(one for pod in world.pods.values() for one in pod.activities if one.gate is None).left_ms += 3
     with pytest.raises(BrokenInvariantError, match="more work"):
-        look(world)
+        check(world)
 
 
 def test_a_suspended_task_that_goes_on_is_seen():
-    world, look = running_world()
+    world, check = running_world()
     for pod in world.pods.values():
         pod.suspended = True
-    look(world)
+    check(world)
     world.clock.now_ms += 5
     with pytest.raises(BrokenInvariantError, match="is suspended and goes on"):
-        look(world)
+        check(world)
 
 
 def test_a_counter_that_is_wrong_is_seen():
-    world, look = running_world()
+    world, check = running_world()
     world.tally.distances[0] += 1
     with pytest.raises(BrokenInvariantError, match="distances"):
-        look(world)
+        check(world)

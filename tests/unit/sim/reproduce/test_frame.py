@@ -5,7 +5,7 @@ import json
 import pytest
 
 from boathouse_sim.reproduce import claim, interval, studies, study
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 
 @pytest.mark.parametrize(
@@ -24,43 +24,43 @@ from tests.unit.sim.reproduce import made
     ],
 )
 def test_a_claim_holds_when_the_whole_interval_meets_it(relation, paper, span, holds):
-    assert made.claim(relation, paper, value=sum(span) / 2, interval=span).holds is holds
+    assert reproductions.claim(relation, paper, value=sum(span) / 2, interval=span).holds is holds
 
 
 def test_without_an_interval_the_value_decides():
-    assert made.claim("ge", 0.5, value=0.5).holds
-    assert not made.claim("ge", 0.5, value=0.49).holds
+    assert reproductions.claim("ge", 0.5, value=0.5).holds
+    assert not reproductions.claim("ge", 0.5, value=0.49).holds
 
 
 def test_an_equality_may_have_a_tolerance():
-    assert made.claim("eq", 0.5, value=0.55, tolerance=0.06).holds
-    assert not made.claim("eq", 0.5, value=0.57, tolerance=0.06).holds
+    assert reproductions.claim("eq", 0.5, value=0.55, tolerance=0.06).holds
+    assert not reproductions.claim("eq", 0.5, value=0.57, tolerance=0.06).holds
 
 
 def test_without_a_value_nothing_holds():
-    assert not made.claim("le", 0.5, value=None).holds
+    assert not reproductions.claim("le", 0.5, value=None).holds
 
 
 def test_a_row_whose_mean_alone_meets_the_claim_says_so_before_its_reason():
-    wide = made.claim("ge", 0.5, value=0.6, interval=(0.4, 0.8), reason="Disks.")
+    wide = reproductions.claim("ge", 0.5, value=0.6, interval=(0.4, 0.8), reason="Disks.")
     assert wide.why.startswith("The mean meets it")
     assert wide.why.endswith("Disks.")
-    assert made.claim("ge", 0.5, value=0.4, interval=(0.3, 0.5), reason="Disks.").why == "Disks."
+    assert reproductions.claim("ge", 0.5, value=0.4, interval=(0.3, 0.5), reason="Disks.").why == "Disks."
 
 
 @pytest.mark.parametrize(("relation", "paper"), [("between", 0.5), ("ge", (0.4, 0.5))])
 def test_only_between_has_two_values(relation, paper):
     with pytest.raises(ValueError, match="two values"):
-        made.claim(relation, paper)
+        reproductions.claim(relation, paper)
 
 
 def test_only_an_equality_has_a_tolerance():
     with pytest.raises(ValueError, match="tolerance"):
-        made.claim("ge", 0.5, tolerance=0.1)
+        reproductions.claim("ge", 0.5, tolerance=0.1)
 
 
 def test_programs_read_the_fields_that_were_agreed():
-    found = json.loads(json.dumps(made.claim("between", (0.4, 0.6), interval=(0.5, 0.7)).as_json()))
+    found = json.loads(json.dumps(reproductions.claim("between", (0.4, 0.6), interval=(0.5, 0.7)).as_json()))
     agreed = {"paper", "claim", "figure", "relation", "paper_value", "value", "interval", "baseline", "holds"}
     assert agreed | {"assumptions"} <= set(found)
     assert (found["relation"], found["paper_value"], found["interval"]) == ("between", [0.4, 0.6], [0.5, 0.7])
@@ -94,13 +94,13 @@ def test_an_estimate_fills_a_claim():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_keep_the_order_of_their_cases(workers):
     with study.Runner(workers=workers) as runner:
-        assert runner.map("squares", made.square, [3, 1, 2], cost=float) == [9, 1, 4]
+        assert runner.map("squares", reproductions.square, [3, 1, 2], cost=float) == [9, 1, 4]
 
 
 def test_progress_hears_of_every_simulation():
     told = Told()
     with study.Runner(workers=1, progress=told) as runner:
-        runner.map("squares", made.square, [1, 2])
+        runner.map("squares", reproductions.square, [1, 2])
     assert told.heard == [("squares", 2), "one", "one"]
 
 

@@ -15,7 +15,7 @@ from boathouse_sim.reproduce.fspy_runs import FAIR, FSPY, Case, Run, simulate
 from boathouse_sim.reproduce.fspy_setting import Setting
 from boathouse_sim.reproduce.study import Form
 from boathouse_sim.reproduce.study import Scale as Size
-from tests.unit.sim.reproduce.made import assert_catalogued
+from tests.builders.reproductions import assert_catalogued
 
 SMALL = Setting(data=8 / 600, gaps=0.05, history=5)
 SETTING = Setting()

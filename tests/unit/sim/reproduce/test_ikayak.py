@@ -22,7 +22,7 @@ from boathouse_sim.reproduce.ikayak.runs import Run, Runs
 from boathouse_sim.reproduce.ikayak.setting import Setting
 from boathouse_sim.reproduce.ikayak.study import IKayak
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, PLACING, STOCK, Variant
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 SMALL = Setting(pairs=3, size=0.25)
 
@@ -295,8 +295,10 @@ def test_in_the_full_form_every_assumption_is_varied():
 def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
     parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
     accuracy = Accuracy(fuzzy=0.1, linear=0.2, mean=0.2, half=0.1, reducers=1, samples=1, points=((1.0, 1.0),))
-    learnt = Remaining(seeds=1, jobs=1).findings(made.Given(accuracy))
-    made.assert_catalogued("ikayak", [one for part in parts for one in findings(part, {}).claims] + list(learnt.claims))
+    learnt = Remaining(seeds=1, jobs=1).findings(reproductions.Given(accuracy))
+    reproductions.assert_catalogued(
+        "ikayak", [one for part in parts for one in findings(part, {}).claims] + list(learnt.claims)
+    )
 
 
 def test_what_is_claimed_of_a_figure_has_its_picture():

@@ -26,7 +26,7 @@ from boathouse_sim.reproduce.ila import (
 from boathouse_sim.reproduce.ila.case import Case, Seen, simulate
 from boathouse_sim.reproduce.ila.study import Ila
 from boathouse_sim.workload import Workload
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 # The setting
 
@@ -201,7 +201,7 @@ def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
     found = dict.fromkeys(itertools.product(("exponential", "linear", "quadratic"), models.KINDS), accuracy)
     claims += models.Models(seeds=1, jobs=10).findings([found]).claims
     claims.append(placing.claim(placing.Size(hosts=1, jobs=1), 1000.0))
-    made.assert_catalogued("ila", claims)
+    reproductions.assert_catalogued("ila", claims)
 
 
 def test_a_reason_is_said_only_where_a_claim_does_not_hold():

@@ -17,7 +17,7 @@ from boathouse_sim.reproduce.koala.study import Koala
 from boathouse_sim.reproduce.koala.usage import Usage
 from boathouse_sim.reproduce.koala.worked import Worked
 from boathouse_sim.reproduce.study import Form, Scale
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 
 def ran(seconds: float, *, name: str = "c", sizes=((0, 20, 0),), stored_mb: float = 0.0, ready_s: float = 0.0) -> Ran:
@@ -258,7 +258,7 @@ def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
     found = [
         one for part in parts for one in part.findings({case: small_and_large(case) for case in part.cases()}).claims
     ]
-    made.assert_catalogued("koala", found)
+    reproductions.assert_catalogued("koala", found)
 
 
 @pytest.mark.parametrize("form", list(Form))

@@ -9,7 +9,7 @@ from boathouse_sim.reproduce import pages, sources, studies
 from boathouse_sim.reproduce.claim import Assumption, Kind
 from boathouse_sim.reproduce.stored import Stored, repeated
 from boathouse_sim.reproduce.study import Form, Scale
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 RUNS = {run.study: run for run in pages.stored()}
 PAGE = f"before\n{pages.BEGIN}stale\n{pages.END}\nafter\n"
@@ -18,7 +18,7 @@ SLOW = Assumption(name="disk", value=1.0, effect="none")
 
 def stored(*claims) -> Stored:
     fields = {"study": "toy", "title": "A toy", "text": "toy.txt", "source": "a test", "seeds": 3}
-    plain = [{**one.as_json(), "assumptions": []} for one in claims or (made.claim(),)]
+    plain = [{**one.as_json(), "assumptions": []} for one in claims or (reproductions.claim(),)]
     return Stored(**fields, assumptions=(), rows=plain)
 
 
@@ -68,8 +68,8 @@ def test_a_page_without_marks_is_refused():
 
 
 def test_rows_that_hold_are_counted_by_class():
-    calibrated = made.claim(id="toy-cheap", claim="cheap", value=0.1, kind=Kind.DERIVED, calibrated=True)
-    text = pages.table(stored(made.claim(), calibrated))
+    calibrated = reproductions.claim(id="toy-cheap", claim="cheap", value=0.1, kind=Kind.DERIVED, calibrated=True)
+    text = pages.table(stored(reproductions.claim(), calibrated))
     assert "1 of 2 rows hold (figure 1 of 1, derived 0 of 1)" in text
     assert "calibrated on 1 of them, of which 0 hold" in text
 
@@ -84,13 +84,16 @@ def test_rows_that_hold_are_counted_by_class():
     ],
 )
 def test_a_cell_says_the_value_with_its_interval(fields, cell):
-    assert cell in pages.table(stored(made.claim(**fields)))
+    assert cell in pages.table(stored(reproductions.claim(**fields)))
 
 
 def test_a_run_lists_each_assumption_once(monkeypatch):
     monkeypatch.setattr("boathouse_sim.reproduce.stored.catalogue", lambda _: sources.Catalogue(text="", sources={}))
-    claims = [made.claim(assumptions=(SLOW,)), made.claim(id="toy-red", claim="red", assumptions=(SLOW,))]
-    run = Stored.of(made.Toy(), Scale.of(Form.QUICK), claims)
+    claims = [
+        reproductions.claim(assumptions=(SLOW,)),
+        reproductions.claim(id="toy-red", claim="red", assumptions=(SLOW,)),
+    ]
+    run = Stored.of(reproductions.Toy(), Scale.of(Form.QUICK), claims)
     assert (len(run.assumptions), [row["assumptions"] for row in run.rows]) == (1, [[0], [0]])
     assert Stored.parsed(run.as_text()).as_text() == run.as_text()
     assert json.loads(run.as_text())["source"] == "boathouse reproduce toy, quick form"
@@ -99,7 +102,7 @@ def test_a_run_lists_each_assumption_once(monkeypatch):
 @pytest.mark.parametrize("fields", [{"id": "toy-red"}, {"claim": "red"}])
 def test_two_rows_with_one_id_or_one_text_are_refused(fields):
     with pytest.raises(ValueError, match="one id or one text"):
-        Stored.of(made.Toy(), Scale.of(Form.QUICK), [made.claim(), made.claim(**fields)])
+        Stored.of(reproductions.Toy(), Scale.of(Form.QUICK), [reproductions.claim(), reproductions.claim(**fields)])
 
 
 def test_a_page_that_differs_from_its_figures_fails_the_check(monkeypatch, tmp_path):
@@ -116,7 +119,7 @@ def test_a_page_that_differs_from_its_figures_fails_the_check(monkeypatch, tmp_p
 
 def test_a_study_is_run_in_full_and_stored(monkeypatch, tmp_path):
     monkeypatch.setattr(pages, "FOLDER", tmp_path)
-    monkeypatch.setattr(studies, "_STUDIES", {"toy": made.Toy})
+    monkeypatch.setattr(studies, "_STUDIES", {"toy": reproductions.Toy})
     monkeypatch.setattr("boathouse_sim.reproduce.stored.catalogue", lambda _: sources.Catalogue(text="", sources={}))
     (tmp_path / "figures").mkdir()
     (tmp_path / "toy.md").write_text(PAGE)

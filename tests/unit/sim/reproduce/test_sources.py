@@ -6,7 +6,7 @@ import pytest
 
 from boathouse_sim.reproduce import sources, studies
 from boathouse_sim.reproduce.claim import Kind
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions
 
 
 def parsed(**content):
@@ -40,7 +40,7 @@ def test_what_is_calibrated_must_be_listed():
 @pytest.mark.parametrize("study", studies.names())
 def test_every_claim_of_a_catalogue_can_be_made(study):
     for name in sources.catalogue(study).sources:
-        made.claim(**sources.sourced(study, name.removeprefix(f"{study}-")))
+        reproductions.claim(**sources.sourced(study, name.removeprefix(f"{study}-")))
 
 
 def test_ids_are_unique_over_all_studies():
@@ -60,4 +60,4 @@ def test_ids_are_unique_over_all_studies():
 )
 def test_a_claim_without_its_source_is_refused(fields):
     with pytest.raises(ValueError, match=r"kebab case|a sentence and its line"):
-        made.claim(**fields)
+        reproductions.claim(**fields)

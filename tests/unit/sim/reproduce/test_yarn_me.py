@@ -16,8 +16,7 @@ from boathouse_sim.reproduce.yarn_me.scaling import Scaling
 from boathouse_sim.reproduce.yarn_me.study import YarnMe
 from boathouse_sim.reproduce.yarn_me.sweep import Sweep
 from boathouse_sim.table2 import Law
-from tests.unit.sim import make
-from tests.unit.sim.reproduce import made
+from tests.builders import reproductions, simulations
 
 # What a simulation measures
 
@@ -29,8 +28,11 @@ class Given:
     tasks_about = 3
 
     def draw(self, seed):  # noqa: ARG002  nothing is drawn
-        phases = (make.phase(tasks=2, mb=4000, seconds=10), make.phase(kind="reduce", mb=8000, seconds=20))
-        return make.workload(make.job("wa", *phases))
+        phases = (
+            simulations.phase(tasks=2, mb=4000, seconds=10),
+            simulations.phase(kind="reduce", mb=8000, seconds=20),
+        )
+        return simulations.workload(simulations.job("wa", *phases))
 
 
 def watched(profile="yarn"):
@@ -191,7 +193,9 @@ def test_every_row_names_its_place_and_can_be_written(part):
 
 def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
     parts = YarnMe.experiments(frame.Scale.of(frame.Form.FULL, 2))
-    made.assert_catalogued("yarn-me", [one for part in parts for one in part.findings(seen_by(part, TIMES)).claims])
+    reproductions.assert_catalogued(
+        "yarn-me", [one for part in parts for one in part.findings(seen_by(part, TIMES)).claims]
+    )
 
 
 def test_phases_are_watched_where_application_masters_run_too():

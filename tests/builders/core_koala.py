@@ -1,4 +1,6 @@
-"""Clusters, by what matters to a test."""
+"""Clusters as Koala's policies see them."""
+
+from __future__ import annotations
 
 from hypothesis import strategies as st
 
@@ -11,7 +13,7 @@ NODE_SLOTS = 8
 def cluster(
     tasks: int = 0, *, name: str = "c", core: int = 20, transient: int = 0, waiting: int = 0, **fields
 ) -> Cluster:
-    """With so many running tasks, and slots for its nodes."""
+    """A cluster with so many running tasks, and slots for its nodes."""
     slots = (core + transient) * NODE_SLOTS
     plain = {"slots": slots, "node_slots": NODE_SLOTS, "first_core_nodes": core}
     return Cluster(

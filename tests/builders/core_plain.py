@@ -1,4 +1,4 @@
-"""Ranks nodes as plainly as can be: all nodes anew at each turn, for each class alone, and every class gets a turn."""
+"""Cycles that rank plainly: all nodes at each turn, for each class alone, and every class gets a turn."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import PendingClass
 
 
-class Plain(ranking.Rankings):
-    """Rankings that keep nothing but refusals, and ask every filter about every node."""
+class PlainRankings(ranking.Rankings):
+    """Rankings that keep nothing but refusals, and apply every filter to every node."""
 
-    def __init__(self, *those) -> None:
-        super().__init__(*those)
+    def __init__(self, *args) -> None:
+        super().__init__(*args)
         self._refused: dict[int, list[int]] = collections.defaultdict(list)
 
     def best(self, pending: PendingClass) -> int | None:
         passes = self._state.offered.copy()
-        for one in (*self._profile.filters, self._profile.reserve):
-            passed = one.mask(pending, self._state, ALL)
+        for question in (*self._profile.filters, self._profile.reserve):
+            passed = question.mask(pending, self._state, ALL)
             if passed is not None:
                 passes &= passed
         passes[self._refused[pending.place]] = False
@@ -40,10 +40,10 @@ class Plain(ranking.Rankings):
 
 
 @contextlib.contextmanager
-def plainly() -> Iterator[None]:
+def plain_rankings() -> Iterator[None]:
     """Cycles in this context rank plainly."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turn_order, "Rankings", Plain)
+        patch.setattr(turn_order, "Rankings", PlainRankings)
         patch.setattr(candidates, "_FEW", -1)
         patch.setattr(candidates, "_COMPARED_AT_ONCE", -1)
         yield
