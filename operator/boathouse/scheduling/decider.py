@@ -102,6 +102,7 @@ class Decider(Part):
 
     def decide(self) -> Iterator[rows.Operation]:
         """Decide once: snapshot, run the cycle, assume. Yields the writes to begin; those stay decided if it raises."""
+        self._jobs.probe()
         yield from self._reservations.decide()
         self._state.sync_jobs()
         self._ledger.declare(self._queue.sorted_classes())

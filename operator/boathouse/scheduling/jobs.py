@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from boathouse.cluster import catalogue, wire
 from boathouse.scheduling import gangs, pod_conditions
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
-from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
 from boathouse_task import contract
@@ -363,9 +363,6 @@ class Jobs:
         """
         failures = []
         self._retry_excess()
-        self._grant_probes()
-        for scope in self.refused.changed():
-            self._changed.update(entry.job.id for entry in self._covered(scope))
         for row in self._changed_rows:
             entry = self.entry_of(row)
             if entry is not None and entry.job.id not in self._changed and not self._update(entry, row):
@@ -378,7 +375,6 @@ class Jobs:
             elif entry is not None and not entry.is_aside and (error := self._submit(entry)) is not None:
                 failures.append((entry, error))
         self._changed.clear()
-        self._let_probes_through()
         return failures
 
     def _submit(self, entry: Entry) -> Exception | None:
@@ -403,8 +399,10 @@ class Jobs:
         """Return the tasks of a job with a gang that wait in line: the whole gang, or elastic executors."""
         found = gangs.members(gang, self._pods, self._clock())
         if not found.has_begun:
-            is_out = entry.trouble is not None or entry.is_draining or entry.excess or found.driver is None
-            return () if is_out or found.driver is None else (found.driver, *found.expected[: found.needed])
+            is_out = entry.trouble is not None or entry.is_draining or entry.excess
+            if is_out or found.driver is None or self.hold_of(found.driver) is not None:
+                return ()
+            return found.driver, *found.expected[: found.needed]
         first = {row.id for row in entry.first}
         return [row for row in self.rows(entry) if not row.is_submitted and row.id not in first]
 
@@ -420,7 +418,7 @@ class Jobs:
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
         excess = self._has_excess_pods or any(self._excess_jobs.values())
-        return min(self.refused.next_s(), self._retry_s if excess else math.inf)
+        return min(self._next_probe_s(), self._retry_s if excess else math.inf)
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
@@ -465,8 +463,11 @@ class Jobs:
     # Holds
 
     def hold_of(self, row: rows.PodRow) -> refusals.Hold | None:
-        """Return the hold of a task; None without a hold, or if the task is the current probe."""
-        if not self.refused or row.task is None:
+        """Return the hold of a task; None without a hold, if the task is the current probe, or if it is expected.
+
+        Nothing is written for expected tasks: they are held with their driver, and probed with it.
+        """
+        if not self.refused or row.task is None or row.task.expected:
             return None
         hold = self.refused.of(row.namespace, row.task.task_class, _verb(row))
         return None if hold is None or hold.probe == row.id else hold
@@ -485,7 +486,8 @@ class Jobs:
         all_of_them, wanted = scope.task_class is None, scope.task_class
         return [e for e in jobs if not e.is_aside and (all_of_them or any(one.id == wanted for one in e.classes))]
 
-    def _grant_probes(self) -> None:
+    def probe(self) -> None:
+        """End holds and select probes. Call it before the reservations: a probe may take a reserved place."""
         for hold in self.refused.due():
             if not self.refused.may_grant:
                 break
@@ -493,35 +495,62 @@ class Jobs:
                 self.refused.lift(hold.scope)  # no task is left that could be refused
             else:
                 self.refused.grant(hold)
-
-    def _let_probes_through(self) -> None:
-        """Select one task as the probe of each hold that is being probed, which is then pending."""
         for hold in self.refused.probing():
-            if not self._awaits_probe(hold):
-                continue
-            row = self._next_held(hold)
-            if row is None:
-                self.refused.lift(hold.scope)
-                continue
-            hold.probe, hold.probed_s, task_class = row.id, self._clock(), _task_of(row).task_class
-            hold.tried[task_class] = (hold.probed_s, row.id)
-            self._queue.put_back(row.id, task_class)
+            if self._awaits_probe(hold):
+                self._select_probe(hold)
+        for scope in self.refused.changed():
+            for entry in self._covered(scope):
+                if scope not in self.refused:
+                    entry.api_refusal = None  # it is not known any more that this is why its tasks are pending
+                self._changed.add(entry.job.id)
+                self.touch(entry.job.id)
+
+    def _select_probe(self, hold: refusals.Hold) -> None:
+        """Select the next task as the probe of a hold, which is then pending."""
+        row = self._next_held(hold)
+        if row is None:
+            self.refused.lift(hold.scope)
+            return
+        hold.probe, hold.probed_s = row.id, self._clock()
+        hold.tried[_task_of(row).task_class] = (hold.probed_s, row.id)
+        self._mark_probe(row)
 
     def _awaits_probe(self, hold: refusals.Hold) -> bool:
+        """Return whether a hold has no probe whose write is in flight or may still find a node."""
         row = self._pods.get(hold.probe) if hold.probe is not None else None
         if row is None or row.job is None or row.has_ended:
             return True
-        if not row.is_undecided or self._clock() - hold.probed_s < PROBE_PATIENCE_S:
+        if not row.is_undecided:
+            return row.state not in WITH_OPERATION  # else its answer is awaited
+        if self._clock() - hold.probed_s < PROBE_PATIENCE_S:
             return False
         hold.probe = None  # it fits on no node
-        self._update(self._entries[row.job], row)
+        self._mark_probe(row)
         return True
 
+    def _mark_probe(self, row: rows.PodRow) -> None:
+        self.mark_changed(row)
+        self.touch(row.job)
+
+    def _next_probe_s(self) -> float:
+        """Return when a hold is due, ends, or its probe has found no node for too long; infinity for never."""
+        probes = ((hold, self._pods.get(hold.probe)) for hold in self.refused.probing() if hold.probe is not None)
+        waiting = (hold.probed_s + PROBE_PATIENCE_S for hold, row in probes if row is not None and row.is_undecided)
+        return min([self.refused.next_s(), *waiting])
+
     def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
-        """Return the next probe: of the least recently tried class, the task after its last probe."""
+        """Return the next probe: of the least recently tried class, the task after its last probe.
+
+        A class with a hold of its own is probed for that. Otherwise a class that is refused for itself would be probed
+        again at once.
+        """
         scope = hold.scope
-        entries = self._covered(scope)
-        classes = [(one, entry) for entry in entries for one in entry.classes if scope.task_class in {None, one.id}]
+        pairs = ((one, entry) for entry in self._covered(scope) for one in entry.classes)
+        if scope.task_class is None:
+            own = functools.partial(refusals.Scope, scope.verb, scope.namespace)
+            classes = [(one, entry) for one, entry in pairs if own(one.id) not in self.refused]
+        else:
+            classes = [(one, entry) for one, entry in pairs if one.id == scope.task_class]
         for one, entry in sorted(classes, key=lambda pair: hold.tried.get(pair[0].id, _NEVER_TRIED)[0]):
             if (row := self._row_after(hold, entry, one.id)) is not None:
                 return row

@@ -14,6 +14,7 @@ from boathouse.resources import names
 from boathouse.resources.hadoop import is_setting
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob.spec import MRJobSpec
+from boathouse.resources.pods.environment import literal
 from boathouse_cli.conversion import hadoop_properties as properties
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 
@@ -314,7 +315,7 @@ class _Job:
     def _environment(self) -> None:
         for text in self._line.options.get("cmdenv", ()):
             name, _, value = text.partition("=")
-            self._draft.extend("env", [{"name": name, "value": value}])
+            self._draft.extend("env", [{"name": name, "value": literal(value)}])
 
     def _rest(self) -> None:
         """Keep properties that have no field: on a cluster as settings, else as variables of the commands."""

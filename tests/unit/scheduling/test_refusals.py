@@ -97,7 +97,7 @@ def test_a_probe_is_due_when_the_time_is_up():
     assert desk.refusals.next_s() == 30.0
     desk.now_s = 30.0
     assert desk.granted() == [Scope(Verb.CREATE, "a")]
-    assert desk.refusals.next_s() == math.inf
+    assert desk.refusals.next_s() == 30.0 + refusals.UNANSWERED_S
 
 
 def test_a_refused_probe_holds_again():

@@ -77,7 +77,7 @@ def test_the_pods_of_a_job_that_uses_every_field_are_as_reviewed(build, task_typ
 
 
 def test_the_runtime_understands_its_order(build):
-    order = env(manifest(build.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace("$$(", "$(")
+    order = env(manifest(build.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace("$$", "$")
     spec = msgspec.json.decode(order, type=contract.TaskSpec)
     assert (spec.split, spec.maps, spec.reduces, spec.mapper) == (SPLIT, 1, 2, ["./mapper.py", "$(id)"])
     assert spec.work_url == f"s3://b/out/_temporary/boathouse-{build.UID}"

@@ -1,12 +1,22 @@
 """Environment variables of the containers, from literal values, Secrets and ConfigMaps."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
 from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, rule, rules
 
 MAX_ENV_BYTES = 128 * 1024
+_READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
+
+
+def literal(text: str) -> str:
+    """Return a text that Kubernetes expands to the given one, in a command, an argument or a variable.
+
+    It reads `$(NAME)` as a reference and `$$` as a dollar sign; any other `$` stays.
+    """
+    return _READ_BY_KUBERNETES.sub("$$", text)
 
 
 class KeyRef(Model):
@@ -51,7 +61,10 @@ class EnvVar(Model):
         min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Name of the variable."
     )
     value: str | None = Field(
-        default=None, max_length=8192, description="Literal value. Absent, without valueFrom: the empty text."
+        default=None,
+        max_length=8192,
+        description="The value. As in any pod, $(NAME) is the value of an earlier variable, and $$ a dollar sign. "
+        "Absent, without valueFrom: the empty text.",
     )
     value_from: EnvVarSource | None = Field(default=None, description="Where the value comes from, instead of value.")
 

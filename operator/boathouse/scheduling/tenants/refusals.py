@@ -2,13 +2,16 @@
 
 ::
 
-    open ──refused──▶ held ──delay over, and a token──▶ probing ──many accepted in a row──▶ open
+    open ──refused──▶ held ──delay over, and a token──▶ probing ──many accepted in a row, or no answer──▶ open
                        ▲ ─────────────refused─────────────┘
 
 Held tasks are not scheduled. A refusal that concerns the namespace (a quota) holds all its jobs. A refusal that may
 concern only pods of a class (they are invalid, or their priority class does not exist) holds that class, and the whole
 namespace after several of its jobs were refused in a row. A name conflict concerns only its task, unless several
-follow in a row. Pure: times come from the given clock.
+follow in a row.
+
+Every hold ends: a delay is finite, and a hold whose probes get no answer of the API server for `UNANSWERED_S`, because
+none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given clock.
 """
 
 import dataclasses
@@ -27,6 +30,8 @@ NAMESPACE_DISTANCE_S = 1.0
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32
 """Consecutive successful probes after which a hold ends."""
+UNANSWERED_S = 60.0
+"""Time without an answer to a probe after which a hold ends: the refusal says nothing about the present."""
 IN_A_ROW = 3
 """Refused jobs of a namespace after which all its jobs are held, and name conflicts after which a class is held."""
 QUOTA = "QuotaExceeded"
@@ -77,6 +82,7 @@ class Hold:
         is_probing: Whether one pod at a time is tried.
         probe: The task to try, or None.
         probed_s: Time since when it is the probe.
+        answered_s: Time since when no probe was answered.
         taken: Number of consecutive successful probes.
         tried: Time and task of the last probe by class; the least recently tried class is next.
     """
@@ -89,8 +95,14 @@ class Hold:
     is_probing: bool = False
     probe: model.TaskId | None = None
     probed_s: float = 0.0
+    answered_s: float = 0.0
     taken: int = 0
     tried: dict[model.ClassId, tuple[float, model.TaskId]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def ends_s(self) -> float:
+        """Return when it is due for a probe, or ends without an answer."""
+        return self.answered_s + UNANSWERED_S if self.is_probing else self.until_s
 
 
 class Refusals:
@@ -121,6 +133,8 @@ class Refusals:
         if len(jobs) < IN_A_ROW:
             jobs.add(task_class.job)
         scope = wide if why.reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW else narrow
+        if (of_namespace := self._holds.get(wide)) is not None and of_namespace.probe == task:
+            of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
         former = self._holds.get(scope)
         if former is None:
             self._changed.add(scope)
@@ -148,7 +162,8 @@ class Refusals:
         for scope in _scopes(operation) if self._holds else ():
             hold = self._holds.get(scope)
             if hold is not None and hold.is_probing:
-                hold.probe, hold.taken = None, hold.taken + 1
+                hold.probe, hold.answered_s, hold.taken = None, self._clock(), hold.taken + 1
+                hold.tried.pop(operation.task_class.id, None)  # what is accepted goes on
                 if hold.taken >= TAKEN_IN_A_ROW:
                     self.lift(scope)
 
@@ -183,6 +198,9 @@ class Refusals:
     def __len__(self) -> int:
         return len(self._holds)
 
+    def __contains__(self, scope: Scope) -> bool:
+        return scope in self._holds
+
     def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Hold | None:
         """Return the hold of a class, or None."""
         if not self._holds:
@@ -198,7 +216,7 @@ class Refusals:
         return [hold for hold in self._holds.values() if hold.is_probing and self._decides(hold.scope)]
 
     def _decides(self, scope: Scope) -> bool:
-        """Return whether a hold is not covered by one of the whole namespace."""
+        """Return whether a hold is not covered by one of the whole namespace, which ends before it."""
         return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._holds
 
     def changed(self) -> set[Scope]:
@@ -207,8 +225,8 @@ class Refusals:
         return changed
 
     def next_s(self) -> float:
-        """Return when `due` may return a hold; infinity for never."""
-        due_s = min((hold.until_s for hold in self._holds.values() if not hold.is_probing), default=float("inf"))
+        """Return when `due` may return or end a hold; infinity for never."""
+        due_s = min((hold.ends_s for hold in self._holds.values() if self._decides(hold.scope)), default=float("inf"))
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
 
     # Time
@@ -216,13 +234,13 @@ class Refusals:
     def due(self) -> list[Hold]:
         """Return the holds that are due for a probe, the least recently probed namespace first.
 
-        Holds after an overload need no probe and are removed.
+        Holds after an overload need no probe and are removed, as are those whose probes were not answered for long.
         """
         now_s, due = self._clock(), []
         for hold in list(self._holds.values()):
-            if hold.is_probing or hold.until_s > now_s:
+            if hold.ends_s > now_s:
                 continue
-            if hold.reason == OVERLOAD:
+            if hold.reason == OVERLOAD or hold.is_probing:
                 self.lift(hold.scope)
             elif self._decides(hold.scope):
                 due.append(hold)
@@ -244,7 +262,7 @@ class Refusals:
             return False
         self._granted_s = {name: at_s for name, at_s in self._granted_s.items() if now_s - at_s < _REMEMBERED_S}
         self._granted_s[namespace] = now_s
-        hold.is_probing = True
+        hold.is_probing, hold.answered_s = True, now_s
         return True
 
 

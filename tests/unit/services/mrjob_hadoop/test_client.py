@@ -50,7 +50,7 @@ def env(container: dict[str, Any]) -> dict[str, str]:
 
 def order(manifest: dict[str, Any]) -> ClientSpec:
     text = env(manifest["spec"]["initContainers"][0])[client_contract.CLIENT_ENV]
-    return msgspec.json.decode(text.replace("$$(", "$("), type=ClientSpec)
+    return msgspec.json.decode(text.replace("$$", "$"), type=ClientSpec)
 
 
 def look(phase: str = "Running", state: dict[str, Any] | None = None, **more: Any) -> client.ClientPod:

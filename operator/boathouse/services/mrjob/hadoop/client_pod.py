@@ -13,6 +13,7 @@ import msgspec
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.resources.pods.environment import literal
 from boathouse.scheduling import jobs
 from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.frame import pod_constraints
@@ -182,7 +183,7 @@ class ClientBuilder:
             "name": names.CONTAINER,
             "image": self.cluster.image,
             "imagePullPolicy": self.cluster.image_pull_policy,
-            "command": [pod_builder.escaped(word) for word in words],
+            "command": [literal(word) for word in words],
             "workingDir": contract.WORK_PATH,
             "env": [*_variables([clients.ARENAS]), *self._user_env(), *_variables(ours.items())],
             **self._env_from(),
@@ -202,7 +203,7 @@ class ClientBuilder:
         }
 
     def _runtime(self) -> Manifest:
-        order = pod_builder.escaped(msgspec.json.encode(self.client_spec()).decode())
+        order = literal(msgspec.json.encode(self.client_spec()).decode())
         fields = ((contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid"))
         has_files = any(file.config_map_key_ref for file in self.job.spec.files or ())
         return {

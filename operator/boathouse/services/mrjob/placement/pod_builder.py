@@ -13,6 +13,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pods import storage
 from boathouse.resources.pods import template as pod_fields
+from boathouse.resources.pods.environment import literal
 from boathouse.services.frame import derived_name as names_of_pods
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
@@ -80,7 +81,7 @@ class PodBuilder:
         key = attempt.task_type, attempt.step, resources
         shared = self._specs.get(key) or self._specs.setdefault(key, self._spec(attempt, resources))
         (container,) = shared["containers"]
-        task = {"name": contract.TASK_ENV, "value": escaped(msgspec.json.encode(self.task_spec(attempt)).decode())}
+        task = {"name": contract.TASK_ENV, "value": literal(msgspec.json.encode(self.task_spec(attempt)).decode())}
         env = [task if each["name"] == contract.TASK_ENV else each for each in container["env"]]
         spec = shared | {"containers": [container | {"env": env}]} | ({"nodeName": node} if node is not None else {})
         return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
@@ -363,11 +364,6 @@ def _requirements(resources: Resources) -> dict[str, Any]:
 
 def _storage(size_bytes: int) -> dict[str, str]:
     return {"ephemeral-storage": quantity.format_bytes(size_bytes)} if size_bytes else {}
-
-
-def escaped(text: str) -> str:
-    """Return a value in which Kubernetes expands no $(NAME): $$ is a dollar sign."""
-    return text.replace("$(", "$$(")
 
 
 def _manifest(part: pydantic.BaseModel | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
+from boathouse.resources.pods.environment import literal
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.frame import pod_template
@@ -100,7 +101,7 @@ def _chosen(executor: sizing.Requests, ideal: sizing.Requests) -> dict[str, str]
 
 
 def _arguments(app: App) -> list[str]:
-    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` in what the user wrote.
+    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` and `$$` in what the user wrote.
 
     Properties in arguments win over those in the file, which is written before the executors' memory is chosen.
     """
@@ -111,8 +112,7 @@ def _arguments(app: App) -> list[str]:
         f"{attempts.CONF_PATH}/{attempts.PROPERTIES_FILE}",
         *(("--conf", f"{executor_memory.HEAP}={app.conf[executor_memory.HEAP]}") if app.ideal_executor else ()),
         "--class",
-        app.spec.main_class or _PYTHON_RUNNER,
-        *(each.replace("$(", "$$(") for each in written),
+        *map(literal, (app.spec.main_class or _PYTHON_RUNNER, *written)),
     ]
 
 

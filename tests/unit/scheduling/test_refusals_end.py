@@ -1,0 +1,76 @@
+"""Whatever an API server refuses, and whenever: once it accepts pods again, everything that waits starts soon."""
+
+import asyncio
+import itertools
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from boathouse.cluster import errors
+from boathouse.scheduling.tenants import refusals
+from tests.unit.scheduling.deciding import Desk, made
+from tests.unit.scheduling.refusing_world import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
+
+RECOVERY_S = 120.0
+"""The longest backoff is 30 s; then probes of what fits on no node take their turns."""
+
+
+@pytest.mark.parametrize("profile", ["fair", "boathouse"])
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize("what", SUBMITTED[:-1])
+async def test_what_was_refused_starts_when_the_cause_is_gone(what, refusal, profile):
+    world = await play([refusal, what, what, what, "wait", "wait"], recovery_s=RECOVERY_S, profile=profile)
+    assert (world.missing, world.holds) == ([], [])
+
+
+@pytest.mark.parametrize("first", ["quota", "webhook", "binds"])
+async def test_every_short_sequence_of_refusals_ends_with_all_pods_running(first):
+    for events in itertools.product(EVENTS, repeat=2):
+        world = await play([first, *events], recovery_s=RECOVERY_S)
+        assert (world.missing, world.holds) == ([], []), (first, *events)
+
+
+@hypothesis.given(events=st.lists(st.sampled_from(EVENTS), min_size=3, max_size=14))
+@hypothesis.settings(deadline=None)
+def test_any_sequence_of_refusals_ends_with_all_pods_running(events):
+    world = asyncio.run(play(events, recovery_s=RECOVERY_S))
+    assert (world.missing, world.holds) == ([], [])
+
+
+async def test_a_good_application_starts_beside_three_that_are_refused_for_good():
+    world = await play(["webhook for drivers", "app", "app", "app", "wait", "job"], recovery_s=RECOVERY_S)
+    assert [one for one in world.wanted if "job" in one and one in world.missing] == []
+
+
+async def test_refusals_stay_rare_while_a_namespace_is_refused():
+    world = await play(["quota", *["app"] * 5, *["job"] * 5, *["wait"] * 4], recovery_s=0.0)
+    assert len([at_s for at_s in world.refused_s if at_s > 30.0]) <= 7  # one in 30 s
+
+
+async def test_a_probe_that_is_found_on_another_node_does_not_keep_the_others_waiting():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit("full/t1", "full/t2", "full/t3", cpu_milli=1)
+        await desk.decides()
+        for what in ("t1 n1", "t2 n1"):
+            await desk.answers("create", what, QUOTA)
+        desk.now_s = 31.0
+        assert await desk.decides() == [("create", "t3 n1")]
+        await desk.answers("create", "t3 n1", errors.AlreadyExists(409, "AlreadyExists", ""))
+        await desk.answers("get", "t3", made("full/t3", node="n2", revision=1))
+        assert await desk.decides() == [("create", "t1 n1")]
+
+
+async def test_a_hold_whose_probes_fit_on_no_node_ends_by_itself():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit("full/t1", cpu_milli=1)
+        await desk.decides()
+        await desk.answers("create", "t1 n1", QUOTA)
+        desk.node_goes("n1")
+        for desk.now_s in (31.0, 31.0 + refusals.UNANSWERED_S):
+            assert len(desk.scheduler.state.jobs.refused) == 1
+            await desk.decides()
+        assert len(desk.scheduler.state.jobs.refused) == 0
+        assert desk.scheduler.diagnosis("j") is None or desk.scheduler.diagnosis("j").reason != "QuotaExceeded"
