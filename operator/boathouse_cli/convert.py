@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from boathouse_cli.conversion.draft import Converted
 
-_COMMAND: Final = re.compile(r"^(?!\s*#)(?:.*[\s/])?spark-submit(?:\s|$)", re.MULTILINE)
 _KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
 
 
@@ -63,9 +62,9 @@ def read_text(path: str) -> str:
 
 
 def _converted(text: str) -> "Iterable[Converted]":
-    from boathouse_cli.conversion import command_lines, manifests
+    from boathouse_cli.conversion import command_lines, manifests, programs
 
-    if _COMMAND.search(text) and not _KIND.search(text):
+    if programs.SPARK_LINE.search(text) and not _KIND.search(text):
         return command_lines.convert_text(text, read=read_text)
     return manifests.convert_text(text)
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 import re
-import shlex
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import conflicts, pod_fields, properties_files, uris
+from boathouse_cli.conversion import conflicts, pod_fields, programs, properties_files, shell, uris
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-PROGRAM: Final = "spark-submit"
+PROGRAM: Final = programs.SPARK_SUBMIT
 _OPTIONS: Final[Mapping[str, str]] = {
     "--master": "spark.master",
     "--deploy-mode": "spark.submit.deployMode",
@@ -52,10 +51,6 @@ _FLAGS: Final[Mapping[str, str]] = {
     "--load-spark-defaults": "the defaults of the machine are not read: write them into sparkConf",
 }
 _NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kill", "--status")
-_LOCAL_VARIABLES: Final = ("SPARK_HOME", "JAVA_HOME", "PATH")
-_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
-_VARIABLE: Final = re.compile(r"\$[A-Za-z_{(][A-Za-z0-9_]*\}?|`")
-_OPERATOR: Final = re.compile(r"[|;&<>]")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -80,33 +75,36 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
     """Convert each command line of a file.
 
     Args:
-        text: Lines, continued by backslashes; lines that begin with # are comments.
+        text: A script of a shell.
         read: Returns the text of a file that `--properties-file` names.
     """
-    for number, line in _logical_lines(text):
-        source = f"line {number}"
-        try:
-            words = shlex.split(line)
-        except ValueError as error:
-            yield Draft(source).refuse(Unconvertible("quotes", f"{error}: close them"))
-            continue
-        if not any(posixpath.basename(word) == PROGRAM for word in words):
-            continue
-        yield convert(words, source=source, read=read, shell=line)
+    for command in shell.commands(text):
+        words = [word.text for word in command.words]
+        source = f"line {command.line}"
+        at = programs.find(words)
+        if at is not None and programs.is_spark_submit(words[at]):
+            draft = Draft(source)
+            try:
+                _check_shell(draft, command, command.words[at + 1 :])
+            except Unconvertible as why:
+                yield draft.refuse(why)
+            else:
+                found = convert(words, source=source, read=read)
+                yield dataclasses.replace(found, notes=(*draft.notes, *found.notes))
+        elif command.is_open and programs.SPARK_LINE.search(command.source):
+            yield Draft(source).refuse(_OPEN)
 
 
-def convert(words: Sequence[str], *, source: str, read: Callable[[str], str], shell: str | None = None) -> Converted:
+def convert(words: Sequence[str], *, source: str, read: Callable[[str], str]) -> Converted:
     """Convert one command line.
 
     Args:
         words: With `spark-submit` among them, or from its first option.
         source: For notes.
         read: Returns the text of a file that `--properties-file` names.
-        shell: The line as it was written, if a shell has not seen it.
     """
     draft = Draft(source)
     try:
-        _check_shell(draft, shell or "")
         parsed = _parse(draft, _after_program(draft, words))
         return _application(draft, parsed, read)
     except Unconvertible as why:
@@ -144,13 +142,10 @@ def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:
     """Return the words after `spark-submit`; it may be left out before options."""
     if words and words[0].startswith("-"):
         return list(words)
-    at = next((n for n, word in enumerate(words) if posixpath.basename(word) == PROGRAM), None)
-    if at is None:
+    at = programs.find(words)
+    if at is None or not programs.is_spark_submit(words[at]):
         raise Unconvertible(PROGRAM, "is not in the command line: write it first")
-    for word in words[:at]:
-        name, equals, _ = word.partition("=")
-        if equals and name.isidentifier() and name not in _LOCAL_VARIABLES:
-            draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
+    programs.note_before(draft, words[:at])
     return list(words[at + 1 :])
 
 
@@ -197,30 +192,18 @@ def _take(draft: Draft, parsed: _Parsed, option: str, value: str) -> None:
         raise Unconvertible(option, "is no option of spark-submit: correct it, and put arguments after the file")
 
 
-def _check_shell(draft: Draft, line: str) -> None:
-    """Refuse what only a shell understands.
+def _check_shell(draft: Draft, command: shell.Command, words: Sequence[shell.Word]) -> None:
+    """Note what only a shell knows, and refuse what only a shell can do.
 
     Raises:
-        Unconvertible: The line has more than one command, or writes to a file.
+        Unconvertible: The line has more than one command, writes to a file, or does not end.
     """
-    plain = _QUOTED.sub("", line)
-    if match := _OPERATOR.search(plain):
-        raise Unconvertible(match[0], "only the command itself can be converted: remove operators of the shell")
-    if match := _VARIABLE.search(re.sub(r"'[^']*'", "", line)):
-        draft.note(match[0], "is not replaced, because no shell reads the line: write its value")
+    if command.is_open:
+        raise _OPEN
+    if command.operator is not None:
+        raise Unconvertible(command.operator, "only the command itself can be converted: remove operators of the shell")
+    for expansion in dict.fromkeys(each for word in words for each in word.expansions):
+        draft.note(expansion, "is not replaced, because no shell reads the line: write its value")
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    joined, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        if not joined and (not line.strip() or line.lstrip().startswith("#")):
-            continue
-        first = first if joined else number
-        joined += line
-        if joined.endswith("\\") and not joined.endswith("\\\\"):
-            joined = joined[:-1] + " "
-            continue
-        yield first, joined
-        joined = ""
-    if joined.strip():
-        yield first, joined
+_OPEN: Final = Unconvertible("quotes", "No closing quotation: close them")

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import SPARKAPP_KIND
-from boathouse.resources.sparkapp.spec import SparkAppSpec
-from boathouse.resources.sparkapp.status import SparkApp
+from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse_cli.conversion import credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse.resources.crd import CustomResource
+
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
 ROLES: Final = (DRIVER, EXECUTOR)
-_FIRST: Final = ("type", "mainApplicationFile", "mainClass", "arguments")
-_FIELDS: Final = dict.fromkeys([*_FIRST, *(field.alias or name for name, field in SparkAppSpec.model_fields.items())])
-"""The fields of a spec, in the order in which people read them."""
+_FIRST: Final = ("type", "mainApplicationFile", "mainClass", "clusterRef", "jar", "input", "output", "arguments")
+"""The fields of a spec that people read first."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,25 +66,27 @@ class Unconvertible(Exception):  # noqa: N818 - it is an answer
 
 
 class Draft:
-    """A SparkApp that is being filled in.
+    """An object that is being filled in.
 
     Args:
         source: The document or line that is converted, for notes.
+        resource: What it becomes.
 
     Attributes:
-        metadata: Of the SparkApp.
-        spec: Of the SparkApp.
+        metadata: Of the object.
+        spec: Of the object.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, resource: CustomResource = SPARKAPP) -> None:
         self.source = source
+        self._resource = resource
         self.metadata: dict[str, Any] = {}
         self.spec: dict[str, Any] = {}
         self.notes: list[Note] = []
 
     def note(self, path: str, advice: str) -> None:
-        """Record what has no counterpart; the same note once."""
-        note = Note(source=self.source, path=path, advice=advice)
+        """Record what has no counterpart; the same note once, and without keys of a URL."""
+        note = Note(source=self.source, path=credentials.hidden(path), advice=credentials.hidden(advice))
         if note not in self.notes:
             self.notes.append(note)
 
@@ -116,21 +118,27 @@ class Draft:
         self.put(path, [*known, *more])
 
     def finish(self) -> Converted:
-        """Return the SparkApp, or what of it the API server would refuse."""
+        """Return the object, or what of it the API server would refuse."""
+        credentials.take_out(self)
         manifest = {
             "apiVersion": names.API_VERSION,
-            "kind": SPARKAPP_KIND,
+            "kind": self._resource.kind,
             "metadata": self.metadata,
-            "spec": self.spec,
+            "spec": {
+                field: self.spec[field] for field in dict.fromkeys([*_FIRST, *self._fields()]) if field in self.spec
+            },
         }
         try:
-            SparkApp.model_validate(manifest)
+            self._resource.model.model_validate(manifest)
         except pydantic.ValidationError as error:
             for each in error.errors():
                 self.note(".".join(map(str, each["loc"])), f"{each['msg']}: correct it, and convert again")
             return self.refuse()
-        manifest["spec"] = {field: self.spec[field] for field in _FIELDS if field in self.spec}
         return Converted(manifest=manifest, notes=tuple(self.notes))
+
+    def _fields(self) -> list[str]:
+        spec = self._resource.manifest()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        return list(spec["properties"])
 
     def refuse(self, why: Unconvertible | None = None) -> Converted:
         """Return that there is no SparkApp."""

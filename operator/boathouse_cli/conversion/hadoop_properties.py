@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -85,9 +86,18 @@ PARTITIONER_CLASS: Final = "mapreduce.job.partitioner.class"
 UBER: Final = "mapreduce.job.ubertask.enable"
 RECURSIVE: Final = "mapreduce.input.fileinputformat.input.dir.recursive"
 ENDPOINT: Final = "fs.s3a.endpoint"
-SECRETS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key")
-OF_HADOOP: Final = ("mapreduce.", "mapred.", "yarn.", "dfs.", "hadoop.", "io.", "fs.", "stream.")
+PARTITION_OPTIONS: Final = "mapreduce.partition.keypartitioner.options"
+PARTITION_FIELDS: Final = "num.key.fields.for.partition"
+"""How many fields of a key choose its reduce: a former way to say -k1,N."""
+_OF_HADOOP: Final = ("mapreduce.", "mapred.", "yarn.", "dfs.", "hadoop.", "io.", "fs.", "stream.")
 """Beginnings of properties that change what Hadoop does."""
+_ODD_NAMES: Final = re.compile(
+    r"aggregat(e|or)\..*|create\.empty\.dir\.if\.nonexist|ipc\..*|job\.(end\..*|local\.dir)|jobclient\..*"
+    r"|keep\.(failed\.task\.files|task\.files\.pattern)|key\.value\..*|map\.(input\.(file|length|start)|output\..*"
+    r"|sort\.class)|min\.num\.spills\.for\.combine|num\.key\.fields\..*|reduce\.output\..*|security\..*"
+    r"|sequencefile\.filter\..*|textinputformat\..*|topology\..*|user\.name"
+)
+"""The others in the classes of 3.4.2, of which many are names before Hadoop 2."""
 
 OLD_NAMES: Final[Mapping[str, str]] = {
     "mapred.job.name": NAME,
@@ -113,8 +123,14 @@ OLD_NAMES: Final[Mapping[str, str]] = {
     "mapred.text.key.comparator.options": "mapreduce.partition.keycomparator.options",
     "mapred.output.key.comparator.class": COMPARATOR_CLASS,
     "mapred.partitioner.class": PARTITIONER_CLASS,
+    "mapreduce.partitioner.class": PARTITIONER_CLASS,
 }
 """Names before Hadoop 2, which Hadoop still takes."""
+
+
+def is_of_hadoop(key: str) -> bool:
+    """Return whether a property changes what Hadoop does."""
+    return key.startswith(_OF_HADOOP) or _ODD_NAMES.fullmatch(key) is not None
 
 
 def short(name: str) -> str:

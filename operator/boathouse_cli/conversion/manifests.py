@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from boathouse_cli.conversion import advice, conflicts, pod_specs, uris, volumes
-from boathouse_cli.conversion.draft import ROLES, Converted, Draft, Unconvertible
+from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties
@@ -35,14 +35,11 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
     "": {
         "image": "spark.kubernetes.container.image",
-        "imagePullPolicy": "spark.kubernetes.container.image.pullPolicy",
-        "memoryOverheadFactor": "spark.kubernetes.memoryOverheadFactor",
     },
     "driver": {
         "cores": "spark.driver.cores",
         "coreLimit": "spark.kubernetes.driver.limit.cores",
         "coreRequest": "spark.kubernetes.driver.request.cores",
-        "image": "spark.kubernetes.driver.container.image",
         "javaOptions": "spark.driver.extraJavaOptions",
         "memory": "spark.driver.memory",
         "memoryOverhead": "spark.driver.memoryOverhead",
@@ -53,7 +50,6 @@ _PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
         "coreLimit": "spark.kubernetes.executor.limit.cores",
         "coreRequest": "spark.kubernetes.executor.request.cores",
         "deleteOnTermination": "spark.kubernetes.executor.deleteOnTermination",
-        "image": "spark.kubernetes.executor.container.image",
         "instances": "spark.executor.instances",
         "javaOptions": "spark.executor.extraJavaOptions",
         "memory": "spark.executor.memory",
@@ -70,7 +66,6 @@ _PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
         "repositories": "spark.jars.repositories",
     },
     "dynamicAllocation": {
-        "enabled": "spark.dynamicAllocation.enabled",
         "initialExecutors": "spark.dynamicAllocation.initialExecutors",
         "minExecutors": "spark.dynamicAllocation.minExecutors",
         "maxExecutors": "spark.dynamicAllocation.maxExecutors",
@@ -79,6 +74,27 @@ _PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 """Fields that are properties, by the part of the spec."""
+_DEFAULTS: Final[Mapping[str, str]] = {
+    "imagePullPolicy": "spark.kubernetes.container.image.pullPolicy",
+    "memoryOverheadFactor": "spark.kubernetes.memoryOverheadFactor",
+}
+"""Fields that are properties unless `sparkConf` has them."""
+_PULL_SECRETS: Final = "spark.kubernetes.container.image.pullSecrets"
+_VARIABLE: Final[Mapping[str, str]] = {DRIVER: "spark.kubernetes.driverEnv", EXECUTOR: "spark.executorEnv"}
+_FILES_OF_SECRETS: Final[Mapping[str, tuple[str, str]]] = {
+    "GCPServiceAccount": ("GOOGLE_APPLICATION_CREDENTIALS", "key.json"),
+    "HadoopDelegationToken": ("HADOOP_TOKEN_FILE_LOCATION", "hadoop.token"),
+    "KerberosKeytab": ("KRB5_KEYTAB_FILE", "krb5.keytab"),
+}
+_OF_METADATA: Final[Mapping[str, str]] = {
+    "spark.app.name": "metadata.name",
+    "spark.kubernetes.namespace": "metadata.namespace",
+}
+_OF_SERVER: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"),
+    *("deletionTimestamp", "deletionGracePeriodSeconds"),
+)
+"""Metadata that the API server adds."""
 
 
 def convert_text(text: str) -> Iterator[Converted]:
@@ -107,6 +123,7 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         number: Of the document, for notes on what has no name.
     """
     given = Fields(manifest, "")
+    given.take("status")
     kind, version = given.text("kind") or "", given.text("apiVersion") or ""
     metadata = given.inner("metadata")
     name = metadata.text("name")
@@ -121,6 +138,8 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         if kind == SCHEDULED:
             spec = _of_schedule(draft, spec)
         _Application(draft, spec).convert()
+        for fields in (given, metadata):
+            advice.note_left(draft, fields)
         conflicts.check(draft)
         return draft.finish()
     except Unconvertible as why:
@@ -135,6 +154,8 @@ def _check_version(version: str) -> None:
 def _metadata(draft: Draft, name: str | None, metadata: Fields) -> None:
     found = {"name": name, **{key: metadata.text(key) for key in ("generateName", "namespace")}}
     draft.metadata |= {key: value for key, value in found.items() if value is not None}
+    for key in _OF_SERVER:
+        metadata.take(key)
     for key in ("labels", "annotations"):
         kept = {name: value for name, value in metadata.texts(key).items() if name != _APPLIED}
         draft.metadata |= {key: kept} if kept else {}
@@ -179,11 +200,13 @@ class _Application:
         self._collect_properties(roles)
         pods = pod_specs.PodSpecs(draft, [*spec.mappings("volumes")])
         for role, fields in roles.items():
+            pods.convert_template(role, fields.inner("template"))
+        properties = Properties(draft, self._conf, self._where_of)
+        properties.convert_pods()
+        for role, fields in roles.items():
             pods.convert(role, fields)
         volumes.convert(draft, pods.mounts)
         self._config_maps()
-        properties = Properties(draft, self._conf, lambda key: self._where.get(key, f'spec.sparkConf["{key}"]'))
-        properties.convert_pods()
         draft.put("mainApplicationFile", uris.main_file(draft, "spec.mainApplicationFile", self._main_file))
         properties.convert_rest()
         self._life()
@@ -211,27 +234,83 @@ class _Application:
             draft.put("arguments", arguments)
 
     def _collect_properties(self, roles: Mapping[str, Fields]) -> None:
-        """Collect `sparkConf` and `hadoopConf`, then the fields, which win."""
-        self._conf |= self._spec.texts("sparkConf")
-        for key, text in self._spec.texts("hadoopConf").items():
+        """Collect `sparkConf` and `hadoopConf`, then the fields, as the other operator does: the last one wins."""
+        spec = self._spec
+        self._conf |= spec.texts("sparkConf")
+        self._collect_defaults()
+        for key, text in spec.texts("hadoopConf").items():
             self._set(f"spark.hadoop.{key}", text, f'spec.hadoopConf["{key}"]')
+        allocation = spec.inner("dynamicAllocation")
+        if allocation.take("enabled") is True:
+            self._set("spark.dynamicAllocation.enabled", "true", allocation.path("enabled"))
+        else:  # the other operator does not read the rest
+            allocation = Fields({}, "")
+        parts = {"": spec, **roles, "deps": spec.inner("deps"), "dynamicAllocation": allocation}
         for part, keys in _PROPERTIES.items():
-            fields = roles.get(part) or (self._spec.inner(part) if part else self._spec)
+            fields = parts[part]
             for name, key in keys.items():
                 value = ",".join(map(str, fields.items(name))) if part == "deps" else fields.text(name)
                 if value:
                     self._set(key, value, fields.path(name))
             if part in {"deps", "dynamicAllocation"}:
                 advice.note_left(self._draft, fields)
-        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
-        self._conf |= {"spark.kubernetes.container.image.pullSecrets": secrets} if secrets else {}
+        for role, fields in roles.items():
+            self._collect_pods(role, fields)
+        for key, text in spec.texts("nodeSelector").items():
+            self._set(f"spark.kubernetes.node.selector.{key}", text, spec.path("nodeSelector"))
         if self._conf.get("spark.dynamicAllocation.enabled") != "true":
             self._conf.setdefault("spark.executor.instances", "1")  # the other operator's default; Spark's own is 2
 
+    def _collect_defaults(self) -> None:
+        """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
+        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
+        found = {_PULL_SECRETS: ("imagePullSecrets", secrets)}
+        found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
+        for key, (name, value) in found.items():
+            if value and self._conf.setdefault(key, value) != value:
+                self._draft.note(
+                    f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
+                )
+        for key, path in _OF_METADATA.items():
+            name = self._draft.metadata.get(path.removeprefix("metadata."))
+            if self._conf.pop(key, name) != name:
+                self._draft.note(self._where_of(key), f"{path} is taken, which says otherwise: remove one of them")
+
+    def _collect_pods(self, role: str, fields: Fields) -> None:
+        """Collect what the other operator says of a role's pods in properties."""
+        prefix = f"spark.kubernetes.{role}"
+        image = fields.text("image")
+        if image or f"{prefix}.container.image" in self._conf:
+            path = fields.path("image") if image else "spec.image"
+            self._set(
+                f"{prefix}.container.image", image or self._conf.get("spark.kubernetes.container.image", ""), path
+            )
+        for key, text in self._draft.metadata.get("labels", {}).items():
+            self._set(f"{prefix}.label.{key}", text, "metadata.labels")
+        for field, part in (("labels", "label"), ("annotations", "annotation"), ("nodeSelector", "node.selector")):
+            for key, text in fields.texts(field).items():
+                self._set(f"{prefix}.{part}.{key}", text, fields.path(field))
+        references = fields.inner("envSecretKeyRefs")
+        for name in references.names():
+            key = references.inner(name)
+            text = f"{key.text('name') or ''}:{key.text('key') or ''}"
+            self._set(f"{prefix}.secretKeyRef.{name}", text, fields.path("envSecretKeyRefs"))
+        for name, text in fields.texts("envVars").items():
+            self._set(f"{_VARIABLE[role]}.{name}", text, fields.path("envVars"))
+        for each in fields.mappings("secrets"):
+            name, folder = str(each.get("name")), str(each.get("path")).rstrip("/")
+            path = f"{fields.path('secrets')}.{name}"
+            self._set(f"{prefix}.secrets.{name}", folder, path)
+            if (known := _FILES_OF_SECRETS.get(str(each.get("secretType")))) is not None:
+                self._set(f"{_VARIABLE[role]}.{known[0]}", f"{folder}/{known[1]}", path)
+
     def _set(self, key: str, value: str, path: str) -> None:
         if self._conf.get(key, value) != value:
-            self._draft.note(f'spec.sparkConf["{key}"]', f"{path} says otherwise, and is taken: remove one of them")
+            self._draft.note(self._where_of(key), f"{path} says otherwise, and is taken: remove one of them")
         self._conf[key], self._where[key] = value, path
+
+    def _where_of(self, key: str) -> str:
+        return self._where.get(key, f'spec.sparkConf["{key}"]')
 
     def _config_maps(self) -> None:
         draft = self._draft
@@ -272,8 +351,6 @@ class _Application:
         for key, field in (("timeToLiveSeconds", "ttlSecondsAfterFinished"), ("suspend", "suspend")):
             if (value := self._spec.take(key)) is not None:
                 draft.put(field, value)
-        if selector := self._spec.texts("nodeSelector"):
-            draft.merge("nodeSelector", selector)
 
     def _rest(self, pods: pod_specs.PodSpecs) -> None:
         draft, spec = self._draft, self._spec

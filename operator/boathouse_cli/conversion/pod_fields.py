@@ -70,16 +70,19 @@ def put_queue(draft: Draft, path: str, queue: str) -> None:
 
 
 def put_metadata(draft: Draft, role: str, path: str, what: str, given: Mapping[str, str]) -> None:
-    """Add labels or annotations of a role's pods."""
+    """Add labels or annotations of a role's pods; they replace those with the same key."""
+    known = draft.get(f"{role}.{what}") or {}
     for key in given:
+        if known.get(key, given[key]) != given[key]:
+            draft.note(path, f"{key}: is given twice, and this one is taken: remove the other")
         if key.startswith(_OURS):
             draft.note(path, f"{what} that begin with {' or '.join(_OURS)} belong to Boathouse: choose other names")
     draft.merge(f"{role}.{what}", {key: str(value) for key, value in given.items() if not key.startswith(_OURS)})
 
 
 def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[str, Any]]) -> None:
-    """Add environment variables to a role."""
-    found = []
+    """Add environment variables to a role; of two with a name the last one counts, as in a container."""
+    found: dict[str, dict[str, Any]] = {}
     for each in given:
         name, value_from = str(each.get("name", "")), each.get("valueFrom")
         source: Mapping[str, Any] = value_from if isinstance(value_from, dict) else {}
@@ -90,10 +93,23 @@ def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[st
             draft.note(path, f"{name}: {', '.join(source)} has no counterpart: use secretKeyRef or configMapKeyRef")
         elif reference is not None:
             key = {part: str(source[reference][part]) for part in ("name", "key") if source[reference].get(part)}
-            found.append({"name": name, "valueFrom": {reference: key}})
+            if source[reference].get("optional"):
+                draft.note(path, f"{name}: optional has no counterpart: the {reference[:-6]} and its key must exist")
+            _replace(draft, path, found, {"name": name, "valueFrom": {reference: key}})
         else:
-            found.append({"name": name, "value": str(each.get("value", ""))})
-    draft.extend(f"{role}.env", found)
+            value = each.get("value")
+            _replace(draft, path, found, {"name": name, "value": "" if value is None else str(value)})
+    known = {each["name"]: each for each in draft.get(f"{role}.env") or ()}
+    for variable in found.values():
+        _replace(draft, path, known, variable)
+    draft.extend(f"{role}.env", list(found.values()))
+
+
+def _replace(draft: Draft, path: str, known: dict[str, dict[str, Any]], variable: dict[str, Any]) -> None:
+    name = variable["name"]
+    if known.get(name, variable) != variable:
+        draft.note(path, f"{name}: is given twice, and the last one is taken: remove the other")
+    known[name] = variable
 
 
 def put_hadoop_config_map(draft: Draft, path: str, name: str) -> None:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
     from boathouse_cli.conversion.draft import Draft
 
-_FILES_OF_SECRETS: Final[Mapping[str, tuple[str, str]]] = {
-    "GCPServiceAccount": ("GOOGLE_APPLICATION_CREDENTIALS", "key.json"),
-    "HadoopDelegationToken": ("HADOOP_TOKEN_FILE_LOCATION", "hadoop.token"),
-}
 _RESTRICTED: Final[Mapping[str, Any]] = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -56,27 +52,28 @@ class PodSpecs:
         self.mounts: list[Mount] = []
 
     def convert(self, role: str, fields: Fields) -> None:
-        """Convert what a role's pods have; its template first, because flat fields win."""
-        self._template(role, fields.inner("template"))
-        self._metadata(role, fields)
-        self._container(role, fields)
+        """Convert what the other operator sets in a role's pods itself: it wins over the template and properties."""
         self._pod(role, fields, security="podSecurityContext")
-        variables: list[Mapping[str, Any]] = [
-            {"name": name, "value": value} for name, value in fields.texts("envVars").items()
-        ]
-        references = fields.take("envSecretKeyRefs")
-        if isinstance(references, dict):
-            variables += [{"name": name, "valueFrom": {"secretKeyRef": key}} for name, key in references.items()]
-        put_variables(self._draft, role, fields.path("env"), variables)
+        self._container(role, fields)
         gpu = fields.inner("gpu")
-        if (name := gpu.text("name")) is not None:
-            self._draft.merge(f"{role}.extendedResources", {name: gpu.take("quantity") or 1})
+        name, quantity = gpu.text("name"), gpu.take("quantity")
+        if isinstance(quantity, int) and name is not None:
+            self._draft.merge(f"{role}.extendedResources", {name: quantity} if quantity > 0 else {})
+        elif name is not None or quantity is not None:
+            self._draft.note(
+                fields.path("gpu"), "has no name and whole quantity: write both, such as nvidia.com/gpu, 1"
+            )
+        advice.note_left(self._draft, gpu)
 
     def finish(self, *, priority_class: str | None) -> None:
         """Set the fields that driver and executors have in common."""
-        if priority_class is not None:
+        field, path = "podTemplate.priorityClassName", "spec.batchSchedulerOptions.priorityClassName"
+        given = self._of_both.get(field)
+        if priority_class and given is None:
             for role in ROLES:
-                self._share("podTemplate.priorityClassName", role, "spec.batchSchedulerOptions", priority_class)
+                self._share(field, role, path, priority_class)
+        elif priority_class and given and any(value != priority_class for _, value in given.values()):
+            self._draft.note(path, "driver and executor say otherwise, and are taken: remove one of them")
         for field, by_role in self._of_both.items():
             path, value = by_role.get(EXECUTOR) or next(iter(by_role.values()))
             self._draft.put(field, value)
@@ -87,8 +84,11 @@ class PodSpecs:
         if value:
             self._of_both.setdefault(field, {})[role] = (path, value)
 
-    def _template(self, role: str, template: Fields) -> None:
-        self._metadata(role, template.inner("metadata"))
+    def convert_template(self, role: str, template: Fields) -> None:
+        """Convert a role's template, over which properties and fields win."""
+        metadata = template.inner("metadata")
+        for what in ("labels", "annotations"):
+            put_metadata(self._draft, role, metadata.path(what), what, metadata.texts(what))
         spec = template.inner("spec")
         containers = spec.mappings("containers")
         ours = f"spark-kubernetes-{role}"
@@ -104,12 +104,8 @@ class PodSpecs:
         self._draft.extend("imagePullSecrets", [dict(each) for each in spec.mappings("imagePullSecrets")])
         self._resources(role, container.inner("resources"))
         self._container(role, container)
-        for fields in (template, spec, container):
+        for fields in (metadata, template, spec, container):
             advice.note_left(self._draft, fields)
-
-    def _metadata(self, role: str, fields: Fields) -> None:
-        for what in ("labels", "annotations"):
-            put_metadata(self._draft, role, fields.path(what), what, fields.texts(what))
 
     def _container(self, role: str, fields: Fields) -> None:
         put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
@@ -119,34 +115,23 @@ class PodSpecs:
             self._mount(role, fields.path("volumeMounts"), mount)
         for each in fields.mappings("configMaps"):
             self._mount_object(role, fields.path("configMaps"), each, {"configMap": {"name": each.get("name")}})
-        for each in fields.mappings("secrets"):
-            self._mount_object(role, fields.path("secrets"), each, {"secret": {"secretName": each.get("name")}})
-            if (known := _FILES_OF_SECRETS.get(str(each.get("secretType")))) is not None:
-                variable = {"name": known[0], "value": f"{each.get('path')}/{known[1]}"}
-                put_variables(self._draft, role, fields.path("secrets"), [variable])
 
-    def _deprecated_variables(self, role: str, fields: Fields) -> None:
-        plain = [{"name": name, "value": value} for name, value in fields.texts("envVars").items()]
-        put_variables(self._draft, role, fields.path("envVars"), plain)
-        references = fields.take("envSecretKeyRefs")
-        for name, key in references.items() if isinstance(references, dict) else ():
-            variable = {"name": name, "valueFrom": {"secretKeyRef": key}}
-            put_variables(self._draft, role, fields.path("envSecretKeyRefs"), [variable])
-
-    def _mount(self, role: str, path: str, mount: Mapping[str, Any]) -> None:
-        name = str(mount.get("name"))
+    def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
+        name = str(given.get("name"))
+        mount = Fields({**given, "name": None}, f"{path}.{name}")
         volume = next((each for each in self._volumes if each.get("name") == name), {})
         self.mounts.append(
             Mount(
                 role=role,
                 path=f"{path}.{name}",
                 name=name,
-                mount_path=str(mount.get("mountPath")),
+                mount_path=(mount.text("mountPath") or "").rstrip("/"),
                 source={kind: fields for kind, fields in volume.items() if kind != "name"},
-                sub_path=str(mount.get("subPath") or mount.get("subPathExpr") or ""),
-                is_read_only=bool(mount.get("readOnly")),
+                sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
+                is_read_only=bool(mount.take("readOnly")),
             )
         )
+        advice.note_left(self._draft, mount)
 
     def _mount_object(self, role: str, path: str, given: Mapping[str, Any], source: Mapping[str, Any]) -> None:
         name = str(given.get("name"))
@@ -173,15 +158,19 @@ class PodSpecs:
     def _affinity(self, role: str, affinity: Fields) -> None:
         node = affinity.inner("nodeAffinity")
         required = node.inner(_REQUIRED)
-        terms = [
-            {"matchExpressions": each["matchExpressions"]}
-            for each in required.mappings("nodeSelectorTerms")
-            if each.get("matchExpressions")
-        ]
+        path = required.path("nodeSelectorTerms")
+        terms = []
+        for each in required.mappings("nodeSelectorTerms"):
+            if each.get("matchExpressions"):
+                terms.append({"matchExpressions": each["matchExpressions"]})
+            for field in sorted(key for key, value in each.items() if value and key != "matchExpressions"):
+                self._draft.note(
+                    f"{path}.{field}", "has no counterpart: use matchExpressions on kubernetes.io/hostname"
+                )
         if terms:
             value = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
             self._share("podTemplate.affinity", role, affinity.path("nodeAffinity"), value)
-        for fields in (affinity, node):
+        for fields in (affinity, node, required):
             for _, path in fields.left():
                 self._draft.note(
                     path,

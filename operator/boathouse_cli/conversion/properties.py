@@ -51,13 +51,16 @@ class Properties:
 
     def __init__(self, draft: Draft, given: Mapping[str, str], where: Callable[[str], str]) -> None:
         self._draft = draft
-        self._left = {key: given[key] for key in given if self._is_property(key, given[key], where)}
+        self._left = dict(given)
         self._where = where
+        for key in [key for key in given if not key.startswith("spark.")]:
+            del self._left[key]
+            draft.note(where(key), "Spark ignores keys that do not begin with spark.: remove it")
 
-    def _is_property(self, key: str, value: str, where: Callable[[str], str]) -> bool:
-        if not key.startswith("spark."):
-            self._draft.note(where(key), "Spark ignores keys that do not begin with spark.: remove it")
-        elif len(key) > closed_conf.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
+    def _is_property(self, key: str, value: str) -> bool:
+        """Return whether a property can be in a file of properties; those of pods are not written there."""
+        where = self._where
+        if len(key) > closed_conf.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
             self._draft.note(where(key), "has control characters or a line end, or a long key: correct it")
         elif len(value) > closed_conf.MAX_VALUE:
             self._draft.note(where(key), f"has more than {closed_conf.MAX_VALUE} characters: put it into a file")
@@ -75,15 +78,15 @@ class Properties:
         for key in list(self._left):
             if _SUBMITTER.fullmatch(key) or self._left[key].strip() == _SET_ANYWAY.get(key):
                 del self._left[key]
-                continue
-            for pattern, convert in _PODS:
-                if match := re.fullmatch(pattern, key):
+        for pattern, convert in _PODS:
+            for key in list(self._left):
+                if match := re.fullmatch(pattern, key, re.DOTALL):
                     convert(self._draft, self._where(key), match, self._left.pop(key))
-                    break
         self._images()
 
     def convert_rest(self) -> None:
         """Convert the others; the type of the program and the volumes are known."""
+        self._left = {key: value for key, value in self._left.items() if self._is_property(key, value)}
         self._fields()
         for key, value in self._left.items():
             where = self._where(key)
@@ -106,6 +109,9 @@ class Properties:
             if match := pattern.fullmatch(key):
                 parts = found.setdefault((match["role"], match["kind"], match["name"]), {"": self._where(key)})
                 parts[match["part"]] = self._left.pop(key)
+        for parts in found.values():
+            for part in [part for part in parts if part not in _MOUNT and not part.startswith("options.")]:
+                self._draft.note(parts[""], f"{part} of a volume has no counterpart: remove it")
         mounts = [_mount(*volume, parts) for volume, parts in found.items()]
         for key in list(self._left):
             if match := re.fullmatch(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)", key):
@@ -159,12 +165,19 @@ class Properties:
 
     def _adjust_allocation(self) -> None:
         """With dynamic allocation, Spark takes the number of executors as one to begin with."""
-        if not self._is("spark.dynamicAllocation.enabled", "true"):
-            return
         prefix = "spark.dynamicAllocation."
-        instances = self.take("spark.executor.instances")
+        if self._is(f"{prefix}enabled", "false"):  # the others have no effect, and may contradict each other
+            self._left = {
+                key: value
+                for key, value in self._left.items()
+                if not key.startswith(prefix) or key == f"{prefix}enabled"
+            }
+        if not self._is(f"{prefix}enabled", "true"):
+            return
+        instances = self._left.get("spark.executor.instances")
         numbers = [self._left.get(f"{prefix}{each}Executors", "") for each in ("min", "initial")]
         if instances is not None and instances.isdigit():
+            del self._left["spark.executor.instances"]
             known = [int(number) for number in (instances, *numbers) if number.isdigit()]
             self._left[f"{prefix}initialExecutors"] = str(max(known))
         if self._is(f"{prefix}shuffleTracking.enabled", "true"):
@@ -176,6 +189,9 @@ class Properties:
             self._left.pop("spark.memory.offHeap.enabled", None)
         if self._draft.get("monitoring.eventLogDir") is not None:
             self._left.pop("spark.eventLog.enabled", None)
+
+
+_MOUNT: Final = ("", "mount.path", "mount.subPath", "mount.subPathExpr", "mount.readOnly")
 
 
 def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> volumes.Mount:

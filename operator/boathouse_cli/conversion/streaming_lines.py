@@ -2,89 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 import posixpath
 import re
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-import pydantic
-
-from boathouse.resources import names
 from boathouse.resources.hadoop import is_setting
-from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob.spec import MRJobSpec
+from boathouse.resources.mrjob.definition import MRJOB
 from boathouse.resources.pods.environment import literal
+from boathouse_cli.conversion import globs, streaming_options
 from boathouse_cli.conversion import hadoop_properties as properties
+from boathouse_cli.conversion.credentials import is_secret
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse_cli.conversion.pod_fields import put_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-CLASS: Final = "org.apache.hadoop.streaming.HadoopStreaming"
+    from boathouse_cli.conversion.streaming_options import Line
+
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
 _NAME: Final = "streaming"
-_VALUED: Final = frozenset({
-    "D", "jobconf", "files", "archives", "input", "output", "mapper", "combiner", "reducer", "file", "cmdenv",
-    "inputformat", "outputformat", "partitioner", "numReduceTasks", "cacheFile", "cacheArchive",
-})  # fmt: skip
-_FLAGS: Final = frozenset({"lazyOutput", "background", "verbose", "debug"})
-_NO_EFFECT: Final = {
-    "conf": "is not read: write its properties with -D",
-    "fs": "has no effect: input and output are URLs",
-    "jt": "has no effect: --cluster names the Hadoop cluster",
-    "dfs": "has no effect: input and output are URLs",
-    "libjars": "has no effect: commands load no classes",
-    "additionalconfspec": "is not read: write its properties with -D",
-    "mapdebug": "does not run: read kubectl boathouse logs",
-    "reducedebug": "does not run: read kubectl boathouse logs",
-    "tokenCacheFile": "has no effect: tasks have keys of a Secret",
-}
-_ADVICE: Final = {
-    "io": "commands read and write lines: encode binary values, such as base64",
-    "inputreader": "records of XML have no counterpart: cut the input with textinputformat.record.delimiter",
-    "outputformat": "has no counterpart: commands write lines (TextOutputFormat)",
-    "help": "is no submission",
-    "info": "is no submission",
-}
+_BYTES: Final = "commands read and write lines: encode binary values, such as base64"
+_XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
 _STREAMS: Final = ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output")
 _KEY_ONLY: Final = "keyonlytext"
+_BINARY: Final = frozenset({"rawbytes", "typedbytes"})
 _JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
 _AGGREGATE: Final = "aggregate"
 _NONE: Final = "NONE"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
 })  # fmt: skip
-_COMMA: Final = re.compile(r",(?![^{]*})")
-"""A comma between items; those in braces belong to a glob."""
+_STAGES: Final = ("mapper", "combiner", "reducer")
 _S3: Final = re.compile("s3[an]?://")
 _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
-_FIRST: Final = ("clusterRef", "input", "output")
-_FIELDS: Final = dict.fromkeys([*_FIRST, *(field.alias or name for name, field in MRJobSpec.model_fields.items())])
-"""The fields of a spec, in the order in which people read them."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Line:
-    """The words of a command line, sorted.
-
-    Attributes:
-        options: Values of each option, without its dash.
-        properties: By the names of today.
-        where: Where a property was said, for notes.
-    """
-
-    options: dict[str, list[str]]
-    properties: dict[str, str]
-    where: dict[str, str]
-
-    def last(self, option: str) -> str | None:
-        return self.options[option][-1] if option in self.options else None
-
-    def every(self, *options: str) -> list[tuple[str, str]]:
-        """Return options with their values, of which one may list several."""
-        given = [(option, value) for option in options for value in self.options.get(option, ())]
-        return [(option, item) for option, value in given for item in _COMMA.split(value) if item]
 
 
 def convert(words: Sequence[str], *, cluster: str | None, source: str) -> Converted:
@@ -95,54 +47,17 @@ def convert(words: Sequence[str], *, cluster: str | None, source: str) -> Conver
         cluster: The MRCluster that runs the job; None: its tasks have pods of their own.
         source: For notes.
     """
-    draft = Draft(source)
+    draft = Draft(source, MRJOB)
     try:
-        return _Job(draft, _parse(draft, words), cluster).made()
+        return _Job(draft, streaming_options.parse(draft, words), cluster).made()
     except Unconvertible as why:
         return draft.refuse(why)
-
-
-def _parse(draft: Draft, words: Sequence[str]) -> _Line:
-    line = _Line(options={}, properties={}, where={})
-    left = [word for word in reversed(words) if word != CLASS]
-    while left:
-        word = left.pop()
-        option = word.lstrip("-")
-        if not word.startswith("-"):
-            raise Unconvertible(word, "is no option of Hadoop Streaming: correct it")
-        if option in _FLAGS:
-            line.options[option] = []
-            continue
-        if option.startswith("D") and len(option) > 1:
-            option, value = "D", option[1:]
-        elif option in {"help", "info"} or not left:
-            raise Unconvertible(word, _ADVICE.get(option, "has no value: write one after it"))
-        else:
-            value = left.pop()
-        _take(draft, line, word, option, value)
-    return line
-
-
-def _take(draft: Draft, line: _Line, word: str, option: str, value: str) -> None:
-    if option in {"D", "jobconf"}:
-        key, equals, text = value.partition("=")
-        if not equals:
-            raise Unconvertible(word, f"{value} is no property: write KEY=VALUE")
-        name = properties.OLD_NAMES.get(key, key)
-        line.properties[name] = text
-        line.where[name] = f"-D {key}"
-    elif option in _VALUED:
-        line.options.setdefault(option, []).append(value)
-    elif option in _NO_EFFECT:
-        draft.note(word, _NO_EFFECT[option])
-    elif option != "io" or value != "text":
-        raise Unconvertible(word, _ADVICE.get(option, "is no option of Hadoop Streaming: correct it"))
 
 
 class _Job:
     """An MRJob that is made of a line."""
 
-    def __init__(self, draft: Draft, line: _Line, cluster: str | None) -> None:
+    def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
         self._draft = draft
         self._line = line
         self._cluster = cluster
@@ -166,14 +81,16 @@ class _Job:
 
     def _commands(self) -> None:
         line, draft = self._line, self._draft
-        for kind in ("mapper", "combiner", "reducer"):
-            text = line.last(kind)
-            if text is not None and text != _NONE:
-                draft.put(f"{kind}.command", _command(f"-{kind}", text))
-        reduces = line.last("numReduceTasks")
+        files = [path for _, path in line.every("file")]
+        for kind in _STAGES:
+            given = [text for text in line.options.get(kind, ()) if text != _NONE]
+            commands = [_command(f"-{kind}", streaming_options.shipped(text, files)) for text in given]
+            if commands:
+                draft.put(f"{kind}.command", commands[0])
+        reduces = line.first("numReduceTasks")
         if reduces is not None:
             self._left["mapreduce.job.reduces"] = reduces
-        if line.last("reducer") == _NONE or self._left.get("mapreduce.job.reduces") == "0":
+        if line.first("reducer") == _NONE or self._left.get("mapreduce.job.reduces") == "0":
             self._left.pop("mapreduce.job.reduces", None)
             for unused in ("reducer", "combiner"):
                 draft.spec.pop(unused, None)
@@ -181,18 +98,23 @@ class _Job:
             draft.put("reducer.command", ["cat"])  # IdentityReducer
 
     def _classes(self) -> None:
-        found = self._class("-inputformat", self._line.last("inputformat"), properties.INPUT_FORMATS)
+        found = self._class("-inputformat", self._line.first("inputformat"), properties.INPUT_FORMATS)
         if found is not None:
             self._draft.put("inputFormat", found)
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
             self._left.setdefault("stream.map.input.ignoreKey", "false")
-        self._class("-outputformat", self._line.last("outputformat"), ("TextOutputFormat",))
+        if self._line.first("inputreader") is not None:
+            raise Unconvertible("-inputreader", _XML)
+        self._class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(properties.PARTITIONER_CLASS, None)
-        partitioner = self._class("-partitioner", self._line.last("partitioner") or chosen, properties.PARTITIONERS)
+        partitioner = self._class("-partitioner", self._line.first("partitioner") or chosen, properties.PARTITIONERS)
         if partitioner is not None:
             self._draft.put("partitioner.type", partitioner)
+        fields = self._left.pop(properties.PARTITION_FIELDS, None)
         if partitioner != "KeyFieldBasedPartitioner":
-            self._left.pop("mapreduce.partition.keypartitioner.options", None)
+            self._left.pop(properties.PARTITION_OPTIONS, None)
+        elif fields is not None:  # Hadoop prefers it
+            self._left[properties.PARTITION_OPTIONS] = f"-k1,{fields}"
         comparator = self._left.pop(properties.COMPARATOR_CLASS, None)
         if self._class(f"-D {properties.COMPARATOR_CLASS}", comparator, (properties.COMPARATOR,)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
@@ -206,12 +128,14 @@ class _Job:
     def _output(self) -> None:
         draft, has_reduces = self._draft, "reducer" in self._draft.spec
         last = "stream.reduce.output" if has_reduces else "stream.map.output"
+        of_all = self._line.first("io")
         for key in _STREAMS:
-            kind = self._left.pop(key, "text")
+            given = self._left.pop(key, "text")
+            kind = (given if of_all is None else of_all).lower()
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
-            elif kind != "text" and (has_reduces or key.startswith("stream.map")):
-                raise Unconvertible(f"-D {key}", _ADVICE["io"])
+            elif kind in _BINARY | {_KEY_ONLY} and (has_reduces or key.startswith("stream.map")):
+                raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
         compresses = self._left.pop(properties.COMPRESS, "false").lower() == "true"
         codec = self._left.pop(properties.CODEC, "DefaultCodec")
         if compresses and (found := properties.CODECS.get(properties.short(codec))):
@@ -230,6 +154,9 @@ class _Job:
             field, read = properties.FIELDS[key]
             text = self._left.pop(key)
             if not self._has_effect(field):
+                continue
+            if key == properties.QUEUE:
+                put_queue(self._draft, self._line.where.get(key, key), text)
                 continue
             try:
                 self._draft.put(field, read(text))
@@ -260,12 +187,13 @@ class _Job:
         if not inputs:
             raise Unconvertible("-input", "is missing: name the input")
         self._draft.put("input", inputs)
-        output = self._line.last("output")
+        output = self._line.first("output")
         if output is None:
             raise Unconvertible("-output", "is missing: name the output")
         self._draft.put("output", self._data_url("output", output))
 
-    def _data_url(self, option: str, url: str) -> str:
+    def _data_url(self, option: str, text: str) -> str:
+        url = text if option == "output" or self._cluster is not None else globs.without_escapes(f"-{option}", text)
         if _S3.match(url):
             return _S3.sub("s3://" if self._cluster is None else "s3a://", url, count=1)
         if _HDFS.match(url):
@@ -287,6 +215,10 @@ class _Job:
         for option, item in self._line.every("files", "file", "cacheFile"):
             path, _, name = item.partition("#")
             name = name or posixpath.basename(path)
+            if not name:
+                raise Unconvertible(f"-{option}", f"{item} is a folder: put it into an archive, and use -archives")
+            if any(each["name"] == name for each in self._draft.get("files") or ()):
+                self._draft.note(f"-{option}", f"another file has the name {name}: {item} replaces it; rename one")
             if _S3.match(path):
                 self._draft.extend("files", [{"name": name, "url": _S3.sub("s3://", path, count=1)}])
             elif "://" in path and not path.startswith("file:"):
@@ -300,6 +232,15 @@ class _Job:
             self._draft.note("-files", f"the job waits for a ConfigMap of these files: {command}")
         for option, item in self._line.every("archives", "cacheArchive"):
             self._archive(option, item)
+        self._note_paths()
+
+    def _note_paths(self) -> None:
+        """Note words of commands that are a path of a file, which is in the working folder of tasks."""
+        names_ = {each["name"] for each in self._draft.get("files") or ()}
+        for kind in _STAGES:
+            for word in self._draft.get(f"{kind}.command") or ():
+                if "/" in word.removeprefix("./") and (name := posixpath.basename(word)) in names_:
+                    self._draft.note(f"-{kind}", f"{word} is not in the tasks' image, but {name} is shipped: name that")
 
     def _archive(self, option: str, item: str) -> None:
         path, _, name = item.partition("#")
@@ -313,16 +254,22 @@ class _Job:
             self._draft.extend("archives", [{"name": name or posixpath.basename(path), "url": url}])
 
     def _environment(self) -> None:
+        found: dict[str, str] = {}
         for text in self._line.options.get("cmdenv", ()):
-            name, _, value = text.partition("=")
-            self._draft.extend("env", [{"name": name, "value": literal(value)}])
+            for variable in text.split(" "):  # as PipeMapRed does
+                name, equals, value = variable.partition("=")
+                if equals:
+                    found[name] = value
+                elif variable:
+                    self._draft.note("-cmdenv", f"Hadoop ignores {variable!r}: write NAME=VALUE, without spaces")
+        self._draft.extend("env", [{"name": name, "value": literal(value)} for name, value in found.items()])
 
     def _rest(self) -> None:
         """Keep properties that have no field: on a cluster as settings, else as variables of the commands."""
-        for key in properties.SECRETS:
-            if self._left.pop(key, None) is not None:
-                self._draft.put("storage.s3.secretRef.name", SECRET)
-                self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
+        for key in [key for key in self._left if key.startswith("fs.") and is_secret(key)]:
+            del self._left[key]
+            self._draft.put("storage.s3.secretRef.name", SECRET)
+            self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
         endpoint = self._left.pop(properties.ENDPOINT, None)
         if endpoint is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
@@ -332,7 +279,7 @@ class _Job:
             self._draft.merge("hadoop.settings", self._left)
             return
         for key in self._left:
-            if key.startswith(properties.OF_HADOOP):
+            if properties.is_of_hadoop(key):
                 self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
         self._draft.merge("conf", self._left)
 
@@ -343,27 +290,15 @@ class _Job:
             self._draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
     def _finish(self) -> Converted:
-        spec = {field: self._draft.spec[field] for field in _FIELDS if field in self._draft.spec}
-        try:
-            MRJobSpec.model_validate(spec)
-        except pydantic.ValidationError as error:
-            for each in error.errors():
-                self._draft.note(".".join(map(str, each["loc"])), f"{each['msg']}: correct it")
-            return self._draft.refuse()
-        manifest = {
-            "apiVersion": names.API_VERSION,
-            "kind": mrjob_names.KIND,
-            "metadata": {"name": self._name},
-            "spec": spec,
-        }
-        return Converted(manifest=manifest, notes=tuple(self._draft.notes))
+        self._draft.metadata["name"] = self._name
+        return self._draft.finish()
 
 
 def _command(option: str, text: str) -> list[str]:
     if _JAVA.fullmatch(text) or text == _AGGREGATE:
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
-        words = shlex.split(text)
+        words = streaming_options.split_command(text)
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
     if not words:

@@ -20,6 +20,8 @@ DEFAULT_MOUNT: Final = "/data"
 _LOCAL: Final = "spark-local-dir-"
 _OWN: Final = ("boathouse-", "spark-")
 _PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
+_MAX_NAME: Final = 58
+"""Room for a number; names of objects are longer than those of volumes, and have dots."""
 _SHARED_TAKEN: Final = ("work", "tmp", "files", "var", "opt")
 _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "persistentVolumeClaim": ("claimName", "claimName"),
@@ -27,6 +29,8 @@ _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "secret": ("secretName", "secretName"),
 }
 """Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
+_DEFAULT_MODES: Final = (None, 0o644)
+_READ: Final = ("items", "optional", "defaultMode", "readOnly")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +53,7 @@ class Mount:
 
 def convert(draft: Draft, mounts: list[Mount]) -> None:
     """Add volumes to a draft; those of one role only are then in both."""
+    present = {each["mountPath"] for each in draft.get("volumes") or ()}
     volumes: dict[str, dict[str, Any]] = {}
     roles: dict[str, set[str]] = {}
     for mount in mounts:
@@ -56,7 +61,7 @@ def convert(draft: Draft, mounts: list[Mount]) -> None:
         if volume is None:
             continue
         known = volumes.setdefault(mount.mount_path, volume)
-        if {**known, "name": ""} != {**volume, "name": ""}:
+        if mount.mount_path in present or {**known, "name": ""} != {**volume, "name": ""}:
             draft.note(mount.path, f"another volume is at {mount.mount_path}: mount this one elsewhere")
             continue
         roles.setdefault(mount.mount_path, set()).add(mount.role)
@@ -66,16 +71,20 @@ def convert(draft: Draft, mounts: list[Mount]) -> None:
                 f"volume {volumes[mount_path]['name']}",
                 f"was mounted by the {found.pop()} alone; a SparkApp mounts it in all pods: check that this may be",
             )
-    _put(draft, list(volumes.values()))
+    _put(draft, [volume for path, volume in volumes.items() if path not in present])
 
 
 def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
     claims = [each for each in volumes if "claimName" in each and "readOnly" not in each]
-    if len(claims) == 1 and claims[0]["mountPath"].split("/")[1] not in _SHARED_TAKEN:
+    if (
+        len(claims) == 1
+        and draft.get("storage.volume") is None
+        and claims[0]["mountPath"].split("/")[1] not in _SHARED_TAKEN
+    ):
         volumes.remove(claims[0])
         at = {} if claims[0]["mountPath"] == DEFAULT_MOUNT else {"mountPath": claims[0]["mountPath"]}
         draft.put("storage.volume", {"claimName": claims[0]["claimName"], **at})
-    taken: set[str] = set()
+    taken = {each["name"] for each in draft.get("volumes") or ()}
     for each in volumes:
         each["name"] = _free_name(each["name"], taken)
         taken.add(each["name"])
@@ -83,8 +92,9 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:
-    base = wanted if not wanted.startswith(_OWN) else f"v-{wanted}"
-    numbered = (base if number == 1 else f"{base[:60]}-{number}" for number in range(1, len(taken) + 2))
+    label = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:_MAX_NAME].rstrip("-") or "volume"
+    base = f"v-{label}" if label.startswith(_OWN) else label
+    numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in numbered if name not in taken)
 
 
@@ -105,7 +115,9 @@ def _volume(draft: Draft, mount: Mount) -> dict[str, Any] | None:
     source = _source(draft, mount)
     if source is None:
         return None
-    read_only = {"readOnly": True} if mount.is_read_only else {}
+    given = next(iter(mount.source.values()), None)
+    is_read_only = mount.is_read_only or (isinstance(given, dict) and given.get("readOnly") in {True, "true"})
+    read_only = {"readOnly": True} if is_read_only else {}
     return {"name": mount.name, "mountPath": mount.mount_path, **read_only, **source}
 
 
@@ -134,6 +146,11 @@ def _source(draft: Draft, mount: Mount) -> dict[str, Any] | None:
         return None
     if fields.get("items") or fields.get("optional"):
         draft.note(mount.path, "items and optional have no counterpart: all keys are mounted, and it must exist")
+    if fields.get("defaultMode") not in _DEFAULT_MODES:
+        draft.note(mount.path, "defaultMode has no counterpart: files have the mode 0644")
+    for key, value in fields.items():
+        if value and key not in {theirs, *_READ}:
+            draft.note(mount.path, f"{key} of the volume has no counterpart: remove it")
     return {ours: str(fields[theirs])}
 
 
