@@ -179,6 +179,7 @@ class AttachmentSource(wire.View, frozen=True, kw_only=True):
 class AttachmentSpec(wire.View, frozen=True, kw_only=True):
     """`spec` of a VolumeAttachment."""
 
+    attacher: str = ""
     node_name: str = ""
     source: AttachmentSource = AttachmentSource()
 

@@ -58,9 +58,9 @@ def _tolerates(toleration: model.Toleration, taint: model.Taint) -> bool:
             # An empty key matches every taint with Exists only.
             return bool(toleration.key) and toleration.value == taint.value
         case model.TolerationOperator.GT:
-            return _compare(taint.value, toleration.value) > 0
+            return _compare(taint.value, toleration.value, _DECIMAL) > 0
         case model.TolerationOperator.LT:
-            return _compare(taint.value, toleration.value) < 0
+            return _compare(taint.value, toleration.value, _DECIMAL) < 0
 
 
 def selected(constraints: model.Constraints, node: model.Node) -> bool:
@@ -91,20 +91,24 @@ def holds(expression: model.Expression, value: str | None) -> bool:
         case model.Operator.DOES_NOT_EXIST:
             return value is None
         case model.Operator.GT:
-            return value is not None and len(expression.values) == 1 and _compare(value, expression.values[0]) > 0
+            return (
+                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) > 0
+            )
         case model.Operator.LT:
-            return value is not None and len(expression.values) == 1 and _compare(value, expression.values[0]) < 0
+            return (
+                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) < 0
+            )
 
 
-def _compare(value: str, bound: str) -> int:
+def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
     """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number of 64 bits."""
-    left, right = _whole(value), _whole(bound)
+    left, right = _whole(value, spelling), _whole(bound, spelling)
     return 0 if left is None or right is None else (left > right) - (left < right)
 
 
-def _whole(text: str) -> int | None:
-    """A whole number as Go parses it: a sign, any number of zeros, and what 64 bits hold; None for anything else."""
-    if _WHOLE.fullmatch(text) is None:
+def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
+    """A whole number in this spelling that 64 bits hold; None for anything else."""
+    if spelling.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > _DIGITS:
@@ -115,6 +119,9 @@ def _whole(text: str) -> int | None:
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]+")
+"""As Go parses it, for labels of nodes."""
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
+"""As Kubernetes validates the values of tolerations that compare; those of taints it does not validate."""
 _DIGITS = 19
 _TOO_LARGE = 1 << 63
 

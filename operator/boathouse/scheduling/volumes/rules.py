@@ -5,6 +5,7 @@ node must be able to attach every bound volume. A claim that waits for its first
 volume that the node can attach, or is provisioned there. A node has a maximum of volumes per driver.
 """
 
+import collections
 import dataclasses
 import sys
 from collections.abc import Collection, Iterable, Mapping
@@ -137,8 +138,8 @@ class Index:
                 self.reserved.setdefault((reference.namespace, reference.name), []).append(volume)
         for attachment in objects.attachments.values():
             attached = objects.volumes.get(attachment.spec.source.persistent_volume_name)
-            if attached is not None and attached.spec.csi is not None:
-                handle = (attached.spec.csi.driver, attached.spec.csi.volume_handle)
+            if attachment.spec.attacher and attached is not None and attached.spec.csi is not None:
+                handle = (attachment.spec.attacher, attached.spec.csi.volume_handle)
                 self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
 
 
@@ -283,17 +284,19 @@ class Judge:
         return {name: count for name, count in limits.items() if count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
-        """Return whether a pod with these claims would exceed a limit of a node with the mounted claims."""
+        """Return whether a pod with these claims would exceed a limit of a node with the mounted claims.
+
+        Like kube-scheduler: a volume that is attached to the node, but mounted by no pod there, counts as attached and
+        again for the pod, because it may be detached at any moment and then has to be attached again.
+        """
         limits = self.limits(node)
         if not limits:
             return False
         index = index or Index(self._objects)
-        there = self.handles(mounted) | index.attached.get(node, set())
-        added = self.question(claims, index).handles - there
-        return any(
-            driver in limits and sum(one[0] == driver for one in there | added) > limits[driver]
-            for driver in {driver for driver, _ in added}
-        )
+        mounts = self.handles(mounted)
+        there = collections.Counter(driver for driver, _ in mounts | index.attached.get(node, set()))
+        added = collections.Counter(driver for driver, _ in self.question(claims, index).handles - mounts)
+        return any(driver in limits and there[driver] + count > limits[driver] for driver, count in added.items())
 
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return the claims that only one pod may use (ReadWriteOncePod)."""
