@@ -44,7 +44,7 @@ BROKEN = {
     "labels": Mutation(("selector",), static, "selected", lambda *_: True),
     "greater-and-less": Mutation(("numbers",), static, "_compare", lambda *_: 0),
     "whole-numbers": Mutation(
-        ("numbers",), static, "_whole", lambda text: int(text) if text.lstrip("0").isdecimal() else None
+        ("numbers",), static, "_whole", lambda text, _spelling: int(text) if text.lstrip("0").isdecimal() else None
     ),
     "host-ports": Mutation(("ports",), model.HostPort, "conflicts", lambda *_: False),
     "init-containers-and-sidecars": Mutation(("init",), requests, "_include_init_containers", lambda *_, **__: None),

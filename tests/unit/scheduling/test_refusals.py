@@ -1,6 +1,5 @@
 """Backoff by namespace and reason."""
 
-import math
 
 import pytest
 

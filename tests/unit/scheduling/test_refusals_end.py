@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import errors
 from boathouse.scheduling.tenants import refusals
-from tests.unit.scheduling.deciding import Desk, made
-from tests.unit.scheduling.refusing_world import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
+from tests.builders.operators.desks import Desk, task_pod
+from tests.builders.operators.refusing import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
 
 RECOVERY_S = 120.0
 """The longest backoff is 30 s; then probes of what fits on no node take their turns."""
@@ -52,25 +52,25 @@ async def test_a_probe_that_is_found_on_another_node_does_not_keep_the_others_wa
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit("full/t1", "full/t2", "full/t3", cpu_milli=1)
-        await desk.decides()
+        await desk.decide()
         for what in ("t1 n1", "t2 n1"):
-            await desk.answers("create", what, QUOTA)
+            await desk.answer("create", what, QUOTA)
         desk.now_s = 31.0
-        assert await desk.decides() == [("create", "t3 n1")]
-        await desk.answers("create", "t3 n1", errors.AlreadyExists(409, "AlreadyExists", ""))
-        await desk.answers("get", "t3", made("full/t3", node="n2", revision=1))
-        assert await desk.decides() == [("create", "t1 n1")]
+        assert await desk.decide() == [("create", "t3 n1")]
+        await desk.answer("create", "t3 n1", errors.AlreadyExists(409, "AlreadyExists", ""))
+        await desk.answer("get", "t3", task_pod("full/t3", node="n2", revision=1))
+        assert await desk.decide() == [("create", "t1 n1")]
 
 
 async def test_a_hold_whose_probes_fit_on_no_node_ends_by_itself():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit("full/t1", cpu_milli=1)
-        await desk.decides()
-        await desk.answers("create", "t1 n1", QUOTA)
-        desk.node_goes("n1")
+        await desk.decide()
+        await desk.answer("create", "t1 n1", QUOTA)
+        desk.delete_node("n1")
         for desk.now_s in (31.0, 31.0 + refusals.UNANSWERED_S):
             assert len(desk.scheduler.state.jobs.refused) == 1
-            await desk.decides()
+            await desk.decide()
         assert len(desk.scheduler.state.jobs.refused) == 0
         assert desk.scheduler.diagnosis("j") is None or desk.scheduler.diagnosis("j").reason != "QuotaExceeded"

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from boathouse.cluster import errors
-from boathouse.resources import names
 from boathouse_policies import model
-from tests.unit.scheduling import builders, deciding
-from tests.unit.scheduling.driver_world import App, DriverDesk
+from tests.builders import manifests
+from tests.builders.operators import desks
+from tests.builders.operators.applications import App, DriverDesk
 
 NODE = "n1"
 QUOTA = errors.Forbidden(403, "Forbidden", "exceeded quota: small")
@@ -52,7 +52,7 @@ class RefusingWorld(DriverDesk):
         match event:
             case "app":
                 app = self._apps[f"a{number}-driver"] = App(f"a{number}", minimum=2)
-                self.wants(app)
+                self.submit_application(app)
                 self.wanted += [app.driver, *(f"demo/a{number}-exec-{index}" for index in (1, 2))]
             case "job" | "cluster":
                 tasks = [f"demo/{event}{number}-task{index}" for index in range(2)]
@@ -61,8 +61,8 @@ class RefusingWorld(DriverDesk):
             case "giant":
                 self.submit(f"demo/giant{number}-task", job_id=f"giant{number}", cpu_milli=1_000_000)
             case "pod":
-                meta = {"resource_version": str(next(self._revisions)), "uid": f"uid-p{number}"}
-                self.comes(builders.pod(f"p{number}", meta=meta, scheduler_name=names.SCHEDULER_NAME))
+                meta = {"revision": next(self._revisions), "uid": f"uid-p{number}"}
+                self.show(manifests.pod_view(f"p{number}", meta=meta))
                 self.wanted.append(f"demo/p{number}")
             case "accept":
                 self.rule = None
@@ -77,9 +77,9 @@ class RefusingWorld(DriverDesk):
         until_s = self.now_s + seconds
         for _ in range(2000):
             self.scheduler._wake.clear()
-            await self.decides()
-            while self.asked:
-                for verb, what in list(self.asked):
+            await self.decide()
+            while self.requests:
+                for verb, what in list(self.requests):
                     await self._answer(verb, what)
             if self.scheduler._wake.is_set() or len(self.scheduler.executor.operations):
                 continue
@@ -93,16 +93,16 @@ class RefusingWorld(DriverDesk):
     async def _answer(self, verb: str, what: str) -> None:
         name = what.partition(" ")[0].removeprefix("uid-")
         if verb not in {"create", "bind"}:
-            await self.answers(verb, what)
+            await self.answer(verb, what)
             return
         refused_verb, part, error = self.rule or ("-", "", None)
         if verb.startswith(refused_verb) and part in name:
             self.refused_s.append(self.now_s)
-            await self.answers(verb, what, error)
+            await self.answer(verb, what, error)
             return
         pod = self._pod(name)
-        await self.answers(verb, what, pod if verb == "create" else None)
-        self.comes(pod)
+        await self.answer(verb, what, pod if verb == "create" else None)
+        self.show(pod)
         if name in self._apps:
             self._creates_executors(self._apps[name])
 
@@ -114,13 +114,12 @@ class RefusingWorld(DriverDesk):
         if app is not None:
             return app.executor_pod(int(name[-1]), NODE, revision=revision)
         if name.startswith("p"):
-            meta = {"resource_version": str(revision), "uid": f"uid-{name}"}
-            return builders.pod(name, meta=meta, scheduler_name=names.SCHEDULER_NAME, node_name=NODE)
-        return deciding.made(f"demo/{name}", node=NODE, revision=revision)
+            return manifests.pod_view(name, meta={"revision": revision, "uid": f"uid-{name}"}, node=NODE)
+        return desks.task_pod(f"demo/{name}", node=NODE, revision=revision)
 
     def _creates_executors(self, app: App) -> None:
         for number in (1, 2):
-            self.comes(app.executor_pod(number, revision=next(self._revisions)))
+            self.show(app.executor_pod(number, revision=next(self._revisions)))
 
     @property
     def missing(self) -> list[str]:
