@@ -31,6 +31,7 @@ VALUES = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests of what only kind can do on other providers: a test that is skipped would look like a gap.
 
