@@ -68,9 +68,7 @@ async def test_a_resize_changes_requests_and_limits_and_keeps_the_qos_class(api,
     resized = await client.resize("demo", "p", {"task": small})
     assert resized.spec.containers[0].resources.requests == {"cpu": "1m", "memory": "64Mi"}
     with pytest.raises(errors.Invalid, match="QOS"):
-        await client.resize(
-            "demo", "p", {"task": {"requests": {"cpu": "1", "memory": "65Mi"}, "limits": {"cpu": "1"}}}
-        )
+        await client.resize("demo", "p", {"task": {"requests": {"cpu": "1", "memory": "65Mi"}, "limits": {"cpu": "1"}}})
 
 
 async def test_a_status_patch_changes_the_status_only(api, client):
