@@ -9,8 +9,8 @@ import pytest
 
 from boathouse.cluster import catalogue
 from tests.builders import manifests
+from tests.builders.operators.informers import cached, following, stored
 from tests.wire import fake_api
-from tests.wire.followers import following, known, truth
 
 NAMES = [f"p{number}" for number in range(8)]
 FAULTS = [
@@ -89,6 +89,6 @@ async def test_after_the_storm_the_informer_knows_what_the_server_holds(api, cli
     async with following(api, client, fields=fields, stall_s=0.05, seed=seed) as (followed, follower):
         await storm.blow(60)
         api.heal()
-        await eventually(lambda: known(followed) == truth(api, selects=selects))
-        assert follower.believed == {key: uid for key, (uid, _) in known(followed).items()}
+        await eventually(lambda: cached(followed) == stored(api, selects=selects))
+        assert follower.believed == {key: uid for key, (uid, _) in cached(followed).items()}
         assert not await followed.compare(settle_s=0)

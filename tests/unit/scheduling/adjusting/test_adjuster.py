@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from boathouse.cluster import errors
+from boathouse.cluster import errors, store
 from boathouse.resources import names
 from boathouse.scheduling.adjusting import adjuster, by_hand, capability, keeper, suspending
 from boathouse.scheduling.pods import suspension
@@ -201,7 +201,8 @@ async def test_a_namespace_that_refuses_to_shrink_a_task_is_left_alone_for_a_tim
 
 async def test_nobody_is_suspended_where_a_quota_counts_limits():
     async with desk() as world:
-        world.scheduler.state.quotas.set(manifests.quota_view(hard={"limits.cpu": "9"}))
+        quota = manifests.quota_view(hard={"limits.cpu": "9"})
+        world.scheduler.intake.on_quota(store.Added(key=quota.metadata.key, new=quota))
         world.suspend()
         assert world.refusals == ["Quota"]
 
@@ -411,6 +412,16 @@ async def test_a_fault_in_one_suspension_leaves_the_others_alone():
         world.suspend()
         await settle()
         assert ORDER in world.requests
+
+
+async def test_a_task_that_another_writer_resized_is_left_alone():
+    async with desk() as world:
+        world.show_task(("500m", "700m"), record=record())
+        world.now_s = UNTIL_S
+        world.take(model.Resume, cpu_milli=1000)
+        world.scheduler.adjuster.keep()
+        await settle()
+        assert (dict(world.requests), list(world.scheduler.state.pods.adjusted())) == ({}, [])
 
 
 # By hand
