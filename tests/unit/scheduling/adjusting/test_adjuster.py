@@ -279,10 +279,12 @@ async def test_what_is_switched_off_is_refused():
 async def test_a_pod_of_another_owner_is_neither_suspended_nor_resized():
     async with desk() as world:
         world.show(manifests.pod_view("p", node="n1", phase="Running"))
-        for decide in (world.suspend, lambda task: world.take(model.Resume, task)):
-            decide("demo/nobody")
+        world.suspend("demo/nobody")
+        world.take(model.Resume, "demo/nobody")
+        world.take(model.Resize, "demo/nobody")
         world.suspend("demo/p")
-        assert world.refusals == ["NotRunning", "NotRunning", "NotSupported"]
+        world.take(model.Resize, "demo/p")
+        assert world.refusals == ["NotRunning", "NotRunning", "NotRunning", "NotSupported", "NotYet"]
 
 
 # Resuming
@@ -478,6 +480,20 @@ async def test_a_reducer_that_does_not_pause_is_asked_again_later_unless_it_neve
         assert (world.now_s - SINCE_S if world.requests else None) == delay_s
 
 
+async def test_a_reducer_that_cannot_be_suspended_is_asked_again_later():
+    async with desk() as world:
+        world.show_task(actual=None)
+        world.submit_tasks(suspend_until_s=UNTIL_S)
+        world.scheduler.adjuster.keep()
+        assert world.suspensions("refused", "NotYet") == 1
+        world.now_s += 1
+        world.scheduler.adjuster.keep()
+        assert world.suspensions("refused", "NotYet") == 1
+        world.now_s += 4
+        world.scheduler.adjuster.keep()
+        assert world.suspensions("refused", "NotYet") == 2
+
+
 async def test_reducers_are_asked_at_intervals_and_not_past_the_time():
     async with desk(TASK, OTHER) as world:
         assert world.scheduler.adjuster.next_s() == float("inf")
@@ -534,7 +550,7 @@ async def test_a_resize_that_is_refused_frees_what_was_assumed():
     async with desk() as world:
         world.take(model.Resize, cpu_milli=1500)
         await settle()
-        assert world.charged() == 1500
+        assert (world.charged(), world.refusals) == (1500, [])
         await world.answer("resize", "t 1500m/2", REFUSED)
         assert (world.refusals, world.charged()) == (["PodRefused"], 1000)
 
