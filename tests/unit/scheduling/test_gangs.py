@@ -137,7 +137,7 @@ async def test_elastic_executors_do_not_take_what_is_reserved_for_another_applic
         await world.decide()
         await world.start_driver(first)
         world.submit_application(second)
-        assert ("create", "b-driver n2") in await world.decide()
+        assert ("create", "b-driver n1") in await world.decide()
         world.show(first.executor_pod(1))
         assert await world.decide() == [("create", "b-driver n1")]
 
