@@ -48,7 +48,8 @@ from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import profiles
 from boathouse_task import contract
 from tests.builders import manifests
-from tests.wire import fake_api, mrjob_world, scheduling_world, waiting
+from tests.builders.operators import mrjobs, schedulers
+from tests.wire import fake_api, waiting
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -249,10 +250,10 @@ class Placing:
         """Leave the scheduler running."""
 
 
-class Kubelet(mrjob_world.Kubelet):
+class Kubelet(mrjobs.Kubelet):
     """Posts the split plan to the progress endpoint, as a setup task does, and records from there on."""
 
-    def __init__(self, api: fake_api.FakeApi, operator: mrjob_world.Operator, trace: Trace) -> None:
+    def __init__(self, api: fake_api.FakeApi, operator: mrjobs.Operator, trace: Trace) -> None:
         super().__init__(api, splits=1)
         self.operator, self.trace = operator, trace
         self.url = ""
@@ -287,7 +288,7 @@ class Kubelet(mrjob_world.Kubelet):
 
 
 @contextlib.asynccontextmanager
-async def endpoint(client: Any, operator: mrjob_world.Operator) -> AsyncIterator[str]:
+async def endpoint(client: Any, operator: mrjobs.Operator) -> AsyncIterator[str]:
     """Serve the operator's progress endpoint without TLS; give its URL."""
     progress = server.ProgressServer(client, telemetry.Metrics())
     tasks = routes.TaskRoutes(
@@ -316,11 +317,11 @@ async def commit() -> Trace:
         api = await stack.enter_async_context(fake_api.FakeApi())
         client = await stack.enter_async_context(api.client())
         api.add(manifests.node("n1", cpu="16", memory="64Gi"))
-        world = await stack.enter_async_context(scheduling_world.world(api, profile=profiles.build("fair")))
-        operator = mrjob_world.Operator(api, client, scheduler=Placing(world.scheduler))
+        world = await stack.enter_async_context(schedulers.scheduling(api, profile=profiles.build("fair")))
+        operator = mrjobs.Operator(api, client, scheduler=Placing(world.scheduler))
         kubelet = Kubelet(api, operator, trace)
         kubelet.url = await stack.enter_async_context(endpoint(client, operator))
-        api.add(mrjob_world.mrjob(numReduceTasks=1))
+        api.add(mrjobs.mrjob(numReduceTasks=1))
         tasks = [asyncio.create_task(operator.run()), asyncio.create_task(kubelet.run())]
         await waiting.eventually(lambda: _is_over(api, world.scheduler) or any(task.done() for task in tasks))
         trace.stop()
@@ -333,7 +334,7 @@ async def commit() -> Trace:
 
 def _is_over(api: fake_api.FakeApi, scheduler: Any) -> bool:
     """Return whether the job succeeded and the reconcile that wrote this has withdrawn it from the scheduler."""
-    job = api.get("mrjobs", mrjob_world.KEY)
+    job = api.get("mrjobs", mrjobs.KEY)
     if job is None or job.get("status", {}).get("phase") != "Succeeded":
         return False
     return not scheduler.may_create(job["metadata"]["uid"])
@@ -344,7 +345,7 @@ async def bind() -> Trace:
     trace = Trace(MARK, first="cluster.reflector.Reflector._line", last="cluster.client.ApiClient.bind")
     async with fake_api.FakeApi() as api:
         api.add(manifests.node("n1", cpu="4", memory="8Gi"))
-        async with scheduling_world.world(api, profile=profiles.build("fair")) as world:
+        async with schedulers.scheduling(api, profile=profiles.build("fair")) as world:
             await waiting.eventually(world.at_rest)
             trace.start()
             api.add(manifests.pod(MARK, cpu="1"))

@@ -15,7 +15,8 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrcluster import wiring
 from tests.builders import manifests
-from tests.wire import fake_api, leader_world, scheduling_world
+from tests.builders.operators import leaders, schedulers
+from tests.wire import fake_api
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -97,12 +98,12 @@ async def running(nodes: Mapping[str, int], *, partition: str = "All") -> AsyncI
                 api.add(manifests.node(f"{zone}-{number:03}", cpu="8", memory="24Gi", labels=labels))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="boathouse-mrclusters-")))
         leader = await stack.enter_async_context(
-            leader_world.leading(api, (wiring.MRCLUSTERS,), config, profile="fair", now=time.time)
+            leaders.leading(api, (wiring.MRCLUSTERS,), config, profile="fair", now=time.time)
         )
         kind = leader.controllers._reconcilers["MRCluster"]._kind  # noqa: SLF001 - nobody else hands it out
         models = ModelledClusters(api, lambda: kind, folder, BOOT_S)
         playing = asyncio.create_task(models.run())
-        stack.push_async_callback(scheduling_world.stop, playing)
+        stack.push_async_callback(schedulers.stop, playing)
         playing.add_done_callback(_fail)
         yield World(api, models)
 

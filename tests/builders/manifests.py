@@ -179,11 +179,19 @@ def sidecar(name: str, **requests: str) -> wire.Container:
 
 
 def container_status(
-    name: str = names.CONTAINER, *, actuated: dict[str, str] | None, allocated: dict[str, str] | None = None
+    name: str = names.CONTAINER,
+    *,
+    actuated: dict[str, str] | None,
+    allocated: dict[str, str] | None = None,
+    is_running: bool = False,
 ) -> wire.ContainerStatus:
     """Return the status of a container: the requests that its node gives it, and those that it has allocated."""
-    given = None if actuated is None else wire.ResourceRequirements(requests=actuated)
-    return wire.ContainerStatus(name=name, resources=given, allocated_resources=allocated or {})
+    return wire.ContainerStatus(
+        name=name,
+        resources=None if actuated is None else wire.ResourceRequirements(requests=actuated),
+        allocated_resources=allocated or {},
+        state=wire.ContainerState(running=wire.StateRunning() if is_running else None),
+    )
 
 
 def pod_view(

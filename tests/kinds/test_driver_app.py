@@ -3,9 +3,9 @@
 import pytest
 
 from boathouse.cluster.boundary import Reason
+from tests.builders.operators.mrjobs import KEY, mrjob
 from tests.kinds.driver_app import planner
 from tests.kinds.world import APP, app, executor, world
-from tests.wire.mrjob_world import KEY, mrjob
 
 
 @pytest.fixture

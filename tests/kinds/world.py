@@ -11,8 +11,9 @@ from boathouse.services.frame import controllers
 from boathouse.services.frame.controllers import KindEntry
 from boathouse.services.mrjob import wiring
 from tests.builders import manifests
+from tests.builders.operators import leaders, mrjobs, schedulers
 from tests.kinds.driver_app import kind as driver_app
-from tests.wire import fake_api, leader_world, mrjob_world, scheduling_world, waiting
+from tests.wire import fake_api, waiting
 
 KINDS = (wiring.MRJOBS, KindEntry(add=driver_app.add))
 APP = "demo/app"
@@ -34,7 +35,7 @@ class Nodes:
 
     def __init__(self, api):
         self._api, self.holds = api, False
-        self.tasks = mrjob_world.Kubelet(api, SPLITS)
+        self.tasks = mrjobs.Kubelet(api, SPLITS)
 
     async def run(self):
         while True:
@@ -112,11 +113,11 @@ class World:
 @contextlib.asynccontextmanager
 async def world(api):
     """Run a leader with both kinds, and the nodes; stop both at the end, as a crash would."""
-    async with leader_world.leading(api, KINDS) as leader, contextlib.AsyncExitStack() as stack:
+    async with leaders.leading(api, KINDS) as leader, contextlib.AsyncExitStack() as stack:
         made = World(api=api, nodes=Nodes(api), leader=leader)
         mrjobs = made.kind("MRJob")
         made.nodes.tasks.operator = types.SimpleNamespace(orders=mrjobs.orders, plans=mrjobs.plans)
-        stack.push_async_callback(scheduling_world.stop, asyncio.create_task(made.nodes.run()))
+        stack.push_async_callback(schedulers.stop, asyncio.create_task(made.nodes.run()))
         yield made
 
 

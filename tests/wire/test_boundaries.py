@@ -7,7 +7,7 @@ import pytest
 from boathouse.cluster import reflector, wire
 from boathouse.scheduling import intake, pod_conditions
 from tests.builders import manifests
-from tests.wire.scheduling_world import world
+from tests.builders.operators.schedulers import scheduling
 
 POISON = "demo/poison"
 
@@ -62,7 +62,7 @@ PLACES = {
 async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, eventually, monkeypatch, place, reason):
     place(monkeypatch)
     api.add(manifests.node("n1", cpu="4"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("poison", cpu="8"))
         api.add(manifests.pod("large", cpu="8"))
         api.add(manifests.pod("good", cpu="1"))
@@ -76,7 +76,7 @@ async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, event
 
 async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventually):
     told = []
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.parts.pods.subscribe(lambda change: fail(change.key))
         w.parts.pods.subscribe(lambda change: told.append(change.key))
         api.add(manifests.pod("poison"))
@@ -96,7 +96,7 @@ async def test_a_pod_that_cannot_take_a_change_of_storage_keeps_no_other_from_it
 
     monkeypatch.setattr(intake.Intake, "_admit", admit)
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "absent"}}]
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for name in ("poison", "waits"):
             api.add(manifests.pod(name, volumes=volumes))
         await eventually(lambda: w.condition(POISON) and w.condition("demo/waits"))

@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner
 
 from boathouse_cli import commands
+from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 from tests.unit.cli import build
-from tests.wire.sparkapp_world import KEY, Script, World, account, sparkapp
 
 LINE = ("--", "spark-submit", "--name", "pi", "--num-executors", "2", "local:///opt/pi.py", "10")
 KUBECTL = """#!/bin/sh
@@ -45,7 +45,7 @@ def run(api, tmp_path):
 async def world(api):
     api.add(account())
     with structlog.testing.capture_logs():  # the operator's, which is in the process of the commands
-        async with World(api).running() as made:
+        async with RunningSparkApp(api).running() as made:
             yield made
 
 

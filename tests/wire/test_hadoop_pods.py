@@ -17,8 +17,8 @@ from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.settings import files
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
+from tests.builders.operators.agents import AUTHORITY, UID, Pods, leading
 from tests.unit.services.mrcluster.builders import cluster
-from tests.wire.agent_world import AUTHORITY, UID, Pods, leading
 
 CLUSTER = cluster(uid=UID)
 SETTINGS = PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", agent_image="task:dev")

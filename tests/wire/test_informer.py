@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import boundary, catalogue, informer, wire
 from tests.builders import manifests
-from tests.wire.followers import following, known, missing, truth
+from tests.builders.operators.informers import cached, following, missing, stored
 
 
 async def test_it_lists_then_watches(api, client, eventually):
@@ -21,7 +21,7 @@ async def test_it_lists_then_watches(api, client, eventually):
         api.remove("pods", "demo/b")
         await eventually(lambda: len(follower.told) == 3)
         assert follower.fresh() == ["Added b", "Modified a", "Deleted b"]
-        assert known(followed) == truth(api)
+        assert cached(followed) == stored(api)
 
 
 async def test_a_pod_that_ends_leaves_the_selection_as_deleted(api, client, eventually):
@@ -52,7 +52,7 @@ async def test_a_pod_made_anew_under_its_name_is_deleted_and_added(api, client, 
             api.remove("pods", "demo/a")
             api.add(manifests.pod("a"))
         await eventually(lambda: follower.told == ["Added a", "Deleted a", "Added a"])
-        assert known(followed) == truth(api)
+        assert cached(followed) == stored(api)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(a
         lose(api.watches)
         await eventually(lambda: "Deleted ghost" in follower.told)
         assert follower.fresh() == ["Deleted ghost"]
-        assert known(followed) == truth(api)
+        assert cached(followed) == stored(api)
         assert followed.stats.lists == 2
 
 
@@ -121,7 +121,7 @@ async def test_a_watch_refused_as_too_old_leads_to_a_list(api, client, eventuall
         api.fail_next("watch pods", status=410, reason="Expired")
         api.add(manifests.pod("a"))
         api.watches.cut("pods")
-        await eventually(lambda: known(followed) == truth(api))
+        await eventually(lambda: cached(followed) == stored(api))
         assert follower.told == ["Added a"]
 
 
@@ -171,7 +171,7 @@ async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, even
         with missing(api):
             api.remove("pods", "demo/p0000")
         await eventually(lambda: "Deleted p0000" in follower.told)
-        assert known(followed) == truth(api)
+        assert cached(followed) == stored(api)
         assert "continue parameter is too old" in followed.stats.last_error
 
 
@@ -254,7 +254,7 @@ async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, clie
     api.add(manifests.pod("a"))
     api.add(manifests.pod("poison", node="n1", **UNREADABLE))
     async with following(api, client, aside=aside) as (followed, _):
-        assert known(followed) == truth(api)
+        assert cached(followed) == stored(api)
         stand_in = followed.objects.get("demo/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
         assert type(followed.objects.get("demo/a")) is wire.PodView
@@ -266,9 +266,9 @@ async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it
     async with following(api, client) as (followed, follower):
         api.add(manifests.pod("poison", **UNREADABLE))
         api.add(manifests.pod("a"))
-        await eventually(lambda: known(followed) == truth(api))
+        await eventually(lambda: cached(followed) == stored(api))
         api.remove("pods", "demo/poison")
-        await eventually(lambda: known(followed) == truth(api))
+        await eventually(lambda: cached(followed) == stored(api))
         assert follower.fresh() == ["Added poison", "Added a", "Deleted poison"]
         assert followed.stats.lists == 1
 

@@ -8,7 +8,7 @@ import pytest
 
 from boathouse.cluster import boundary, wire
 from tests.builders import manifests
-from tests.wire.followers import following, known, truth
+from tests.builders.operators.informers import cached, following, stored
 
 WITHOUT_IDENTITY = {
     "an event without an object": {"type": "ADDED"},
@@ -37,7 +37,7 @@ async def test_a_line_without_an_identity_leads_to_a_list(api, client, eventuall
         api.watches.send_line("pods", line + b"\n")
         await eventually(lambda: followed.stats.lists == 2)
         api.add(manifests.pod("after"))
-        await eventually(lambda: known(followed) == truth(api))
+        await eventually(lambda: cached(followed) == stored(api))
 
 
 def fails_for_poison(pod):
@@ -52,7 +52,7 @@ async def test_a_stand_in_takes_the_place_of_what_the_transform_rejects(api, cli
     async with following(api, client, aside=aside, transform=fails_for_poison) as (followed, _):
         api.set_phase("demo/poison", "Running")
         api.add(manifests.pod("good"))
-        await eventually(lambda: known(followed) == truth(api))
+        await eventually(lambda: cached(followed) == stored(api))
         stand_in = followed.objects.get("demo/poison")
         assert (type(stand_in), stand_in.spec.node_name) == (wire.UnreadablePod, "n1")
         assert type(followed.objects.get("demo/good")) is wire.PodView

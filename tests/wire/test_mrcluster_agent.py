@@ -24,7 +24,7 @@ from boathouse_task.cluster_contract import (
     encode_report,
 )
 from tests.builders import manifests
-from tests.wire.agent_world import DOMAIN, JOB, MASTER, PATH, UID, Cluster, Pods, encoded, leading
+from tests.builders.operators.agents import DOMAIN, JOB, MASTER, PATH, UID, Cluster, Pods, encoded, leading
 
 APPLICATION = ApplicationFigures(id="application_1_0001", state="RUNNING")
 

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse import failpoints
 from tests.builders import manifests
-from tests.wire.mrcluster_world import STEP_S, World, mrcluster
+from tests.builders.operators.mrclusters import STEP_S, RunningMRCluster, mrcluster
 
 GROWING = {"resizing": {"policy": "GSP"}, "transient": {"minimum": 1, "maximum": 3}}
 OF_THE_START = {
@@ -46,13 +46,13 @@ def is_whole(world):
 
 @pytest.fixture
 async def world(api):
-    async with World(api).running() as made:
+    async with RunningMRCluster(api).running() as made:
         yield made
 
 
 @pytest.mark.parametrize(("name", "count"), STARTS)
 async def test_an_operator_killed_beside_a_write_brings_the_cluster_up_once(api, monkeypatch, name, count):
-    world = World(api)
+    world = RunningMRCluster(api)
     world.kill_at(monkeypatch, name, count)
     async with world.running():
         api.add(mrcluster(transient={"minimum": 1, "maximum": 3}))
@@ -65,7 +65,7 @@ async def test_an_operator_killed_beside_a_write_brings_the_cluster_up_once(api,
 
 @pytest.mark.parametrize(("name", "count"), DRAINS)
 async def test_an_operator_killed_while_a_node_leaves_drains_it_and_no_other(api, monkeypatch, name, count):
-    world = World(api)
+    world = RunningMRCluster(api)
     async with world.running():
         api.add(mrcluster(**GROWING | {"transient": {"minimum": 2, "maximum": 3}}))
         await world.until(lambda: world.phase() == "Ready" and world.status()["transient"]["ready"] == 2)
@@ -78,7 +78,7 @@ async def test_an_operator_killed_while_a_node_leaves_drains_it_and_no_other(api
 
 @MOMENTS
 async def test_an_operator_killed_while_it_removes_former_settings_removes_them(api, monkeypatch, moment):
-    world = World(api)
+    world = RunningMRCluster(api)
     async with world.running():
         api.add(mrcluster())
         await world.until(lambda: world.phase() == "Ready")
@@ -90,7 +90,7 @@ async def test_an_operator_killed_while_it_removes_former_settings_removes_them(
 
 @MOMENTS
 async def test_an_operator_killed_while_a_cluster_expires_deletes_it(api, monkeypatch, moment):
-    world = World(api)
+    world = RunningMRCluster(api)
     world.kill_at(monkeypatch, f"{moment}-mrcluster.expire")
     async with world.running():
         api.add(mrcluster(ttlSecondsAfterIdle=60))

@@ -12,15 +12,15 @@ from boathouse.resources import names
 from boathouse.services.mrjob import wiring
 from boathouse.services.progress import limits, tls
 from boathouse_e2e import hadoop_clients, hadoop_pods
+from tests.builders.operators.agents import AUTHORITY
+from tests.builders.operators.mrclusters import STEP_S, RunningMRCluster, mrcluster
 from tests.faults import clusters
-from tests.wire.agent_world import AUTHORITY
-from tests.wire.mrcluster_world import STEP_S, World, mrcluster
 
 JOB = "demo/words"
 STARTED = [{"name": "task", "ready": True, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
 
 
-class Both(World):
+class Both(RunningMRCluster):
     """A world whose leader carries out jobs, too."""
 
     others = (wiring.MRJOBS,)

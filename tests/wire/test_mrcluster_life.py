@@ -6,15 +6,15 @@ from boathouse.services.mrcluster import wiring
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse_policies import model
-from tests.wire import leader_world
-from tests.wire.mrcluster_world import CONFIG, KEY, World, mrcluster
+from tests.builders.operators import leaders
+from tests.builders.operators.mrclusters import CONFIG, KEY, RunningMRCluster, mrcluster
 
 DYNAMIC = {"resizing": {"policy": "GSP"}, "transient": {"maximum": 3}}
 
 
 @pytest.fixture
 async def world(api):
-    async with World(api).running() as made:
+    async with RunningMRCluster(api).running() as made:
         yield made
 
 
@@ -227,7 +227,7 @@ async def test_a_deleted_cluster_takes_its_pending_nodes_from_the_scheduler(api,
 
 async def test_the_kind_runs_beside_the_others(api, eventually):
     kinds = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, wiring.MRCLUSTERS)
-    async with leader_world.leading(api, kinds, CONFIG) as leader:
+    async with leaders.leading(api, kinds, CONFIG) as leader:
         api.add(mrcluster(core={"count": 1}))
         await eventually(lambda: leader.clusters.find("demo", "etl") is not None)
         assert {*leader.controllers.stores} == {"MRJob", "SparkApp", "MRCluster"}

@@ -12,8 +12,8 @@ from boathouse.scheduling import decider, draining
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.applications import App
+from tests.builders.operators.elastic_clusters import PERIOD_S, add_nodes, scaling
 from tests.wire import test_scheduling_gangs
-from tests.wire.hadoop_world import PERIOD_S, hadoop, nodes
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +23,8 @@ def often(monkeypatch):
 
 
 async def test_a_cluster_under_load_grows_by_idle_nodes_and_shrinks_again(api, eventually):
-    nodes(api, 9)
-    async with hadoop(api) as operator:
+    add_nodes(api, 9)
+    async with scaling(api) as operator:
         cluster = operator.add(core=2, most=20)
         cluster.tasks = 500
         await eventually(lambda: operator.turn(PERIOD_S) and len(operator.placed(cluster)) == 9)
@@ -38,8 +38,8 @@ async def test_a_cluster_under_load_grows_by_idle_nodes_and_shrinks_again(api, e
 
 
 async def test_two_clusters_divide_idle_nodes_by_weight(api, eventually):
-    nodes(api, 10)
-    async with hadoop(api) as operator:
+    add_nodes(api, 10)
+    async with scaling(api) as operator:
         heavy, light = operator.add("heavy", weight=2), operator.add("light")
         await eventually(lambda: operator.turn() and len(operator.world.placed()) == 4)
         heavy.tasks = light.tasks = 500
@@ -49,9 +49,9 @@ async def test_two_clusters_divide_idle_nodes_by_weight(api, eventually):
 
 
 async def test_a_growing_cluster_takes_no_room_that_is_reserved_for_a_gang(api, eventually):
-    nodes(api, 6)
+    add_nodes(api, 6)
     app = App(minimum=3)
-    async with hadoop(api) as operator:
+    async with scaling(api) as operator:
         test_scheduling_gangs.submit(operator.world, app)
         await eventually(lambda: app.driver in operator.world.placed())
         held = test_scheduling_gangs.reserved(operator.world, app)
@@ -72,9 +72,9 @@ async def test_room_that_a_cluster_gives_back_goes_to_a_gang_before_any_cluster_
 ):
     for name in ("PATIENCE_S", "RETRY_S", "WHOLE_EVERY_S"):
         monkeypatch.setattr(draining, name, 0.0)
-    nodes(api, 6)
+    add_nodes(api, 6)
     app = App(minimum=3)
-    async with hadoop(api, profile=profile) as operator:
+    async with scaling(api, profile=profile) as operator:
         given, growing = operator.add("given"), operator.add("growing")
         given.tasks = 2
         given.resize(2)
@@ -94,7 +94,7 @@ async def test_room_that_a_cluster_gives_back_goes_to_a_gang_before_any_cluster_
 
 
 async def test_clusters_of_several_namespaces_stay_within_the_limits_of_their_queues(api, eventually):
-    nodes(api, 12)
+    add_nodes(api, 12)
     config = OperatorConfig.model_validate(
         {
             "queues": [
@@ -103,7 +103,7 @@ async def test_clusters_of_several_namespaces_stay_within_the_limits_of_their_qu
             ]
         }
     )
-    async with hadoop(api, config=config) as operator:
+    async with scaling(api, config=config) as operator:
         limited, free = operator.add(namespace="a", queue="small"), operator.add(namespace="b")
         limited.tasks = free.tasks = 500
         await eventually(lambda: operator.turn(PERIOD_S) and len(operator.placed(free)) == 8)
@@ -114,8 +114,8 @@ async def test_clusters_of_several_namespaces_stay_within_the_limits_of_their_qu
 
 
 async def test_core_nodes_of_a_cluster_are_on_different_nodes_and_those_of_two_share(api, eventually):
-    nodes(api, 3, rooms=8)
-    async with hadoop(api) as operator:
+    add_nodes(api, 3, rooms=8)
+    async with scaling(api) as operator:
         clusters = [operator.add("a", core=3), operator.add("b", core=3)]
         await eventually(lambda: operator.turn() and len(operator.world.placed()) == 8)
         for cluster in clusters:
@@ -123,11 +123,11 @@ async def test_core_nodes_of_a_cluster_are_on_different_nodes_and_those_of_two_s
 
 
 async def test_a_later_leader_keeps_core_nodes_apart_too(api, eventually):
-    nodes(api, 2, rooms=8)
-    async with hadoop(api) as operator:
+    add_nodes(api, 2, rooms=8)
+    async with scaling(api) as operator:
         first = operator.add(core=1)
         await eventually(lambda: operator.turn() and len(operator.placed(first)) == 2)
-    async with hadoop(api) as operator:
+    async with scaling(api) as operator:
         cluster = operator.add(core=3)
         await eventually(lambda: operator.turn() and len(operator.placed(cluster, Role.CORE)) == 2)
         counts = collections.Counter(operator.placed(cluster, Role.CORE).values())
@@ -143,8 +143,8 @@ def why(operator, key: str) -> str:
 
 
 async def test_a_host_whose_pod_ended_before_it_was_seen_gets_another_of_the_same_name(api, eventually):
-    nodes(api, 3)
-    async with hadoop(api) as operator:
+    add_nodes(api, 3)
+    async with scaling(api) as operator:
         cluster = operator.add(core=2)
         operator.turn()
         await eventually(lambda: len(operator.placed(cluster)) == 3)

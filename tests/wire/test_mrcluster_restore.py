@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.frame.resync import Resync
+from tests.builders.operators.mrclusters import KEY, RunningMRCluster, mrcluster
 from tests.wire import waiting
-from tests.wire.mrcluster_world import KEY, World, mrcluster
 
 GROWN = {"transient": {"minimum": 2, "maximum": 3}}
 
 
 @pytest.fixture
 async def world(api):
-    async with World(api).running() as made:
+    async with RunningMRCluster(api).running() as made:
         yield made
 
 

@@ -12,8 +12,8 @@ from boathouse.resources import names
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.progress import limits, tls
 from boathouse_e2e import hadoop_pods
-from tests.wire.agent_world import AUTHORITY
-from tests.wire.mrcluster_world import World, mrcluster
+from tests.builders.operators.agents import AUTHORITY
+from tests.builders.operators.mrclusters import RunningMRCluster, mrcluster
 
 DYNAMIC = {"resizing": {"policy": "GSP", "periodSeconds": 5}, "transient": {"maximum": 3}}
 TAG = "uid-1"
@@ -64,7 +64,7 @@ async def whole(api, client, tmp_path, monkeypatch):
     async def token_of(pod):
         return api.issue_token(f"demo/{pod['metadata']['name']}")
 
-    async with World(api).running() as world, contextlib.AsyncExitStack() as stack:
+    async with RunningMRCluster(api).running() as world, contextlib.AsyncExitStack() as stack:
         world.nodes.reports = False
         model = hadoop_pods.HadoopPods(
             client, tmp_path, token_of=token_of, ports=lambda: ports, namespace="demo", clock=world.now

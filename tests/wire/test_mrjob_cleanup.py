@@ -9,7 +9,7 @@ from boathouse.resources import names
 from boathouse.services.frame import object_events
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_task import contract
-from tests.wire.mrjob_world import KEY, Cluster, Killed, failing, mrjob
+from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, failing, mrjob
 
 SPLITS = 2
 OUTSIDE = "example.org/another"
@@ -17,7 +17,7 @@ OUTSIDE = "example.org/another"
 
 @pytest.fixture
 async def cluster(api, client):
-    made = Cluster(api, client, SPLITS)
+    made = RunningMRJob(api, client, SPLITS)
     made.delete = lambda: client.delete(MRJOBS, "wordcount", "demo")
     return made
 

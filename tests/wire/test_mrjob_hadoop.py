@@ -9,7 +9,7 @@ from boathouse import failpoints
 from boathouse.services import times
 from boathouse.services.mrjob.hadoop import plan
 from boathouse_task import contract
-from tests.wire.mrjob_hadoop_world import CLUSTER, World, mrjob
+from tests.builders.operators.hadoop_jobs import CLUSTER, RunningHadoopJob, mrjob
 
 OF_A_LIFE = ("mrjob.status", "mrjob.tags", "mrjob.submit", "mrjob.leave")
 OF_A_STOP = ("mrjob.status", "mrjob.tags", "mrjob.kill-application", "mrjob.delete-pod")
@@ -19,7 +19,7 @@ DELETED = "2026-01-01T00:10:00Z"
 
 @pytest.fixture
 def world(api):
-    return World(api)
+    return RunningHadoopJob(api)
 
 
 def ended(world):

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.services.learned import KEY, NAME, SavedState
 from boathouse_policies import framework, model
-from tests.wire.mrjob_world import Cluster, failing, mrjob
+from tests.builders.operators.mrjobs import RunningMRJob, failing, mrjob
 
 
 class Witness(framework.Observer):
@@ -35,7 +35,7 @@ def witness():
 
 @pytest.fixture
 async def cluster(api, client, witness):
-    made = Cluster(api, client, 3)
+    made = RunningMRJob(api, client, 3)
     made.observers = (witness,)
     return made
 

@@ -16,7 +16,7 @@ from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
 from boathouse_task.hadoop_client import Client
 from tests.builders import manifests
-from tests.wire.progress_world import JOB, NOW, Endpoint
+from tests.builders.operators.endpoints import JOB, NOW, Endpoint
 
 NAME = "words-client-a1"
 

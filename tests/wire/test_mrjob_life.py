@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.mrjob.progress import task_orders
-from tests.wire.mrjob_world import KEY, Cluster, failing, mrjob
+from tests.builders.operators.mrjobs import KEY, RunningMRJob, failing, mrjob
 
 SPLITS = 4
 
 
 @pytest.fixture
 async def cluster(api, client):
-    return Cluster(api, client, SPLITS)
+    return RunningMRJob(api, client, SPLITS)
 
 
 def ended(cluster):

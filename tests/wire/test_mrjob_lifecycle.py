@@ -11,7 +11,7 @@ from boathouse import failpoints
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
 from tests.builders import manifests
-from tests.wire.mrjob_world import KEY, Cluster, Killed, Why, failing, final, mrjob, split_plan
+from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, Why, failing, final, mrjob, split_plan
 
 SPLITS = 3
 DIGEST = contract.plan_digest(split_plan(SPLITS))
@@ -19,7 +19,7 @@ DIGEST = contract.plan_digest(split_plan(SPLITS))
 
 @pytest.fixture
 async def cluster(api, client):
-    return Cluster(api, client, SPLITS)
+    return RunningMRJob(api, client, SPLITS)
 
 
 def ended(cluster):
@@ -192,7 +192,7 @@ async def test_answers_that_are_lost_after_the_write_do_no_harm(cluster, eventua
 
 
 async def test_figures_are_written_at_most_once_a_second(api, client, eventually):
-    cluster, began_s = Cluster(api, client, 40), time.monotonic()
+    cluster, began_s = RunningMRJob(api, client, 40), time.monotonic()
     api.add(mrjob())
     async with cluster.running():
         await eventually(ended(cluster))
@@ -218,7 +218,7 @@ async def test_an_operator_killed_anywhere_leaves_the_same_end(api, client, even
             raise Killed
 
     monkeypatch.setattr(failpoints, "hit", hit)
-    cluster = Cluster(api, client, SPLITS)
+    cluster = RunningMRJob(api, client, SPLITS)
     api.add(mrjob(numReduceTasks=2))
     async with cluster.running():
         await eventually(ended(cluster))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from boathouse_task import contract
-from tests.wire.progress_world import JOB, serving_endpoint, state
+from tests.builders.operators.endpoints import JOB, serving_endpoint, state
 
 ORDER = contract.SuspendOrder(id="7-1", for_s=60.0)
 ACKNOWLEDGED = msgspec.json.encode(contract.Acknowledgement(id=ORDER.id))

@@ -10,7 +10,7 @@ import pytest
 from boathouse.resources import names
 from boathouse_policies import framework, fspy
 from boathouse_task import contract
-from tests.wire.mrjob_world import CONFIG, KEY, Cluster, Killed, failing, mrjob
+from tests.builders.operators.mrjobs import CONFIG, KEY, Killed, RunningMRJob, failing, mrjob
 
 SPLITS = 4
 PROBE = ("probe", 1)
@@ -37,7 +37,7 @@ def witness():
 
 @pytest.fixture
 async def cluster(api, client, witness):
-    made = Cluster(api, client, SPLITS)
+    made = RunningMRJob(api, client, SPLITS)
     prediction = {"least_maps": SPLITS, "probe_seconds": 500}
     made.config = CONFIG.model_copy(update={"prediction": CONFIG.prediction.model_copy(update=prediction)})
     made.order = fspy.SizeBased(fspy.Config())

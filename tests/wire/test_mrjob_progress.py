@@ -16,8 +16,8 @@ from boathouse.services.mrjob.progress import task_orders
 from boathouse.services.progress import limits, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-from tests.wire.mrjob_world import split_plan
-from tests.wire.progress_world import JOB, NOW, serving_endpoint, state
+from tests.builders.operators.endpoints import JOB, NOW, serving_endpoint, state
+from tests.builders.operators.mrjobs import split_plan
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.frame.resync import Resync
+from tests.builders.operators.mrjobs import KEY, RunningMRJob, mrjob
 from tests.wire import waiting
-from tests.wire.mrjob_world import KEY, Cluster, mrjob
 
 SPLITS = 4
 HELD = {("m-00002", 1): None, ("m-00003", 1): None}
@@ -14,7 +14,7 @@ HELD = {("m-00002", 1): None, ("m-00003", 1): None}
 
 @pytest.fixture
 async def cluster(api, client):
-    made = Cluster(api, client, SPLITS)
+    made = RunningMRJob(api, client, SPLITS)
     made.kubelet.script |= HELD
     api.add(mrjob())
     return made

@@ -9,7 +9,7 @@ from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.resync import Resync
 from boathouse.services.mrjob.kind import MRJOB
 from tests.builders import manifests
-from tests.wire.mrjob_world import KEY, mrjob
+from tests.builders.operators.mrjobs import KEY, mrjob
 
 
 @pytest.fixture

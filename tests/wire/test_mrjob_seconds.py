@@ -8,9 +8,9 @@ import pytest
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
 from tests.builders import manifests
-from tests.wire.leader_world import leading
-from tests.wire.mrjob_world import KEY, Kubelet, mrjob
-from tests.wire.scheduling_world import stop
+from tests.builders.operators.leaders import leading
+from tests.builders.operators.mrjobs import KEY, Kubelet, mrjob
+from tests.builders.operators.schedulers import stop
 
 RUNNING = {"name": "task", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
 FIRST, SECOND = "m-00000-a1", "m-00000-a2"

@@ -13,9 +13,9 @@ from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress.task_orders import Poll
 from boathouse_task import contract
-from tests.wire.leader_world import leading
-from tests.wire.mrjob_world import KEY, Kubelet, mrjob
-from tests.wire.scheduling_world import stop
+from tests.builders.operators.leaders import leading
+from tests.builders.operators.mrjobs import KEY, Kubelet, mrjob
+from tests.builders.operators.schedulers import stop
 
 WAITING_MAP = ("m-00001", 1)
 

@@ -18,9 +18,9 @@ from boathouse.services.progress import auth, limits, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import manifests
+from tests.builders.operators.endpoints import JOB, serving_endpoint
+from tests.builders.operators.mrjobs import split_plan
 from tests.wire import fake_api
-from tests.wire.mrjob_world import split_plan
-from tests.wire.progress_world import JOB, serving_endpoint
 
 REPORT = msgspec.json.encode(contract.TaskReport(phase="read"))
 ORDERS = "demo/job-1/tasks/p/orders?since=0"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.builders import manifests
-from tests.wire.scheduling_world import world
+from tests.builders.operators.schedulers import scheduling
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 HOST = "kubernetes.io/hostname"
@@ -33,7 +33,7 @@ def add_existing(api, name, node, *, namespace="demo", **more):
 async def test_a_plain_pod_is_not_put_next_to_another_schedulers_pod_that_forbids_it(api, eventually):
     add_nodes(api, "n1", "n2")
     add_existing(api, "hermit", "n1", affinity=apart(selecting(app="web")))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(3):
             api.add(manifests.pod(f"web-{i}", labels={"app": "web"}))
         api.add(manifests.pod("free", nodeSelector={HOST: "n1"}))
@@ -46,7 +46,7 @@ async def test_a_plain_pod_is_not_put_next_to_another_schedulers_pod_that_forbid
 async def test_queued_tasks_are_kept_from_pods_that_forbid_them_by_their_labels(api, eventually):
     add_nodes(api, "n1", "n2")
     add_existing(api, "hermit", "n1", affinity=apart(selecting(team="a")))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 2, labels={"team": "a"})
         await eventually(lambda: {name: node for name, node in w.placed().items() if "/wc-" in name})
         await eventually(w.at_rest)
@@ -55,7 +55,7 @@ async def test_queued_tasks_are_kept_from_pods_that_forbid_them_by_their_labels(
 
 async def test_replicas_that_exclude_each_other_get_a_node_each_and_the_rest_starts_when_one_ends(api, eventually):
     add_nodes(api, "n1", "n2")
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(3):
             api.add(manifests.pod(f"db-{i}", labels={"app": "db"}, affinity=apart(selecting(app="db"))))
         await eventually(lambda: len(w.placed()) == 2)
@@ -70,7 +70,7 @@ async def test_replicas_that_exclude_each_other_get_a_node_each_and_the_rest_sta
 
 async def test_a_pod_starts_once_the_pod_that_it_follows_is_there(api, eventually):
     add_nodes(api, "n1", "n2")
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("cache", affinity=near(selecting(app="web"))))
         await eventually(lambda: w.condition("demo/cache"))
         add_existing(api, "web", "n2", labels={"app": "web"})
@@ -82,7 +82,7 @@ async def test_pods_spread_evenly_over_zones_within_one_cycle(api, eventually):
     add_nodes(api, "n3", zone="b")
     spread = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
     spread |= {"labelSelector": {"matchLabels": {"app": "web"}}}
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(6):
             api.add(manifests.pod(f"web-{i}", labels={"app": "web"}, topologySpreadConstraints=[spread]))
         await eventually(lambda: len(w.placed()) == 6)
@@ -93,7 +93,7 @@ async def test_pods_spread_evenly_over_zones_within_one_cycle(api, eventually):
 async def test_pods_of_one_owner_are_told_apart_by_a_label_once_a_selector_depends_on_it(api, eventually):
     add_nodes(api, "n1", "n2")
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(2):  # no node has the label yet: they are pending, as one class
             api.add(manifests.pod(f"db-{i}", labels={"pod": f"db-{i}"}, owner=owner, nodeSelector={"x": "y"}))
         await eventually(lambda: w.condition("demo/db-1"))
@@ -111,7 +111,7 @@ async def test_a_namespace_selector_follows_the_labels_of_namespaces(api, eventu
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "demo", "labels": {"env": "test"}}})
     term = selecting(app="web") | {"namespaceSelector": {"matchLabels": {"env": "test"}}}
     add_existing(api, "hermit", "n1", namespace="other", affinity=apart(term))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("web", labels={"app": "web"}))
         await eventually(lambda: w.condition("demo/web"))
         message = w.condition("demo/web")["message"]
@@ -125,7 +125,7 @@ async def test_a_nominated_pod_keeps_its_room_and_not_its_distance_before_it_is_
     nominee = manifests.pod("nominee", scheduler="other", affinity=apart(selecting(app="web")))
     nominee["status"]["nominatedNodeName"] = "n1"
     api.add(nominee)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("web", labels={"app": "web"}))
         await eventually(lambda: w.placed().get("demo/web") == "n1")
 
@@ -144,7 +144,7 @@ async def test_a_selector_of_all_namespaces_splits_no_class_by_values_that_it_do
     add_nodes(api, "n1")
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "index", "uid": "u", "controller": True}
     term = {"topologyKey": HOST, "namespaceSelector": {}, "labelSelector": {"matchExpressions": [requirement]}}
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(20):  # they are pending
             labels = {"index": str(i)}
             api.add(manifests.pod(f"job-{i}", labels=labels, owner=owner, nodeSelector={"x": "y"}))

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from tests.builders import manifests
+from tests.builders.operators.schedulers import Leader, over_committed, scheduling
 from tests.wire import fake_api, waiting
-from tests.wire.scheduling_world import Leader, over_committed, world
 
 OF_READS = [fake_api.Fault(status=503), fake_api.Fault(reset=True), fake_api.Fault(delay_s=0.02)]
 OF_WRITES = [
@@ -50,7 +50,7 @@ async def survive(seed):
         api.refuse = lambda *_: over.append(over_committed(api))
         async with kubelets(api, rng):
             for life in (1, 2):
-                async with world(api, leader=Leader(epoch=life), watched=False, workers=4) as w:
+                async with scheduling(api, leader=Leader(epoch=life), watched=False, workers=4) as w:
                     w.submit("wc", TASKS)
                     for i in range(PODS if life == 1 else 0):
                         api.add(manifests.pod(f"p{i}", cpu="1"))

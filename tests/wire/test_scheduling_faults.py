@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.builders import manifests
+from tests.builders.operators.informers import missing
+from tests.builders.operators.schedulers import LEASE, Leader, over_committed, scheduling
 from tests.wire import fake_api
-from tests.wire.followers import missing
-from tests.wire.scheduling_world import LEASE, Leader, over_committed, world
 
 AMBIGUOUS = [
     {"status": 500, "after_commit": True},
@@ -24,7 +24,7 @@ AMBIGUOUS = [
 async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
     api.add(manifests.node("n1", cpu="2"))
     api.fail_next("create pods", **fault)
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
         assert w.scheduler.state.ledger.free("n1")[0] == 0
@@ -35,7 +35,7 @@ async def test_a_create_without_a_clear_answer_is_repeated_and_done_once(api, ev
 async def test_a_bind_without_a_clear_answer_is_repeated_and_done_once(api, eventually, fault):
     api.add(manifests.node("n1", cpu="1"))
     api.fail_next("create pods/binding", **fault)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", cpu="1"))
         await eventually(lambda: w.placed() and w.at_rest())
         assert w.scheduler.state.ledger.free("n1")[0] == 0
@@ -44,7 +44,7 @@ async def test_a_bind_without_a_clear_answer_is_repeated_and_done_once(api, even
 
 async def test_a_pod_that_an_earlier_life_created_counts_as_created(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.watches.silence("pods")
         mine = {"kind": "MRJob", "name": "wc", "uid": "wc", "controller": True, "apiVersion": "boathouse.dev/v1alpha1"}
         api.add(manifests.pod("wc-00000", node="n1", owner=mine, labels={"boathouse.dev/job-uid": "wc"}))
@@ -56,7 +56,7 @@ async def test_a_pod_that_an_earlier_life_created_counts_as_created(api, eventua
 async def test_a_pod_of_the_tasks_name_that_is_not_ours_is_named_as_the_obstacle(api, eventually):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("wc-00000", node="n1", scheduler="default-scheduler"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.fail_next("create pods", status=409, reason="AlreadyExists")
         pods = w.scheduler.state.pods
         pods.lose(pods.get("demo/wc-00000"))
@@ -70,7 +70,7 @@ async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_a
     others = manifests.pod("wc-00000")
     if is_first:
         api.add(others)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         if not is_first:
             api.add(others)
@@ -85,7 +85,7 @@ async def test_a_pod_of_the_tasks_name_is_scheduled_for_its_owner_and_the_task_a
 async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
     api.add(manifests.node("n1"))
     api.fail_next("create pods", status=429, retry_after_s=2)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         await eventually(w.placed)
     assert w.metric("boathouse_api_write_errors_total", operation="create", code="429") == 1
@@ -99,7 +99,7 @@ async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(a
 
     api.add(manifests.node("n1"))
     api.refuse = refuse
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         await eventually(lambda: (found := w.scheduler.diagnosis("wc")) and found.reason == "QuotaExceeded")
         assert w.scheduler.state.ledger.free("n1")[0] == 4000
@@ -111,7 +111,7 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(
     api.add(manifests.node("n1", cpu="1"))
     api.add(manifests.pod("p", cpu="1"))
     bind = api.hold_next("create pods/binding")
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await eventually(lambda: api.called("create pods/binding"))
         api.remove("pods", "demo/p")
         api.add(manifests.pod("p", cpu="1"))
@@ -124,7 +124,7 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(
 @pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: manifests.pod("wc-00000", cpu="9")])
 async def test_a_job_whose_pods_cannot_be_built_as_decided_is_told_and_others_go_on(api, eventually, mistake):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1, factory=SimpleNamespace(build=mistake))
         w.submit("other", 1)
         await eventually(lambda: w.placed() and w.scheduler.diagnosis("wc"))
@@ -136,7 +136,7 @@ async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually)
     api.add(manifests.node("n1"))
     api.add(manifests.lease(leaseTransitions=2))
     fence_as_the_chart_does(api)
-    async with world(api, leader=Leader(epoch=1)) as old:
+    async with scheduling(api, leader=Leader(epoch=1)) as old:
         old.submit("wc", 1)
         await eventually(lambda: old.fatal)
     assert "another holds the lease with 2" in old.fatal[0]
@@ -145,7 +145,7 @@ async def test_a_leader_of_an_old_epoch_writes_nothing_and_ends(api, eventually)
 
 async def test_a_leader_that_lost_its_lease_sends_nothing_more(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.leader.leads = False
         w.submit("wc", 1)
         await eventually(lambda: w.fatal)
@@ -157,7 +157,7 @@ async def test_two_leaders_of_different_epochs_do_not_over_commit(api, eventuall
     fence_as_the_chart_does(api)
     for i in range(4):
         api.add(manifests.node(f"n{i}", cpu="4"))
-    async with world(api, leader=Leader(epoch=1)) as old, world(api, leader=Leader(epoch=2)) as new:
+    async with scheduling(api, leader=Leader(epoch=1)) as old, scheduling(api, leader=Leader(epoch=2)) as new:
         old.submit("a", 20)
         new.submit("b", 20)
         await eventually(lambda: len(new.placed()) == 16 and old.fatal)
@@ -168,7 +168,7 @@ async def test_pods_that_vanished_while_the_watch_was_away_leave_no_ghosts(api, 
     api.add(manifests.node("n1", cpu="2"))
     for name in ("a", "b"):
         api.add(manifests.pod(name, cpu="1", node="n1", phase="Running", scheduler="default-scheduler"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
         with missing(api):
@@ -179,7 +179,7 @@ async def test_pods_that_vanished_while_the_watch_was_away_leave_no_ghosts(api, 
 
 async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.watches.silence("pods")
         w.submit("wc", 1)
         await eventually(lambda: w.placed() and w.at_rest())
@@ -193,7 +193,7 @@ async def test_a_pod_that_came_and_went_unseen_is_found_out(api, eventually):
 async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_was_sent(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
     create = api.hold_next("create pods")
-    async with world(api, workers=1, pending_ahead=0) as w:
+    async with scheduling(api, workers=1, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: api.called("create pods"))
         api.add(manifests.pod("theirs", cpu="1", node="n1", scheduler="default-scheduler", phase="Running"))
@@ -207,7 +207,7 @@ async def test_a_decision_is_dropped_when_somebody_else_took_the_room_before_it_
 async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
     api.add(manifests.node("n1"))
     api.latency_s = 0.05
-    async with world(api, workers=1) as w:
+    async with scheduling(api, workers=1) as w:
         w.submit("wc", 4, cpu="1")
         await eventually(lambda: api.called("create pods"))
         api.remove("nodes", "n1")
@@ -218,7 +218,7 @@ async def test_a_task_whose_node_vanished_is_placed_elsewhere(api, eventually):
 
 async def test_a_node_whose_kubelet_refused_a_pod_is_left_alone_by_that_kind(api, eventually, monkeypatch):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.placed)
         monkeypatch.setattr(w.scheduler, "cycle", lambda: None)  # the watch that tells of the room may be the first
@@ -235,10 +235,10 @@ async def test_a_crash_in_the_middle_loses_and_doubles_nothing(api, eventually, 
     for i in range(4):
         api.add(manifests.node(f"n{i}", cpu="12"))
     api.latency_s = 0.002
-    async with world(api, workers=4) as first:
+    async with scheduling(api, workers=4) as first:
         first.submit("wc", 40, memory="64Mi")
         await eventually(lambda: len(first.placed()) >= moment)
-    async with world(api, leader=Leader(epoch=2), workers=4) as second:
+    async with scheduling(api, leader=Leader(epoch=2), workers=4) as second:
         second.submit("wc", 40, memory="64Mi")
         await eventually(lambda: len(second.placed()) == 40 and second.at_rest())
     assert not over_committed(api)
@@ -248,7 +248,7 @@ async def test_a_crash_in_the_middle_loses_and_doubles_nothing(api, eventually, 
 
 async def test_a_cache_that_equals_the_server_is_found_equal(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3 and w.at_rest())
         await eventually(lambda: not w.scheduler.state.pods.unconfirmed())
@@ -260,7 +260,7 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
     api.add(manifests.node("n1"))
     api.add(manifests.pod("p", node="n1", phase="Running"))
 
-    async with world(api) as w:
+    async with scheduling(api) as w:
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
         w.scheduler.state.ledger.gone("demo/p")
         assert not await w.parts.consistency.compare()
@@ -270,7 +270,7 @@ async def test_drift_that_is_seen_twice_is_counted_and_ends_the_process(api, mon
 
 
 async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
-    async with world(api) as w:
+    async with scheduling(api) as w:
         monkeypatch.setattr(w.parts.consistency, "_sleep", lambda _: asyncio.sleep(0))
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))
         api.watches.silence("pods")
@@ -287,7 +287,7 @@ async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(
         await eventually(lambda: watch.stats.bookmarks > told)
 
     api.add(manifests.pod("p", node="n1", phase="Running"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         watch = w.parts.pods
         monkeypatch.setattr(w.parts.consistency, "_sleep", hear)
         monkeypatch.setattr(w.parts.pods, "_sleep", lambda _: asyncio.sleep(0))

@@ -6,7 +6,7 @@ from boathouse.scheduling import gangs
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.applications import App
-from tests.wire.scheduling_world import Factory, world
+from tests.builders.operators.schedulers import Factory, scheduling
 
 ROOM = ["n1", "n2"]
 
@@ -46,7 +46,7 @@ def reserved(w, app: App) -> list[str]:
 
 async def test_a_driver_is_created_and_its_executors_are_bound_where_room_is_reserved(api, eventually):
     nodes(api)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         app = App(minimum=6)
         submit(w, app)
         await eventually(lambda: app.driver in w.placed())
@@ -61,7 +61,7 @@ async def test_a_driver_is_created_and_its_executors_are_bound_where_room_is_res
 async def test_the_next_leader_keeps_the_reservations_of_the_last_one(api, eventually):
     nodes(api)
     app = App(minimum=5)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         submit(w, app)
         await eventually(lambda: app.driver in w.placed())
         first = executor(api, app, 1)
@@ -70,7 +70,7 @@ async def test_the_next_leader_keeps_the_reservations_of_the_last_one(api, event
     assert len(before) == 4
     for number in range(8):
         api.add(manifests.pod(f"other-{number}", cpu="1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         submit(w, app)
         await eventually(lambda: len(reserved(w, app)) == 4)
         await eventually(lambda: len(w.placed()) == 4)
@@ -82,11 +82,11 @@ async def test_the_next_leader_keeps_the_reservations_of_the_last_one(api, event
 async def test_executors_that_are_listed_before_their_driver_is_known_are_its_own(api, eventually):
     nodes(api)
     app = App("z", minimum=2)  # its executors would be listed after others, and before it
-    async with world(api) as w:
+    async with scheduling(api) as w:
         submit(w, app)
         await eventually(lambda: app.driver in w.placed())
     key = executor(api, app, 1)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         submit(w, app)
         await eventually(lambda: key in w.placed())
         account = w.scheduler.state.ledger.account(model.TaskId(key))
@@ -96,7 +96,7 @@ async def test_executors_that_are_listed_before_their_driver_is_known_are_its_ow
 
 async def test_executors_of_a_driver_that_ended_stay_without_a_node(api, eventually):
     nodes(api)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         app = App(minimum=0)
         submit(w, app)
         await eventually(lambda: app.driver in w.placed())
@@ -114,7 +114,7 @@ async def test_executors_of_a_driver_that_ended_stay_without_a_node(api, eventua
 async def test_a_quota_keeps_a_driver_from_starting_until_it_is_raised(api, eventually):
     nodes(api)
     api.add(_quota("3"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         app = App(minimum=3)
         submit(w, app)
         await eventually(lambda: w.scheduler.diagnosis(app.job.id) is not None)

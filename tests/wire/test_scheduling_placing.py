@@ -11,12 +11,12 @@ from boathouse_policies import framework, model, profiles
 from boathouse_policies.ikayak.book import Book
 from tests.builders import manifests
 from tests.builders.operators.pod_tables import record_of
-from tests.wire.scheduling_world import world
+from tests.builders.operators.schedulers import scheduling
 
 
 async def test_tasks_of_a_job_are_created_with_their_node_in_one_write(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 3)
     assert set(w.placed().values()) == {"n1"}
@@ -26,7 +26,7 @@ async def test_tasks_of_a_job_are_created_with_their_node_in_one_write(api, even
 
 async def test_every_created_pod_carries_the_leaders_epoch(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         await eventually(w.placed)
     assert api.get("pods", "demo/wc-00000")["metadata"]["annotations"]["boathouse.dev/epoch"] == "1"
@@ -34,7 +34,7 @@ async def test_every_created_pod_carries_the_leaders_epoch(api, eventually):
 
 async def test_no_more_pods_are_created_than_fit(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 5)
         await eventually(lambda: len(w.placed()) == 2)
         await eventually(w.at_rest)
@@ -43,7 +43,7 @@ async def test_no_more_pods_are_created_than_fit(api, eventually):
 
 async def test_the_next_task_follows_when_one_ends(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 3)
         for i in range(3):
             await eventually(lambda i=i: f"demo/wc-{i:05}" in w.placed())
@@ -53,7 +53,7 @@ async def test_the_next_task_follows_when_one_ends(api, eventually):
 
 async def test_somebody_elses_pod_that_names_us_is_bound(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("executor"))
         await eventually(lambda: w.placed() == {"demo/executor": "n1"})
     (binding,) = api.called("create pods/binding")
@@ -63,7 +63,7 @@ async def test_somebody_elses_pod_that_names_us_is_bound(api, eventually):
 
 async def test_pods_of_other_schedulers_and_of_other_namespaces_are_left_alone(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api, namespaces=frozenset({"demo"})) as w:
+    async with scheduling(api, namespaces=frozenset({"demo"})) as w:
         api.add(manifests.pod("theirs", scheduler="default-scheduler"))
         api.add(manifests.pod("elsewhere", namespace="other"))
         api.add(manifests.pod("ours"))
@@ -74,7 +74,7 @@ async def test_pods_of_other_schedulers_and_of_other_namespaces_are_left_alone(a
 async def test_pods_of_all_schedulers_are_counted(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
     api.add(manifests.pod("theirs", cpu="3", node="n1", scheduler="default-scheduler", phase="Running"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
     assert sorted(w.placed()) == ["demo/theirs", "demo/wc-00000"]
@@ -85,7 +85,7 @@ async def test_a_pod_that_is_being_deleted_still_counts(api, eventually):
     leaving = manifests.pod("leaving", node="n1", cpu="1", phase="Running")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     api.add(leaving)
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 1)
         await eventually(w.at_rest)
         assert list(w.placed()) == ["demo/leaving"]
@@ -105,7 +105,7 @@ async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_
         containers = [{"name": "task", "resources": sizes}]
         api.change("pods", first, {"metadata": {"annotations": noted}, "spec": {"containers": containers}})
 
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 3, cpu="1")
         await eventually(lambda: len(w.placed()) == 2)
         api.set_phase(first, "Running")
@@ -127,7 +127,7 @@ async def test_the_cpu_of_a_suspended_task_is_free_once_its_node_shows_that_and_
 
 async def test_a_gated_pod_waits_until_its_gate_is_removed(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("gated", schedulingGates=[{"name": "quota"}]))
         api.add(manifests.pod("free"))
         await eventually(lambda: list(w.placed()) == ["demo/free"])
@@ -140,7 +140,7 @@ async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, even
     theirs = manifests.pod("theirs", cpu="3", scheduler="default-scheduler")
     theirs["status"]["nominatedNodeName"] = "n1"
     api.add(theirs)
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
         assert list(w.placed()) == ["demo/wc-00000"]
@@ -149,7 +149,7 @@ async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, even
 
 
 async def test_a_node_that_comes_takes_what_waits(api, eventually):
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
         api.add(manifests.node("n1"))
@@ -159,7 +159,7 @@ async def test_a_node_that_comes_takes_what_waits(api, eventually):
 async def test_a_job_that_is_withdrawn_may_create_pods_until_its_writes_are_over(api, eventually):
     api.add(manifests.node("n1"))
     go_on = api.hold_next("create pods")
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         await eventually(lambda: api.called("create pods"))
         w.scheduler.withdraw("wc")
@@ -172,7 +172,7 @@ async def test_a_job_that_is_withdrawn_may_create_pods_until_its_writes_are_over
 
 async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 3)
         await eventually(w.placed)
         w.scheduler.withdraw("wc")
@@ -184,7 +184,7 @@ async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
 
 async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 1)
         await eventually(lambda: w.events("Scheduled"))
     (event,) = w.events("Scheduled")
@@ -194,19 +194,19 @@ async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, e
 
 async def test_a_task_is_expected_from_its_decision_until_the_watch_shows_it(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.watches.silence("pods")
         (task,) = w.submit("wc", 1)
         await eventually(w.placed)
         assert task.id in [row.id for row in w.scheduler.state.pods.assumed()]
-    async with world(api) as w:
+    async with scheduling(api) as w:
         assert not list(w.scheduler.state.pods.assumed())
 
 
 async def test_a_pod_made_ahead_that_is_being_deleted_is_left_alone(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
     api.add(manifests.pod("hog", node="n1", cpu="1", scheduler="default-scheduler"))
-    async with world(api, pending_ahead=1) as w:
+    async with scheduling(api, pending_ahead=1) as w:
         w.submit("wc", 1)
         await eventually(w.waiting)
         api.change("pods", "demo/wc-00000", {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
@@ -221,7 +221,7 @@ async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api
     half = model.Resources(cpu_milli=500, memory_bytes=1 << 29)
     api.add(manifests.node("n1", cpu="1"))
     profile = dataclasses.replace(profiles.build("fair"), sizer=Halving(half))
-    async with world(api, profile=profile, pending_ahead=1) as w:
+    async with scheduling(api, profile=profile, pending_ahead=1) as w:
         w.submit("wc", 3)
         await eventually(lambda: len(w.placed()) == 2 and w.waiting())
         api.end_pod("demo/wc-00000")
@@ -235,9 +235,9 @@ async def test_a_task_that_was_decided_smaller_is_resized_before_it_is_bound(api
 async def test_usage_of_a_queue_is_known_again_after_a_restart(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
     api.add(manifests.pod("p", cpu="1"))
-    async with world(api) as first:
+    async with scheduling(api) as first:
         await eventually(first.placed)
-    async with world(api) as second:
+    async with scheduling(api) as second:
         assert second.scheduler.state.ledger.snapshot(0).queue_usage("default")[model.CPU] == 1000
 
 
@@ -261,7 +261,7 @@ async def test_maps_get_less_cpu_on_the_node_of_their_input_only(api, eventually
     book.local, book.remote = 1, 1
     api.add(manifests.node("n1", cpu="1600m"))
     api.add(manifests.node("n2", cpu="900m"))
-    async with world(api, profile=profile) as w:
+    async with scheduling(api, profile=profile) as w:
         w.submit("wc", 4, stage=model.Stage.MAP, near=["n1"])
         await eventually(lambda: len(w.placed()) == 3)
         await eventually(w.at_rest)
@@ -281,21 +281,21 @@ class Thresholds(framework.Figures):
 
 
 async def test_what_a_policy_says_of_itself_is_a_metric_whatever_the_number_of_nodes(api):
-    async with world(api, profile=dataclasses.replace(profiles.build("fair"), figures=(Thresholds(),))) as w:
+    async with scheduling(api, profile=dataclasses.replace(profiles.build("fair"), figures=(Thresholds(),))) as w:
         assert w.metric("boathouse_interference_error") == 0.125
         for statistic, value in {"min": 2.0, "median": 3.0, "max": 7.0}.items():
             assert w.metric("boathouse_interference_threshold", statistic=statistic) == value
 
 
 async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(api):
-    async with world(api) as w:
+    async with scheduling(api) as w:
         assert w.figures.registry.get_sample_value("boathouse_interference_error") is None
         assert w.metric("boathouse_interference_threshold", statistic="max") == 0.0
 
 
 async def test_a_pod_of_higher_priority_waits_and_evicts_nothing(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("low", cpu="1"))
         await eventually(lambda: "demo/low" in w.placed())
         api.add(manifests.pod("high", cpu="1", priority=1000))
@@ -313,7 +313,7 @@ async def test_room_that_is_nominated_may_be_taken_by_a_higher_priority_and_by_t
     for pod in (theirs, ours):
         pod["status"]["nominatedNodeName"] = "n1"
         api.add(pod)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("equal", cpu="1", priority=5))
         await eventually(lambda: "demo/ours" in w.placed())
         await eventually(lambda: w.condition("demo/equal"))

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from tests.builders import manifests
-from tests.wire.scheduling_world import world
+from tests.builders.operators.schedulers import scheduling
 
 
 def configured(*queues: QueueConfig, **more) -> OperatorConfig:
@@ -29,7 +29,7 @@ async def test_queues_share_a_full_cluster_by_their_weights(api, eventually, wei
     config = configured(QueueConfig(name="a", weight=weights[0]), QueueConfig(name="b", weight=weights[1]))
     add_pods(api, "b", 12)
     add_pods(api, "a", 12)
-    async with world(api, config=config) as w:
+    async with scheduling(api, config=config) as w:
         await eventually(lambda: len(w.placed()) == 9)
     assert held(w) == dict(zip("ab", expected, strict=True))
 
@@ -38,7 +38,7 @@ async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_e
     api.add(manifests.node("n1", cpu="4"))
     config = configured(QueueConfig(name="a"), QueueConfig(name="b"))
     add_pods(api, "a", 8)
-    async with world(api, config=config) as w:
+    async with scheduling(api, config=config) as w:
         await eventually(lambda: held(w) == {"a": 4})
         add_pods(api, "b", 8)
         await eventually(w.at_rest)
@@ -50,7 +50,7 @@ async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_e
 async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, eventually):
     api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "a", 5)
-    async with world(api, config=configured(QueueConfig(name="a", limits={"cpu": "3"}))) as w:
+    async with scheduling(api, config=configured(QueueConfig(name="a", limits={"cpu": "3"}))) as w:
         await eventually(lambda: len(w.placed()) == 3)
         await eventually(lambda: all(w.condition(key) for key in w.waiting()))
     reasons = {w.condition(key)["reason"] for key in w.waiting()}
@@ -61,7 +61,7 @@ async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, e
 async def test_a_pod_of_a_queue_that_does_not_exist_is_told_so(api, eventually):
     api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "nowhere", 1)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await eventually(lambda: w.condition("demo/nowhere-00"))
     assert w.condition("demo/nowhere-00")["reason"] == "UnknownQueue"
     assert not w.placed()
@@ -74,7 +74,7 @@ async def test_a_pod_that_names_no_queue_is_charged_to_that_of_its_namespace(api
     config = configured(QueueConfig(name="a"), QueueConfig(name="b"), namespace_queues={"listed": "b", "labelled": "b"})
     for namespace in ("labelled", "listed", "neither"):
         add_pods(api, "", 1, namespace=namespace)
-    async with world(api, config=config) as w:
+    async with scheduling(api, config=config) as w:
         await eventually(lambda: len(w.placed()) == 3)
         await eventually(lambda: w.metric("boathouse_queue_used_cpu_cores", queue="a") == 1)
         used = {name: w.metric("boathouse_queue_used_cpu_cores", queue=name) for name in ("a", "b", "default")}
@@ -86,7 +86,7 @@ async def test_what_a_queue_demands_uses_and_is_due_is_measured(api, eventually)
     config = configured(QueueConfig(name="a", weight=3), QueueConfig(name="b"))
     add_pods(api, "a", 6)
     add_pods(api, "b", 6)
-    async with world(api, config=config) as w:
+    async with scheduling(api, config=config) as w:
         await eventually(lambda: len(w.placed()) == 4)
         await eventually(w.at_rest)
         found = {
@@ -109,7 +109,7 @@ async def test_a_pod_that_its_queue_does_not_accept_is_told_so(api, eventually):
     add_pods(api, "nightly", 1, namespace="stranger")
     labels = {"boathouse.dev/queue": "nightly"}
     api.add(manifests.pod("urgent", namespace="batch", labels=labels, priorityClassName="high", priority=9))
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await eventually(lambda: w.condition("stranger/nightly-00") and w.condition("batch/urgent"))
     found = [w.condition(key) for key in ("stranger/nightly-00", "batch/urgent")]
     assert {one["reason"] for one in found} == {"QueueNotAllowed"}
@@ -125,7 +125,7 @@ async def test_pods_of_other_schedulers_are_charged_to_no_queue(api, eventually)
     labels = {"boathouse.dev/queue": "nightly", "boathouse.dev/job-uid": "any"}
     api.add(manifests.pod("theirs", namespace="batch", scheduler="other", node="n1", cpu="3", labels=labels))
     add_pods(api, "nightly", 1, namespace="batch")
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await eventually(lambda: w.metric("boathouse_queue_used_cpu_cores", queue="nightly"))
         assert w.metric("boathouse_queue_used_cpu_cores", queue="nightly") == 1
 
@@ -136,7 +136,7 @@ async def test_pods_of_one_owner_in_two_queues_are_charged_to_the_queues_that_th
     for i, queue in enumerate(("default", "a", "a")):
         labels = {"boathouse.dev/queue": queue}
         api.add(manifests.pod(f"web-{i}", cpu="1", labels=labels, owner=owner))
-    async with world(api, config=configured(QueueConfig(name="a", limits={"cpu": "1"}))) as w:
+    async with scheduling(api, config=configured(QueueConfig(name="a", limits={"cpu": "1"}))) as w:
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
     assert w.condition(w.waiting()[0])["reason"] == "QueueLimit"
 
@@ -146,7 +146,7 @@ async def test_a_waiting_pod_follows_its_namespaces_label(api, eventually):
     namespace = {"name": "stranger", "labels": {"boathouse.dev/queue": "nightly"}}
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": namespace})
     add_pods(api, "", 1, namespace="stranger")
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await eventually(lambda: w.condition("stranger/plain-00").get("reason") == "QueueNotAllowed")
         api.change("namespaces", "stranger", {"metadata": {"labels": {"boathouse.dev/queue": "default"}}})
         await eventually(w.placed)

@@ -8,7 +8,7 @@ from boathouse.cluster import boundary, loops
 from boathouse.scheduling import decider
 from boathouse_policies import framework, model
 from tests.builders import manifests
-from tests.wire.scheduling_world import world
+from tests.builders.operators.schedulers import scheduling
 
 ODD_AMOUNTS = ["10P", "9223372036854775807Ei", "1e999999999", "9" * 5000, "1e-999999999", "-5"]
 
@@ -37,7 +37,7 @@ UNTRANSLATABLE = {
 async def test_an_odd_amount_keeps_no_other_pod_from_its_node(api, eventually, amount):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("early", cpu=amount, memory=amount))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("late", cpu=amount, memory=amount))
         api.add(manifests.pod("good", namespace="other", cpu="1"))
         await eventually(lambda: "other/good" in w.placed() and w.at_rest())
@@ -47,7 +47,7 @@ async def test_an_odd_amount_keeps_no_other_pod_from_its_node(api, eventually, a
 
 async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is_gone(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(20):
             api.add(manifests.pod(f"poison{i}", scheduler="none", node="n1", cpu="10P", memory="7Ei"))
         api.add(manifests.pod("good", cpu="4"))
@@ -63,7 +63,7 @@ async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is
 async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, eventually, spec):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("listed", **spec))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("watched", **spec))
         api.add(manifests.pod("good"))
         await eventually(lambda: "demo/good" in w.placed() and w.condition("demo/watched"))
@@ -78,7 +78,7 @@ async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, event
 async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(api, eventually, spec):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("poison", scheduler="none", node="n1", **spec))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("good"))
         await eventually(lambda: w.condition("demo/good"))
         assert await w.parts.consistency.compare()
@@ -93,7 +93,7 @@ GPU = "nvidia.com/gpu"
 async def test_a_small_pod_with_invented_resources_does_not_fill_its_node(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
     api.add(manifests.pod("small", scheduler="none", node="n1", containers=extended(cpu="1", **MANY)))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("good", cpu="3"))
         await eventually(lambda: "demo/good" in w.placed())
         assert w.scheduler.state.ledger.free("n1")[model.CPU] == 0
@@ -105,7 +105,7 @@ async def test_of_very_many_resources_of_a_pod_those_count_that_nodes_have(api, 
     node["status"]["allocatable"][GPU] = "2"
     api.add(node)
     api.add(manifests.pod("small", scheduler="none", node="n1", containers=extended(**MANY, **{GPU: "1"})))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for name in ("a", "b"):
             api.add(manifests.pod(name, containers=extended(**{GPU: "1"})))
         await eventually(lambda: len(w.placed()) == 2 and w.at_rest())
@@ -118,7 +118,7 @@ async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
     ports = [{"containerPort": 1, "hostPort": i} for i in range(1, 101)]
     containers = [{"name": "c", "ports": ports}]
     api.add(manifests.pod("large", scheduler="none", node="n1", containers=containers))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await eventually(lambda: "demo/large" in w.scheduler.state.ledger)
         pod = await w.scheduler.pod_writer.read(model.TaskId("demo/large"))
         row = w.scheduler.state.pods.get("demo/large")
@@ -139,7 +139,7 @@ async def test_an_answer_about_a_pod_counts_as_the_watch_does(api, eventually):
 async def test_a_node_of_a_hostile_status_ends_nothing(api, eventually, status):
     api.add(manifests.node("n1"))
     api.add(manifests.node("bad") | {"status": status})
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.change("nodes", "bad", {"metadata": {"labels": {"again": "yes"}}})
         for name in ("a", "b"):
             api.add(manifests.pod(name, nodeSelector={"kubernetes.io/hostname": "n1"}))
@@ -150,7 +150,7 @@ async def test_a_node_of_a_hostile_status_ends_nothing(api, eventually, status):
 
 async def test_a_node_with_a_taint_of_an_unknown_effect_takes_nothing(api, eventually):
     api.add(manifests.node("bad", taints=[{"key": "a", "effect": "NoSleep"}]))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("good"))
         await eventually(lambda: w.condition("demo/good"))
         assert w.metric("boathouse_objects_set_aside_total", kind="Node", reason="TranslationFailed") == 1
@@ -159,7 +159,7 @@ async def test_a_node_with_a_taint_of_an_unknown_effect_takes_nothing(api, event
 
 async def test_invented_resources_do_not_make_the_columns_longer(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for i in range(100):
             api.add(manifests.pod(f"p{i}", scheduler="none", node="n1", containers=extended(**{f"x.io/r{i}": "1"})))
         api.add(manifests.pod("gpu", scheduler="none", node="n1", containers=extended(**{"x.io/gpu": "1"})))
@@ -184,7 +184,7 @@ async def test_a_job_whose_decision_cannot_be_carried_out_is_set_aside(api, even
 
     monkeypatch.setattr(framework.Ledger, "assume", assume)
     api.add(manifests.node("n1"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("poison", 1)
         w.submit("good", 1)
         await eventually(lambda: len(w.placed()) == 1)
@@ -201,7 +201,7 @@ async def test_a_job_with_which_the_cycle_fails_is_set_aside_and_the_others_go_o
 
     monkeypatch.setattr(framework, "run_cycle", run_cycle)
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("poison", 2)
         w.submit("good", 2)
         await eventually(lambda: len(w.placed()) == 2)
@@ -223,7 +223,7 @@ async def test_a_cycle_that_fails_with_no_job_alone_is_run_again_and_reported(ap
     monkeypatch.setattr(framework, "run_cycle", run_cycle)
     loops.FAILURES["scheduling"] = 0
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("a", 2)
         w.submit("b", 2)
         await eventually(lambda: len(w.placed()) == 4)
@@ -244,7 +244,7 @@ async def test_what_was_decided_is_written_though_the_rest_of_the_round_fails(ap
 
     monkeypatch.setattr(decider.Decider, "_update_conditions", update)
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("wc", 2)
         await eventually(lambda: failures and len(w.placed()) == 2)
         assert not w.fatal

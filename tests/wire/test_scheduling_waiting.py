@@ -5,12 +5,12 @@ import pytest
 from boathouse.scheduling import pod_conditions
 from boathouse_policies import model
 from tests.builders import manifests
-from tests.wire.scheduling_world import QUEUE, world
+from tests.builders.operators.schedulers import QUEUE, scheduling
 
 
 async def test_a_few_pods_of_a_job_that_waits_for_nodes_are_made_ahead(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=3) as w:
+    async with scheduling(api, pending_ahead=3) as w:
         w.submit("wc", 10)
         await eventually(lambda: len(w.waiting()) == 3)
         await eventually(lambda: all(w.condition(key).get("reason") == "Unschedulable" for key in w.waiting()))
@@ -21,7 +21,7 @@ async def test_a_few_pods_of_a_job_that_waits_for_nodes_are_made_ahead(api, even
 
 async def test_a_pod_made_ahead_is_bound_when_there_is_room(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=1) as w:
+    async with scheduling(api, pending_ahead=1) as w:
         w.submit("wc", 2)
         await eventually(lambda: w.placed() and w.waiting())
         await eventually(lambda: w.condition("demo/wc-00001"))
@@ -33,10 +33,10 @@ async def test_a_pod_made_ahead_is_bound_when_there_is_room(api, eventually):
 
 async def test_pods_made_ahead_are_taken_over_after_a_restart(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=2) as first:
+    async with scheduling(api, pending_ahead=2) as first:
         first.submit("wc", 3)
         await eventually(lambda: len(first.waiting()) == 2)
-    async with world(api, pending_ahead=2) as second:
+    async with scheduling(api, pending_ahead=2) as second:
         second.submit("wc", 3)
         for i in range(3):
             await eventually(lambda i=i: f"demo/wc-{i:05}" in second.placed())
@@ -46,7 +46,7 @@ async def test_pods_made_ahead_are_taken_over_after_a_restart(api, eventually):
 
 async def test_a_job_whose_tasks_are_too_large_for_any_node_makes_no_pods_and_says_never_fits(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.submit("big", 2, cpu="64")
         await eventually(lambda: w.scheduler.diagnosis("big") and w.at_rest())
     assert w.scheduler.diagnosis("big").reason == "NeverFits"
@@ -55,7 +55,7 @@ async def test_a_job_whose_tasks_are_too_large_for_any_node_makes_no_pods_and_sa
 
 async def test_a_foreign_pod_that_is_too_large_for_any_node_buys_no_node(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("big", cpu="64"))
         await eventually(lambda: w.condition("demo/big"))
     assert (w.condition("demo/big")["status"], w.condition("demo/big")["reason"]) == ("False", "NeverFits")
@@ -63,7 +63,7 @@ async def test_a_foreign_pod_that_is_too_large_for_any_node_buys_no_node(api, ev
 
 async def test_a_pod_held_back_by_its_queues_limit_buys_no_node(api, eventually):
     api.add(manifests.node("n1", cpu="8"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         w.scheduler.set_queues([model.Queue.of(QUEUE, limits={"cpu": 1000})])
         for name in ("a", "b"):
             api.add(manifests.pod(name, cpu="1"))
@@ -77,7 +77,7 @@ async def test_a_pod_that_waits_learns_what_is_scarce_and_who_holds_it(api, even
     for namespace, cpu in (("demo", "3"), ("default", "500m")):
         theirs = {"scheduler": "default-scheduler", "phase": "Running"}
         api.add(manifests.pod("hog", namespace=namespace, cpu=cpu, node="n1", **theirs))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", cpu="1"))
         await eventually(lambda: w.condition("demo/p"))
     assert w.condition("demo/p")["message"] == (
@@ -88,7 +88,7 @@ async def test_a_pod_that_waits_learns_what_is_scarce_and_who_holds_it(api, even
 
 async def test_a_jobs_diagnosis_counts_its_tasks_and_names_the_jobs_ahead_of_it(api, eventually):
     api.add(manifests.node("n1", cpu="4"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("first", 4)
         await eventually(lambda: len(w.placed()) == 4)
         w.submit("second", 3, submitted_s=1)
@@ -102,7 +102,7 @@ async def test_a_jobs_diagnosis_counts_its_tasks_and_names_the_jobs_ahead_of_it(
 
 async def test_a_job_that_does_not_wait_has_no_diagnosis(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(lambda: w.scheduler.diagnosis("wc") and w.placed())
         api.end_pod("demo/wc-00000")
@@ -120,7 +120,7 @@ async def test_a_job_that_does_not_wait_has_no_diagnosis(api, eventually):
 )
 async def test_a_pod_with_a_constraint_that_is_not_supported_is_refused_by_name(api, eventually, spec, field):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", **spec))
         await eventually(lambda: w.condition("demo/p"))
         await eventually(lambda: w.events("FailedScheduling"))
@@ -141,7 +141,7 @@ def with_gpu(name):
 
 async def test_a_resource_that_only_a_device_class_offers_is_refused_until_a_node_has_it(api, eventually):
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(with_gpu("p"))
         await eventually(lambda: w.condition("demo/p").get("reason") == "NeverFits")
         api.add(DEVICE_CLASS | {"spec": {"extendedResourceName": GPU}})
@@ -155,14 +155,14 @@ async def test_a_resource_that_only_a_device_class_offers_is_refused_until_a_nod
 async def test_a_cluster_that_does_not_serve_device_classes_is_scheduled_all_the_same(api, eventually):
     api.add(manifests.node("n1", **{GPU: "1"}))
     api.fail_next("list deviceclasses", status=404, times=100)
-    async with world(api, watched=False) as w:
+    async with scheduling(api, watched=False) as w:
         api.add(with_gpu("p"))
         await eventually(lambda: w.placed().get("demo/p") == "n1")
 
 
 async def test_a_condition_is_written_once_and_an_event_too_while_nothing_changes(api, eventually):
     api.add(manifests.node("n1", cpu="1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", cpu="2", nodeSelector={"zone": "a"}))
         await eventually(lambda: w.events("FailedScheduling"))
         for turn in "12345":  # each of these wakes a cycle that looks at the pod again
@@ -177,7 +177,7 @@ async def test_a_condition_that_could_not_be_written_is_written_later(api, event
     monkeypatch.setattr(pod_conditions, "MESSAGE_WINDOW_S", 0.1)
     api.add(manifests.node("n1", cpu="1"))
     api.fail_next("patch pods/status", status=500)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", cpu="2"))
         await eventually(lambda: w.metric("boathouse_api_write_errors_total", operation="status", code="500"))
         api.change("nodes", "n1", {"metadata": {"labels": {"turn": "1"}}})

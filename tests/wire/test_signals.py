@@ -13,7 +13,7 @@ from boathouse.services.instruments import poller, wiring
 from boathouse.services.progress import tls
 from boathouse_policies import framework
 from tests.builders import manifests
-from tests.wire import scheduling_world
+from tests.builders.operators import schedulers
 from tests.wire.test_kubelet_client import Kubelet
 
 pytestmark = pytest.mark.usefixtures("often")
@@ -84,11 +84,11 @@ async def measuring(api, tmp_path, kubelet):
     def prepare(below, client):
         built.append(wiring.build(client, config, recorder, below.parts, below.figures))
 
-    async with scheduling_world.world(api, config=config, prepare=prepare):
+    async with schedulers.scheduling(api, config=config, prepare=prepare):
         signals, (polling,) = built[0]
         task = asyncio.create_task(polling.run())
         yield signals, recorder
-        await scheduling_world.stop(task)
+        await schedulers.stop(task)
 
 
 async def test_what_a_node_uses_reaches_the_policies(api, tmp_path, kubelet, eventually):

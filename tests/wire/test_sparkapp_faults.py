@@ -4,7 +4,7 @@ import pytest
 
 from boathouse import failpoints
 from tests.builders import manifests
-from tests.wire.sparkapp_world import KEY, Script, World, account, executor, sparkapp
+from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, executor, sparkapp
 
 ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 1}
 WRITES = {"sparkapp.status": (1, 2, 3), "sparkapp.config-map": (1,), "sparkapp.service": (1,)}
@@ -20,7 +20,7 @@ DEATHS = [
 @pytest.fixture
 async def world(api):
     api.add(account())
-    async with World(api).running() as made:
+    async with RunningSparkApp(api).running() as made:
         yield made
 
 
@@ -39,7 +39,7 @@ def running(api, world, eventually):
 @pytest.mark.parametrize(("name", "count"), DEATHS)
 async def test_an_operator_killed_beside_a_write_submits_once(api, eventually, monkeypatch, name, count):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     world.kill_at(monkeypatch, name, count)
     world.nodes.scripts[0].ends = False
     async with world.running():
@@ -55,7 +55,7 @@ async def test_an_operator_killed_beside_a_write_submits_once(api, eventually, m
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_an_operator_killed_while_it_deletes_a_driver_deletes_it(api, eventually, monkeypatch, moment):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     world.nodes.scripts[0].ends = False
     world.kill_at(monkeypatch, f"{moment}-sparkapp.delete-pod")
     async with world.running():
@@ -72,7 +72,7 @@ async def test_an_operator_killed_while_it_deletes_a_driver_deletes_it(api, even
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_an_operator_killed_while_an_application_expires_deletes_it(api, eventually, monkeypatch, moment):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     world.kill_at(monkeypatch, f"{moment}-sparkapp.expire")
     async with world.running():
         api.add(sparkapp(ttlSecondsAfterFinished=0))
@@ -94,7 +94,7 @@ async def test_answers_that_are_lost_after_the_write_submit_once(api, world, eve
 
 async def test_a_config_map_of_the_name_that_belongs_to_nobody_holds_the_driver(api, eventually):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     async with world.running():
         app = api.add(sparkapp(suspend=True))
         name = f"pi-{app['metadata']['uid'][:8]}-a1-conf"
@@ -171,7 +171,7 @@ async def test_a_driver_on_a_silent_node_is_followed_by_another_only_after_drive
 
 async def test_a_driver_deleted_while_the_operator_is_away_is_followed_by_another(api, eventually):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     world.nodes.scripts[0].ends = False
     async with world.running():
         api.add(sparkapp(restartPolicy=ON_FAILURE))
@@ -247,7 +247,7 @@ HOSTILE = [
 async def test_whatever_a_status_says_the_application_runs_once(api, eventually, status):
     api.add(account())
     api.add(sparkapp(restartPolicy=ON_FAILURE) | {"status": status})
-    world = World(api)
+    world = RunningSparkApp(api)
     async with world.running():
         await eventually(lambda: world.phase() in {"Succeeded", "Restarting"})
         world.later(20)

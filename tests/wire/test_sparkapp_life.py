@@ -4,14 +4,14 @@ import pytest
 from aiohttp import web
 
 from boathouse.services.sparkapp.rest import driver_client
+from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 from tests.unit.services.hadoop.builders import cluster
-from tests.wire.sparkapp_world import KEY, Script, World, account, sparkapp
 
 
 @pytest.fixture
 async def world(api):
     api.add(account())
-    async with World(api).running() as made:
+    async with RunningSparkApp(api).running() as made:
         yield made
 
 
@@ -112,7 +112,7 @@ async def test_nothing_stays_reserved_for_a_driver_that_requests_no_executors(ap
 
 async def test_executors_that_fail_are_counted_over_the_attempt(api, eventually):
     api.add(account())
-    world = World(api)
+    world = RunningSparkApp(api)
     world.nodes.scripts[0].ends = False
     async with world.running():
         api.add(sparkapp())

@@ -8,14 +8,14 @@ from boathouse.services.sparkapp.placement import gang
 from boathouse_policies import model
 from boathouse_policies.fspy import SizeBased
 from tests.builders import manifests
-from tests.wire.sparkapp_world import World, account, sparkapp
+from tests.builders.operators.sparkapps import RunningSparkApp, account, sparkapp
 
 
 @pytest.fixture
 async def world(api, request):
     api.add(account())
     api.add(manifests.node("n1", cpu="16", memory="14Gi"))
-    async with World(api, profile=request.param).running() as made:
+    async with RunningSparkApp(api, profile=request.param).running() as made:
         yield made
 
 

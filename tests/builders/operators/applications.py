@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from boathouse.cluster import quotas, store, wire
+from boathouse.cluster import store, wire
 from boathouse.resources import names
 from boathouse_policies import model
 from tests.builders import manifests
@@ -16,9 +16,20 @@ class App:
 
     Attributes:
         driver_cpu: Cores of the driver; an executor's are `cpu`.
+        extended: Extended resources of each pod.
     """
 
-    def __init__(self, name: str = "a", *, minimum: int = 2, cpu: int = 1, driver_cpu: int = 1, **job: Any) -> None:
+    def __init__(
+        self,
+        name: str = "a",
+        *,
+        minimum: int = 2,
+        cpu: int = 1,
+        driver_cpu: int = 1,
+        extended: dict[str, int] | None = None,
+        **job: Any,
+    ) -> None:
+        self.extended = extended or {}
         self.name, self.minimum, self.cpu, self.driver_cpu = name, minimum, cpu, driver_cpu
         self.queue = job.get("queue", desks.QUEUE)
         self.job = model.Job(
@@ -37,7 +48,7 @@ class App:
         return model.TaskClass(
             id=model.ClassId(f"{self.job.id}/{role}"),
             job=self.job.id,
-            resources=model.Resources(cpu_milli=cpu * 1000, memory_bytes=1 << 20),
+            resources=model.Resources.of(cpu_milli=cpu * 1000, memory_bytes=1 << 20, extended=self.extended),
             gang_min=gang_min,
             stage=model.Stage(role),
         )
@@ -109,12 +120,13 @@ class DriverDesk(desks.Desk):
 
     def quota(self, *, used: dict[str, str] | None = None, **hard: str) -> None:
         """Show a quota of the namespace."""
-        view = quotas.QuotaView(
-            metadata=wire.ObjectMeta(name="small", namespace=NAMESPACE),
-            spec=quotas.QuotaSpec(hard=hard),
-            status=quotas.QuotaStatus(hard=hard, used=used or {}),
-        )
+        view = manifests.quota_view("small", hard=hard, used=used)
         self.scheduler.intake.on_quota(store.Added(key=view.metadata.key, new=view))
+
+    def delete_quota(self) -> None:
+        """Delete the quota of the namespace."""
+        view = manifests.quota_view("small")
+        self.scheduler.intake.on_quota(store.Deleted(key=view.metadata.key, old=view))
 
     def used(self, queue: str = desks.QUEUE) -> int:
         """Return the millicores that a queue holds."""

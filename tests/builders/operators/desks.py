@@ -78,6 +78,8 @@ class Desk:
 
     Attributes:
         requests: Requests that the API server has not answered yet, as (verb, object) to a future.
+        resized: Requests that resize a pod.
+        annotated: Requests that write an annotation together with the status.
     """
 
     epoch: int | None = 1
@@ -89,6 +91,8 @@ class Desk:
         self.observer = RecordingObserver()
         self.published: list[dict[str, object]] = []
         self.requests: dict[tuple[str, str], asyncio.Future[Any]] = {}
+        self.resized: list[dict[str, Any]] = []
+        self.annotated: list[dict[str, Any]] = []
         built = profiles.build(profile, switches=options.get("switches", profiles.Switches()))
         self.metrics = metrics.Metrics()
         self.scheduler = scheduler.Scheduler(
@@ -159,6 +163,16 @@ class Desk:
     async def patch(self, _resource, name, *_args):
         self._patches += 1
         return await self._request("patch", f"{name} {self._patches}")
+
+    async def resize(self, _namespace, name, resources, *, manager, uid):
+        (size,) = resources.values()
+        parts = "/".join(size[part]["cpu"] for part in ("requests", "limits") if part in size)
+        self.resized.append({"name": name, "manager": manager, "uid": uid, "resources": size})
+        return await self._request("resize", f"{name} {parts}")
+
+    async def annotate_status(self, _namespace, name, annotations, *, resource_version, uid):
+        self.annotated.append({"name": name, "revision": resource_version, "uid": uid, "annotations": annotations})
+        return await self._request("annotate", f"{name} {resource_version}")
 
     async def get(self, _resource, name, _namespace):
         return await self._request("get", name)

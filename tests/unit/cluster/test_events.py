@@ -167,6 +167,24 @@ async def test_draining_gives_up_in_time(looptime):
     assert float(looptime) == pytest.approx(0.5, abs=0.01)
 
 
+async def test_draining_ends_as_soon_as_all_events_are_written(looptime):
+    async with recording(Server()) as events:
+        waits(events)
+        await events.drain(5)
+        assert looptime < 0.1
+
+
+async def test_of_many_events_the_oldest_are_forgotten_first(monkeypatch):
+    monkeypatch.setattr(event_writer, "_REMEMBERED", 2)
+    server = Server()
+    abouts = [event_writer.reference(catalogue.PODS, "demo", name, name) for name in "abc"]
+    async with recording(server) as events:
+        for about in [*abouts, abouts[2], abouts[1], abouts[0]]:
+            waits(events, about=about)
+        await events.drain(5)
+    assert [event.regarding.name for event in server.created] == ["a", "b", "c", "a"]
+
+
 async def test_events_of_one_namespace_do_not_crowd_out_those_of_others():
     server = Server()
     async with recording(server, rate_per_s=1) as events:

@@ -33,9 +33,9 @@ async def run(rounds: Rounds, *, for_s: float, name: str = "test", **options) ->
 
 
 async def test_a_round_that_fails_is_counted_and_followed_by_the_next():
-    rounds = Rounds(None, KeyError("x"), None)
-    await run(rounds, for_s=35, name="counted", every_s=10)
-    assert (len(rounds.began_s), loops.FAILURES["counted"]) == (3, 1)
+    rounds = Rounds(None, KeyError("x"), KeyError("y"), None)
+    await run(rounds, for_s=45, name="counted", every_s=10)
+    assert (len(rounds.began_s), loops.FAILURES["counted"]) == (4, 2)
 
 
 async def test_a_loop_without_an_interval_backs_off_while_it_fails():

@@ -5,13 +5,15 @@ import json
 
 import pytest
 
-from boathouse.cluster import boundary, storage, wire
+from boathouse.cluster import boundary, errors, storage, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
-from tests.builders.operators.desks import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign_pod, operation, task_pod
+from tests.builders import manifests
+from tests.builders.operators.desks import NOT_FOUND, OVERLOADED, TAKEN, Desk, foreign_pod, operation, settle, task_pod
+from tests.builders.operators.suspensions import TASK, TaskDesk
 
 
 async def test_a_pod_recreated_during_its_predecessors_bind_is_bound():
@@ -138,19 +140,24 @@ def claim(revision: int, *, bound: bool) -> storage.ClaimView:
     )
 
 
-async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exists():
+MOUNTS = (wire.Volume(name="v", persistent_volume_claim=wire.ClaimSource(claim_name="c")),)
+
+
+def provisioning() -> tuple[dict[str, storage.ClaimView], Desk]:
+    """Return the claims, of which one is not provisioned yet, and a desk that knows them."""
     claims = {"demo/c": claim(0, bound=False)}
-    late = storage.ClassView(
-        metadata=wire.ObjectMeta(name="late"), provisioner="d", volume_binding_mode="WaitForFirstConsumer"
-    )
-    mounts = (wire.Volume(name="v", persistent_volume_claim=wire.ClaimSource(claim_name="c")),)
-    known = dataclasses.replace(rules.Storage.empty(), claims=claims, classes={"late": late})
-    async with Desk(known).writing() as desk:
+    classes = {"late": manifests.storage_class_view(provisioner="d")}
+    return claims, Desk(dataclasses.replace(rules.Storage.empty(), claims=claims, classes=classes))
+
+
+async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exists():
+    claims, provisioned = provisioning()
+    async with provisioned.writing() as desk:
         desk.node("n1")
-        desk.show(foreign_pod("u1", volumes=mounts))
+        desk.show(foreign_pod("u1", volumes=MOUNTS))
         await desk.decide()
-        desk.delete(foreign_pod("u1", volumes=mounts))
-        desk.show(foreign_pod("u2", revision=3, volumes=mounts))
+        desk.delete(foreign_pod("u1", volumes=MOUNTS))
+        desk.show(foreign_pod("u2", revision=3, volumes=MOUNTS))
         assert await desk.decide() == [("patch", "c 1"), ("patch", "c 2")]
         claims["demo/c"] = claim(4, bound=False)
         await desk.answer("patch", "c 2", claims["demo/c"])
@@ -158,6 +165,96 @@ async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exis
         claims["demo/c"] = claim(5, bound=True)
         desk.scheduler.executor.check_volumes()
         assert await desk.decide() == [("bind", "u2 n1")]
+
+
+@pytest.mark.parametrize("reason", ["VolumeProvisioningFailed", "VolumeBindingTimedOut"])
+async def test_a_pod_whose_volume_cannot_be_bound_tries_another_node(reason):
+    claims, provisioned = provisioning()
+    async with provisioned.writing() as desk:
+        desk.node("n1")
+        desk.show(foreign_pod("u1", volumes=MOUNTS))
+        await desk.decide()
+        claims["demo/c"] = claim(4, bound=False)
+        await desk.answer("patch", "c 1", claims["demo/c"])
+        desk.now_s += executor.VOLUMES_BOUND_WITHIN_S - 1
+        desk.scheduler.executor.check_volumes()
+        assert desk.refused == []
+        if reason == "VolumeProvisioningFailed":
+            claims["demo/c"] = manifests.claim_view(revision=5)
+        else:
+            desk.now_s += 1
+        desk.scheduler.executor.check_volumes()
+        assert desk.refused == [("demo/p", "n1", reason)]
+        assert desk.scheduler.state.ledger.account("demo/p") is None
+        desk.now_s += 20
+        assert await desk.decide() == [("status", "p")]
+        await desk.answer("status", "p")
+        desk.node("n2")
+        desk.now_s += 1
+        assert ("patch", "c 2") in await desk.decide()
+        assert desk.row("demo/p").operation.node == "n2"
+
+
+async def test_a_pod_that_exists_is_resized_to_the_decided_size_before_it_is_bound():
+    desk = TaskDesk()
+    async with desk.writing():
+        desk.submit_tasks()
+        desk.show(desk.task(node="", phase="Pending"))
+        row, entry = desk.row(TASK), desk.scheduler.state.jobs.entry(model.JobId("j"))
+        small = model.Resources(cpu_milli=400, memory_bytes=1 << 30)
+        task = dataclasses.replace(row.task, pod_uid=row.uid)
+        bind = model.Bind(task=task, task_class=entry.classes[0], job=entry.job, node="n1", resources=small)
+        desk.scheduler.executor.start(desk.scheduler.state.pods.decide(row, bind))
+        await settle()
+        assert list(desk.requests) == [("resize", "t 400m/800m")]
+        await desk.answer("resize", "t 400m/800m", desk.task(("400m", "800m"), node="", phase="Pending"))
+        assert list(desk.requests) == [("bind", "uid-t n1")]
+
+
+async def test_a_pod_that_cannot_be_resized_is_not_bound():
+    desk = TaskDesk()
+    async with desk.writing():
+        desk.submit_tasks()
+        desk.show(desk.task(node="", phase="Pending"))
+        row, entry = desk.row(TASK), desk.scheduler.state.jobs.entry(model.JobId("j"))
+        small = model.Resources(cpu_milli=400, memory_bytes=1 << 30)
+        task = dataclasses.replace(row.task, pod_uid=row.uid)
+        bind = model.Bind(task=task, task_class=entry.classes[0], job=entry.job, node="n1", resources=small)
+        desk.scheduler.executor.start(desk.scheduler.state.pods.decide(row, bind))
+        await settle()
+        await desk.answer("resize", "t 400m/800m", errors.Forbidden(403, "Forbidden", "a LimitRange"))
+        assert (dict(desk.requests), desk.refused) == ({}, [(TASK, "n1", "PodRefused")])
+
+
+class Faulty(framework.Filter):
+    """Fails for the tasks of one job."""
+
+    def concerns(self, pending):
+        if pending.task_class.job == "bad":
+            raise ValueError("a fault of one job")
+        return False
+
+    def key(self, _pending):
+        return None
+
+    def mask(self, *_):
+        return None
+
+    def refusals(self, *_):
+        return []
+
+
+async def test_a_job_that_makes_the_cycle_fail_is_set_aside_and_others_are_scheduled():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        state = desk.scheduler.state
+        faulty = dataclasses.replace(state.profile, filters=(*state.profile.filters, Faulty()))
+        object.__setattr__(state, "profile", faulty)
+        desk.submit("demo/bad", job_id="bad")
+        desk.submit("demo/good", job_id="good")
+        assert await desk.decide() == [("create", "good n1")]
+        assert state.jobs.entry(model.JobId("bad")).is_aside
+        assert desk.scheduler.diagnosis("bad").reason == "SetAside"
 
 
 async def test_a_task_is_over_whose_pod_had_ended_before_it_was_submitted():

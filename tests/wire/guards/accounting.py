@@ -10,9 +10,9 @@ from boathouse.scheduling.pods import ownership, translate
 from boathouse_policies import framework, model
 from boathouse_policies.model import resources
 from tests.builders import manifests
+from tests.builders.operators.schedulers import scheduling
 from tests.wire import waiting
 from tests.wire.guards import Guard
-from tests.wire.scheduling_world import world
 
 # Scenarios: each returns what broke
 
@@ -20,7 +20,7 @@ from tests.wire.scheduling_world import world
 async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
     api.add(manifests.node("n1"))
     try:
-        async with world(api) as w:
+        async with scheduling(api) as w:
             api.add(manifests.pod("poison", scheduler="none", node="n1", cpu="10P"))
             api.add(manifests.pod("good"))
             await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"), within_s=10)
@@ -31,7 +31,7 @@ async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
 
 
 async def a_pod_that_cannot_be_decoded(api, _tmp):
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("poison", priority="high"))
         api.add(manifests.pod("good"))
         pods = w.parts.pods
@@ -42,7 +42,7 @@ async def a_pod_that_cannot_be_decoded(api, _tmp):
 async def a_pod_on_a_node_whose_requests_are_not_known(api, _tmp):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("poison", scheduler="none", node="n1", cpu="many"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("good"))
         await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"))
         return [key for key in w.placed() if key == "demo/good"]
@@ -53,7 +53,7 @@ async def pods_that_claim_a_job_by_its_label(api, _tmp):
     labels = {names.LABEL_JOB_UID: "good"}
     for i in range(4):
         api.add(manifests.pod(f"forged{i}", scheduler="none", node="n1", labels=labels))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("good", 1)
         await waiting.eventually(lambda: len(w.placed()) == 5 and w.at_rest())
         charged = w.scheduler.state.ledger.snapshot(0.0).job_usage("good")[model.PODS]
@@ -65,7 +65,7 @@ async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
     for i in range(4):
         api.add(manifests.pod(f"ghost{i}", node="ghost", cpu="1"))
     config = OperatorConfig(queues=[QueueConfig(name="default", limits={"cpu": "4"})])
-    async with world(api, config=config, pending_ahead=0) as w:
+    async with scheduling(api, config=config, pending_ahead=0) as w:
         w.submit("good", 4)
         await waiting.eventually(lambda: w.scheduler.diagnosis("good") or len(w.placed()) == 8)
         return [w.scheduler.diagnosis("good").message] if len(w.placed()) < 8 else []
@@ -73,7 +73,7 @@ async def pods_of_ours_on_nodes_that_do_not_exist(api, _tmp):
 
 async def a_pod_with_large_annotations(api, _tmp):
     notes = {f"example.com/{i}": "x" * 1024 for i in range(200)}
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("large", scheduler="none", annotations=notes))
         await waiting.eventually(lambda: w.parts.pods.get("demo/large"))
         return list(w.parts.pods.get("demo/large").metadata.annotations)

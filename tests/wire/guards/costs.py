@@ -12,9 +12,9 @@ from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import status_writer
 from boathouse_policies import model
 from tests.builders import manifests
+from tests.builders.operators.schedulers import scheduling
 from tests.wire import waiting
 from tests.wire.guards import Guard
-from tests.wire.scheduling_world import world
 
 DRIVER = "example.com/d"
 
@@ -27,7 +27,7 @@ async def a_small_pod_with_invented_resources(api, _tmp):
     api.add(manifests.node("n1", cpu="4"))
     container = {"name": "c", "resources": {"requests": {"cpu": "1", **invented}}}
     api.add(manifests.pod("small", scheduler="none", node="n1", containers=[container]))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("good", cpu="3"))
         await waiting.eventually(lambda: "demo/good" in w.placed() or w.condition("demo/good"))
         return [] if "demo/good" in w.placed() else ["the node counts as full"]

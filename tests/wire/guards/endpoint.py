@@ -24,10 +24,10 @@ from boathouse.services.progress import auth, claims, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import manifests
+from tests.builders.operators.endpoints import JOB, serving_endpoint
+from tests.builders.operators.mrjobs import split_plan
 from tests.wire import fake_api
 from tests.wire.guards import Guard
-from tests.wire.mrjob_world import split_plan
-from tests.wire.progress_world import JOB, serving_endpoint
 
 ORDERS = f"demo/{JOB}/tasks/p/orders"
 PLAN = f"demo/{JOB}/plan"

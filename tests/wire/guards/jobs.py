@@ -27,9 +27,9 @@ from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import trust_bundle
 from boathouse_task import contract, counters, stderr
 from tests.builders import manifests
+from tests.builders.operators.mrjobs import CONFIG, KEY, RunningMRJob, mrjob, split_plan
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
-from tests.wire.mrjob_world import CONFIG, KEY, Cluster, mrjob, split_plan
 
 MOST = 2**63 - 1
 NOWHERE = -1
@@ -40,7 +40,7 @@ SPLITS = 3
 @contextlib.asynccontextmanager
 async def cluster_of(api):
     async with api.client() as client:
-        cluster = Cluster(api, client, SPLITS)
+        cluster = RunningMRJob(api, client, SPLITS)
         cluster.client = client
         yield cluster
 

@@ -12,10 +12,10 @@ from boathouse_e2e import invariants
 from boathouse_policies import framework, model
 from boathouse_task import locations, storage
 from tests.builders import manifests
+from tests.builders.operators.informers import cached, following, stored
+from tests.builders.operators.schedulers import LEASE, Leader, scheduling
 from tests.wire import waiting
-from tests.wire.followers import following, known, truth
 from tests.wire.guards import Guard
-from tests.wire.scheduling_world import LEASE, Leader, world
 
 
 def over_commits(api):
@@ -28,7 +28,7 @@ def over_commits(api):
 
 async def placing_before_the_watch_tells(api, _tmp):
     api.add(manifests.node("n1", cpu="2"))
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         api.watches.silence("pods")
         w.submit("first", 2)
         await waiting.eventually(lambda: len(w.placed()) == 2)
@@ -47,7 +47,7 @@ async def a_pod_replaced_while_its_bind_is_on_its_way(api, _tmp):
             api.add(manifests.pod("p", nodeSelector={"zone": "elsewhere"}))
 
     api.refuse = replace_first
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p"))
         await waiting.eventually(lambda: api.called("create pods/binding") and w.at_rest())
         return list(w.placed())
@@ -56,7 +56,7 @@ async def a_pod_replaced_while_its_bind_is_on_its_way(api, _tmp):
 async def a_deletion_while_no_watch_is_open(api, _tmp):
     async with api.client() as client, following(api, client) as (followed, _):
         api.add(manifests.pod("p"))
-        await waiting.eventually(lambda: known(followed) == truth(api))
+        await waiting.eventually(lambda: cached(followed) == stored(api))
         lists = len(api.called("list pods"))
         api.watches.expire("pods")
         api.remove("pods", "demo/p")
@@ -69,7 +69,7 @@ async def a_former_leader_that_goes_on_writing(api, _tmp):
     lease = {"name": "boathouse", "namespace": "boathouse-system"}
     api.add({"kind": "Lease", "metadata": lease, "spec": {"leaseTransitions": 2}})
     api.fence_by(LEASE)
-    async with world(api, leader=Leader(epoch=1), pending_ahead=0) as w:
+    async with scheduling(api, leader=Leader(epoch=1), pending_ahead=0) as w:
         w.submit("old", 1)
         await waiting.eventually(lambda: api.called("create pods") and (w.fatal or w.placed()))
         return list(w.placed())
@@ -78,7 +78,7 @@ async def a_former_leader_that_goes_on_writing(api, _tmp):
 async def pods_that_need_more_to_start_than_to_run(api, _tmp):
     api.add(manifests.node("n1", cpu="2"))
     step = {"name": "init", "resources": {"requests": {"cpu": "2"}}}
-    async with world(api) as w:
+    async with scheduling(api) as w:
         for name in ("a", "b"):
             api.add(manifests.pod(name, cpu="1", initContainers=[step]))
         await waiting.eventually(lambda: len(w.placed()) == 2 or (w.placed() and w.condition(w.waiting()[0])))

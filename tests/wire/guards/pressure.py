@@ -13,10 +13,10 @@ from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
 from tests.builders import manifests
+from tests.builders.operators.schedulers import scheduling
 from tests.unit.services import reconciling
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
-from tests.wire.scheduling_world import world
 
 # Scenarios: each returns what broke
 
@@ -31,7 +31,7 @@ async def a_job_with_the_name_of_the_fence_and_no_such_priority_class(api, _tmp)
     api.add(manifests.node("n1"))
     api.add(manifests.lease(leaseTransitions=1))
     api.refuse = refuse
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("boathouse-fence", 1)
         w.submit("wc", 1)
         await waiting.eventually(lambda: w.fatal or (w.placed() and w.scheduler.diagnosis("boathouse-fence")))
@@ -45,7 +45,7 @@ async def many_tasks_behind_a_full_quota(api, _tmp):
 
     api.add(manifests.node("n1"))
     api.refuse = refuse
-    async with world(api, pending_ahead=0) as w:
+    async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 60, cpu="1m", memory="1Mi")
         await waiting.eventually(lambda: w.scheduler.diagnosis("wc") and w.at_rest())
         refused = len(api.called("create pods"))
@@ -57,7 +57,7 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
     slow = fake_api.Fault(released=hang)
     api.chaos = lambda call: slow if (call.name, call.namespace) == ("create pods", "slow") else None
     api.add(manifests.node("n1"))
-    async with world(api, pending_ahead=0, workers=4) as w:
+    async with scheduling(api, pending_ahead=0, workers=4) as w:
         w.submit("a", 20, cpu="1m", memory="1Mi", namespace="slow")
         await waiting.eventually(lambda: len(api.called("create pods")) >= 2)
         w.submit("b", 1, cpu="1m", memory="1Mi", namespace="quick")
@@ -68,7 +68,7 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
 
 async def pods_of_many_shapes(api, _tmp):
     limits = variety.Limits(shapes=5)
-    async with world(api, shape_limits=limits) as w:
+    async with scheduling(api, shape_limits=limits) as w:
         for number in range(20):
             api.add(manifests.pod(f"p{number:02}", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)
@@ -82,7 +82,7 @@ async def a_pod_with_a_list_of_values_of_a_megabyte(api, _tmp):
     term = {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": values}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
     api.add(manifests.node("n1"))
-    async with world(api) as w:
+    async with scheduling(api) as w:
         api.add(manifests.pod("p", affinity=affinity))
         await waiting.eventually(lambda: w.placed() or w.condition("demo/p"))
         known = w.parts.pods.get("demo/p")

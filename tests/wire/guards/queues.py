@@ -13,10 +13,10 @@ from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
 from tests.builders import manifests
+from tests.builders.operators.schedulers import scheduling
 from tests.unit.services.reconciling import body
 from tests.wire import waiting
 from tests.wire.guards import Guard
-from tests.wire.scheduling_world import world
 
 CLOSED = OperatorConfig(
     queues=[
@@ -42,7 +42,7 @@ async def a_namespace_of_many_pods_of_a_high_priority(api, _tmp):
     api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "greedy", 12, priority=1_000_000_000)
     add_pods(api, "modest", 12)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await waiting.eventually(lambda: len(w.placed()) == 8)
         found = by_namespace(w)
     return [] if found == {"greedy": 4, "modest": 4} else [found]
@@ -53,7 +53,7 @@ async def a_namespace_that_holds_much_of_a_queue_when_another_comes(api, _tmp):
     add_pods(api, "early", 6, node="n1", phase="Running")
     add_pods(api, "early", 6, prefix="more")
     add_pods(api, "late", 6)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await waiting.eventually(lambda: len(w.placed()) == 8)
         found = by_namespace(w)
     return [] if found == {"early": 6, "late": 2} else [found]
@@ -65,7 +65,7 @@ async def a_pod_that_fits_nowhere_while_nodes_are_reserved(api, _tmp):
         add_pods(api, "steady", 4, prefix=node, node=node, phase="Running")
     add_pods(api, "steady", 8, prefix="more")
     api.add(manifests.pod("giant", namespace="greedy", cpu="4"))
-    async with world(api, profile=profiles.build("yarn-me")) as w:
+    async with scheduling(api, profile=profiles.build("yarn-me")) as w:
         await waiting.eventually(lambda: w.condition("greedy/giant"))
         for node in ("n1", "n2"):
             api.remove("pods", f"steady/{node}00")
@@ -80,7 +80,7 @@ async def pods_that_name_an_owner_of_another_namespace(api, _tmp):
     api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "batch", 1, labels=labels, owner=owner)
     add_pods(api, "stranger", 1, labels=labels, owner=owner)
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await waiting.eventually(lambda: w.placed() and w.at_rest())
         return [key for key in w.placed() if not key.startswith("batch/")]
 
@@ -91,7 +91,7 @@ async def pods_of_a_queue_that_does_not_accept_them(api, _tmp):
     add_pods(api, "stranger", 2, labels=labels)
     add_pods(api, "batch", 1, prefix="urgent", labels=labels, priorityClassName="high", priority=9)
     add_pods(api, "batch", 2, labels=labels, priorityClassName="low")
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await waiting.eventually(lambda: len(w.placed()) >= 2 and w.at_rest())
         return [key for key in w.placed() if not key.startswith("batch/p")]
 
@@ -101,7 +101,7 @@ async def a_namespace_whose_label_names_a_queue_that_does_not_accept_it(api, _tm
     api.add({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "stranger", "labels": labels}})
     api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "stranger", 1)
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await waiting.eventually(lambda: w.placed() or w.condition("stranger/p00"))
         return list(w.placed())
 
@@ -111,7 +111,7 @@ async def a_pod_on_a_node_that_names_a_queue_that_does_not_accept_it(api, _tmp):
     api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "stranger", 2, labels=labels, node="n1", phase="Running")
     add_pods(api, "batch", 2, labels=labels)
-    async with world(api, config=CLOSED) as w:
+    async with scheduling(api, config=CLOSED) as w:
         await waiting.eventually(lambda: len(w.placed()) == 4 or w.condition("batch/p00"))
         return [] if len(w.placed()) == 4 else ["the queue's limit is used up by others"]
 
@@ -127,7 +127,7 @@ async def a_pod_that_waits_beside_pods_of_another_namespace(api, _tmp):
     add_pods(api, "acquisitions", 3, prefix="secret", node="n1", phase="Running")
     add_pods(api, "demo", 1, prefix="own", node="n1", phase="Running")
     add_pods(api, "demo", 1)
-    async with world(api) as w:
+    async with scheduling(api) as w:
         await waiting.eventually(lambda: w.condition("demo/p00") and w.events("FailedScheduling"))
         said = [w.condition("demo/p00")["message"], *(event["note"] for event in w.events("FailedScheduling"))]
     leaks = [text for text in said if "secret" in text or "acquisitions" in text]

@@ -5,65 +5,22 @@ from typing import Any
 
 import pytest
 
-from boathouse.cluster import wire
-from boathouse.resources import names
 from boathouse.scheduling.adjusting import keeper
 from boathouse.scheduling.adjusting.keeper import Action
-from boathouse.scheduling.pods import suspension
 from boathouse_policies import model, profiles
-from tests.builders import manifests
-from tests.builders.operators import desks
-
-SINCE_S, UNTIL_S = 1000.0, 1060.0
-TASK = "demo/t"
-WHOLE, CONTINUED, SHRUNK = ("1", "2"), ("1m", "2"), ("1m", "10m")
+from tests.builders.operators.suspensions import CONTINUED, SHRUNK, SINCE_S, TASK, UNTIL_S, WHOLE, TaskDesk, record
 
 
 class KeptTasks:
     """A node of two cores with running tasks, and the keeper of their suspensions."""
 
     def __init__(self, **options: Any) -> None:
-        self.desk = desks.Desk(**options)
-        self.desk.now_s = SINCE_S
-        self.desk.node("n1", allocatable={"cpu": "2010m", "memory": "8Gi", "pods": "110"})
+        self.desk = TaskDesk(**options)
         self.keeper = keeper.Keeper(self.desk.scheduler.state)
-        self.revision = 0
 
-    def show(
-        self,
-        size: tuple[str, str],
-        task: str = TASK,
-        *,
-        actual: str | None = None,
-        by: str = "fair",
-        record: bool = True,
-        resize: str = "",
-    ) -> wire.PodView:
-        """Show a task with this CPU request and limit in its spec; `actual` is the request that its node gives it."""
-        self.revision += 1
-        request, limit = size
-        given = {"cpu": actual or request, "memory": "1Gi"}
-        found = suspension.SuspensionRecord(
-            cpu_request_milli=1000,
-            cpu_limit_milli=2000,
-            since_s=SINCE_S,
-            until_s=UNTIL_S,
-            reason="WaitingForMaps",
-            by=by,
-            order="1-1",
-        )
-        pod = desks.task_pod(
-            task,
-            node="n1",
-            revision=self.revision,
-            phase="Running",
-            containers=(manifests.container(cpu=request, memory="1Gi", limits={"cpu": limit}),),
-            statuses=(manifests.container_status(actuated=given, allocated=given),),
-            conditions=(wire.Condition(type="PodResizePending", status="True", reason=resize),) if resize else (),
-            meta={"annotations": {names.ANNOTATION_SUSPENSION: found.text()} if record else {}},
-        )
-        self.desk.show(pod)
-        return pod
+    def show(self, size: tuple[str, str], task: str = TASK, *, by: str = "fair", has_record: bool = True, **fields):
+        """Show a task with this CPU request and limit in its spec."""
+        return self.desk.show_task(size, task, record=record(by=by) if has_record else None, **fields)
 
     def due(self, *busy: str) -> list[tuple[str, Action]]:
         """Return the writes that are due, of tasks other than these."""
@@ -197,14 +154,14 @@ def test_failures_are_counted_anew_in_each_stage():
     assert tasks.keeper.refused(tasks.desk.row(TASK)) == 1
 
 
-@pytest.mark.parametrize(("record", "original"), [(True, (1000, 2000)), (False, (100, 1000))])
-def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_guess_after_a_time(record, original):
+@pytest.mark.parametrize(("has_record", "original"), [(True, (1000, 2000)), (False, (100, 1000))])
+def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_guess_after_a_time(has_record, original):
     tasks = KeptTasks()
-    if record:
+    if has_record:
         tasks.show(SHRUNK)
         tasks.due()
-    tasks.show(SHRUNK, record=False)
-    assert tasks.due() == ([(TASK, Action.RECORD)] if record else [])
+    tasks.show(SHRUNK, has_record=False)
+    assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
     assert tasks.keeper.next_s() == SINCE_S + keeper.SUBMITTED_S
     tasks.desk.now_s += keeper.SUBMITTED_S
     assert tasks.due() == [(TASK, Action.RECORD)]
@@ -214,7 +171,7 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
 
 def test_a_task_of_which_nothing_is_known_is_not_given_a_guess_before_its_job_could_be_submitted():
     tasks = KeptTasks()
-    tasks.show(SHRUNK, record=False)
+    tasks.show(SHRUNK, has_record=False)
     tasks.desk.now_s += keeper.SUBMITTED_S - 0.01
     assert tasks.keeper.original(tasks.desk.row(TASK)) is None
 

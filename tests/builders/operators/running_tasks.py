@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from boathouse.resources import names, quantity
 from boathouse_policies import framework, model, profiles
 from tests.builders import manifests
+from tests.builders.operators.schedulers import Factory, RunningScheduler, scheduling
 from tests.wire import fake_api, waiting
-from tests.wire.scheduling_world import Factory, World, world
 
 if TYPE_CHECKING:
     from boathouse.cluster import wire
@@ -74,7 +74,7 @@ class Witness(framework.Observer):
 class Scene:
     """A world with a job, its tasks' control, and what a test does to them."""
 
-    def __init__(self, inside: World, tasks: Tasks, witness: Witness) -> None:
+    def __init__(self, inside: RunningScheduler, tasks: Tasks, witness: Witness) -> None:
         self.world, self.tasks, self.witness = inside, tasks, witness
         self.api = inside.api
 
@@ -155,7 +155,7 @@ async def scene(
         api.add(manifests.node("n1", cpu=cpu))
     profile = profiles.build("fair")
     profile = dataclasses.replace(profile, observers=(*profile.observers, witness), **policies or {})
-    async with world(api, profile=profile, pending_ahead=0, **options) as inside:
+    async with scheduling(api, profile=profile, pending_ahead=0, **options) as inside:
         made = Scene(inside, control, witness)
         made.submit()
         await eventually(lambda: len(inside.placed()) >= running)

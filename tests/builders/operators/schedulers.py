@@ -63,7 +63,7 @@ class Factory:
 
 
 @dataclasses.dataclass(kw_only=True)
-class World:
+class RunningScheduler:
     """What a test acts on, and looks at."""
 
     api: fake_api.FakeApi
@@ -161,7 +161,7 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
 
 
 @contextlib.asynccontextmanager
-async def world(
+async def scheduling(
     api: fake_api.FakeApi,
     *,
     leader: Leader | None = None,
@@ -197,7 +197,7 @@ async def world(
             queue_of=configured.queue_of(config),
         )
         config.follow(parts.queue_of_namespace)
-        made = World(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
+        made = RunningScheduler(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())
         prepare(made, client)
         for one in (parts.watch(), events.run(), parts.run()):
             stack.push_async_callback(stop, asyncio.create_task(one))

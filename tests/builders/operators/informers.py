@@ -12,7 +12,7 @@ from tests.wire import waiting
 QUICK = retries.Backoff(base_s=0.01, cap_s=0.05)
 
 
-class Follower:
+class ChangeLog:
     """What an informer said, and what it would make of the cluster."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Follower:
 @asynccontextmanager
 async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60.0, seed: int = 1, **options):
     """Run an informer until it has listed and watches; give it and its follower."""
-    follower, aside = Follower(), options.pop("aside", None) or boundary.Boundary()
+    follower, aside = ChangeLog(), options.pop("aside", None) or boundary.Boundary()
     followed = informer.Informer(
         client,
         resource,
@@ -77,12 +77,12 @@ def missing(api):
         api.watches.cut("pods")
 
 
-def truth(api, plural: str = "pods", *, selects=lambda _: True) -> dict[str, tuple[str, str]]:
+def stored(api, plural: str = "pods", *, selects=lambda _: True) -> dict[str, tuple[str, str]]:
     """Return what the server holds: key to uid and resourceVersion."""
     return {key: _state(m["metadata"]) for key, m in api.objects(plural).items() if selects(m)}
 
 
-def known(followed: informer.Informer) -> dict[str, tuple[str, str]]:
+def cached(followed: informer.Informer) -> dict[str, tuple[str, str]]:
     """Return what the informer holds, in the same shape."""
     return {key: (o.metadata.uid, o.metadata.resource_version) for key, o in followed.objects.items()}
 

@@ -13,9 +13,9 @@ from boathouse.services.mrcluster.naming import Names
 from boathouse.services.progress.rejections import Rejected
 from boathouse_policies import model
 from tests.builders import manifests
+from tests.builders.operators import leaders
 from tests.unit.services.mrcluster import builders
 from tests.unit.services.mrcluster.planning.hadoop_model import Agent, Hdfs, Yarn
-from tests.wire import living_world
 
 KEY = "demo/etl"
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
@@ -176,7 +176,7 @@ def is_ready(pod):
     return bool(statuses) and all(each["ready"] for each in statuses) and not pod["metadata"].get("deletionTimestamp")
 
 
-class World(living_world.World):
+class RunningMRCluster(leaders.RestartableLeader):
     """What a test acts on and asserts about."""
 
     kind_name, plural, key = "MRCluster", "mrclusters", KEY

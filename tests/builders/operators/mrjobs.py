@@ -277,7 +277,7 @@ def failing(reason: str = "UserCommandFailed", *, user: bool = True, message: st
     return {"exit_code": 10 if user else 20, "message": msgspec.json.encode(result).decode()}
 
 
-class Cluster:
+class RunningMRJob:
     """The fake API server, one operator after another, and the kubelet."""
 
     def __init__(self, api: FakeApi, client: Any, splits: int) -> None:

@@ -23,11 +23,12 @@ from boathouse.services.mrcluster.scaling import Scaling
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import framework, koala, model, profiles
 from tests.builders import manifests
+from tests.builders.operators import schedulers
 from tests.unit.services.mrcluster import builders
-from tests.wire import fake_api, scheduling_world
 
 if TYPE_CHECKING:
-    from tests.wire.scheduling_world import World
+    from tests.builders.operators.schedulers import RunningScheduler
+    from tests.wire import fake_api
 
 SETTINGS = PodSettings(progress_url="https://progress", agent_image="task:1")
 ONE = {"cpu": "1", "memory": "2Gi"}
@@ -101,7 +102,12 @@ class Operator:
     """Does for clusters what their kind does, without Hadoop."""
 
     def __init__(
-        self, world: World, profile: framework.Profile, witness: Witness, config: OperatorConfig, clock: Clock
+        self,
+        world: RunningScheduler,
+        profile: framework.Profile,
+        witness: Witness,
+        config: OperatorConfig,
+        clock: Clock,
     ) -> None:
         self._config, self._clock = config, clock
         self.world, self.clusters, self.refused = world, dict[ObjectUid, Cluster](), witness.refused
@@ -188,20 +194,22 @@ def _node_pod(manifest) -> NodePod:
     return NodePod(name=metadata["name"], uid=metadata["uid"], host=host, role=role, node=node, life=life)
 
 
-def nodes(api: fake_api.FakeApi, count: int, rooms: int = 1) -> None:
+def add_nodes(api: fake_api.FakeApi, count: int, rooms: int = 1) -> None:
     """Add nodes of Kubernetes with room for so many pods each."""
     for i in range(count):
         api.add(manifests.node(f"n{i}", cpu=str(rooms), memory=f"{2 * rooms}Gi"))
 
 
 @contextlib.asynccontextmanager
-async def hadoop(api: fake_api.FakeApi, *, profile: str = "boathouse", config: OperatorConfig | None = None, **options):
+async def scaling(
+    api: fake_api.FakeApi, *, profile: str = "boathouse", config: OperatorConfig | None = None, **options
+):
     """Run a scheduler whose profile resizes clusters; yield their operator."""
     switches = profiles.Switches(scale=True)
     built, witness = profiles.build(profile, switches=switches), Witness()
     observed = dataclasses.replace(built, observers=(*built.observers, witness))
     config, clock = config or OperatorConfig(), Clock()
-    running = scheduling_world.world(api, profile=observed, config=config, switches=switches, **options)
+    running = schedulers.scheduling(api, profile=observed, config=config, switches=switches, **options)
     with mock.patch.object(scheduler, "steady_clock", return_value=clock):
         async with running as w:
             yield Operator(w, observed, witness, config, clock)

@@ -11,7 +11,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.services.sparkapp import wiring
 from boathouse.services.sparkapp.submission import driver_pod
 from tests.builders import manifests
-from tests.wire import living_world
+from tests.builders.operators import leaders
 
 KEY = "demo/pi"
 CONFIG = OperatorConfig.model_validate({"spark": {"image": "spark:dev", "missingObjectTimeoutSeconds": 1e6}})
@@ -160,7 +160,7 @@ class Nodes:
         )
 
 
-class World(living_world.World):
+class RunningSparkApp(leaders.RestartableLeader):
     """What a test acts on and asserts about."""
 
     kind_name, plural, key = "SparkApp", "sparkapps", KEY

@@ -12,8 +12,8 @@ from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.hadoop import leave
 from boathouse.services.progress.rejections import Rejected
 from boathouse_task.cluster_contract import ApplicationFigures
+from tests.builders.operators import leaders
 from tests.unit.services.hadoop import builders
-from tests.wire import living_world
 
 KEY = "demo/words"
 CLUSTER = builders.cluster(uid="c-1", name="lake", namespace="demo")
@@ -113,7 +113,7 @@ class Nodes:
         try:
             route.check(sender)
             await route.handle(None, sender)
-        except (Rejected, living_world.Killed):
+        except (Rejected, leaders.Killed):
             return False
         return True
 
@@ -160,7 +160,7 @@ class Nodes:
             leader.controllers.mark(self._world.uid())
 
 
-class World(living_world.World):
+class RunningHadoopJob(leaders.RestartableLeader):
     """What a test acts on and asserts about."""
 
     kind_name, plural, key = "MRJob", "mrjobs", KEY
