@@ -17,7 +17,7 @@ from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.settings import files
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
-from tests.unit.services.mrcluster.builders import cluster
+from tests.builders.mrclusters import cluster
 from tests.wire.agent_world import AUTHORITY, UID, Pods, leading
 
 CLUSTER = cluster(uid=UID)

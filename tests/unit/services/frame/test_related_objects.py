@@ -1,4 +1,4 @@
-"""What other objects say of a job."""
+"""Other objects on which a job depends."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from boathouse.services.frame.related_objects import RelatedObjects
 NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
 
 
-class Api:
+class Server:
     """Holds the PriorityClass `high`, and the service account and the ConfigMap `there`."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Api:
 
 @pytest.fixture
 def api():
-    return Api()
+    return Server()
 
 
 async def test_the_value_of_a_priority_class_is_cached_for_a_minute(api):
@@ -50,7 +50,7 @@ async def test_a_class_that_does_not_exist_has_no_value(api):
     assert api.reads == ["none"]
 
 
-async def test_what_the_volumes_of_a_pod_lack_is_read_again_after_ten_seconds(api):
+async def test_missing_objects_of_a_pods_volumes_are_read_again_after_ten_seconds(api):
     now_s = 0.0
     related = RelatedObjects(api, lambda: now_s)
     found = [await related.missing_in_volumes("demo", "uid") for _ in range(3)]
@@ -107,8 +107,8 @@ async def test_an_account_that_may_not_be_read_is_assumed_to_exist(api):
 
 async def test_a_missing_config_map_and_a_missing_key_are_named(api):
     related = RelatedObjects(api, lambda: 0.0)
-    asked = [("there", "key"), ("there", None), ("there", "k"), ("absent", None)]
-    assert [await related.missing_config_map("demo", *each) for each in asked] == [
+    requests = [("there", "key"), ("there", None), ("there", "k"), ("absent", None)]
+    assert [await related.missing_config_map("demo", *each) for each in requests] == [
         "",
         "",
         'ConfigMap "there" has no key "k"',

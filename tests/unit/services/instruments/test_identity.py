@@ -6,7 +6,7 @@ from boathouse.cluster import errors
 from boathouse.services.instruments import identity
 
 
-class Api:
+class Server:
     """Creates numbered tokens, or fails."""
 
     def __init__(self):
@@ -26,7 +26,7 @@ def clock():
 
 @pytest.fixture
 def api():
-    return Api()
+    return Server()
 
 
 @pytest.fixture
