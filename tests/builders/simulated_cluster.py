@@ -255,6 +255,6 @@ class SimulatedCluster:
 def ready_cluster(**spec) -> SimulatedCluster:
     """Return a cluster that has become ready."""
     cluster = SimulatedCluster(**spec)
-    cluster.settle(20)
+    cluster.settle(5)
     assert cluster.state.phase == "Ready", cluster.state.conditions
     return cluster

@@ -52,7 +52,8 @@ async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
     assert 'boathouse_gauge_failures_total{gauge="boathouse_broken"} 1.0' in pages[1]
 
 
-async def test_a_page_is_created_once_however_often_it_is_requested():
+async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch):
+    monkeypatch.setattr(server, "PAGE_S", 3600.0)
     subject, made = metrics.Metrics(), []
     subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
     application = server.metrics_application(subject.registry)

@@ -58,7 +58,7 @@ def test_more_pods_than_a_node_can_have_are_not_read():
 )
 def test_a_response_of_the_largest_size_is_read_in_linear_time(unit):
     heads = NODE % b"1 1", b"\npod_cpu_usage_seconds_total{", b"\ncontainer_fs_reads_bytes_total{"
-    body = b"".join(head + unit * (2**21 // len(unit)) for head in heads)
+    body = b"".join(head + unit * (2**20 // len(unit)) for head in heads)
     assert exposition.node_usage(body) is not None
     assert exposition.cadvisor_usage(body) is None
 
