@@ -216,6 +216,12 @@ class SimulatedCluster:
             if write:
                 self.hdfs.write(self.up & self.hdfs.disks.keys())
 
+    def pass_quiet_time(self) -> None:
+        """Let 200 s pass in few turns, in which nodes start and grace periods end."""
+        self.settle(4)
+        self.turn(150.0)
+        self.turn()
+
     def turn(self, seconds: float = 10.0) -> None:
         self.now_s += seconds
         self.exchange()
@@ -255,6 +261,6 @@ class SimulatedCluster:
 def ready_cluster(**spec) -> SimulatedCluster:
     """Return a cluster that has become ready."""
     cluster = SimulatedCluster(**spec)
-    cluster.settle(5)
+    cluster.pass_quiet_time()
     assert cluster.state.phase == "Ready", cluster.state.conditions
     return cluster

@@ -20,8 +20,8 @@ MAX_SIZE_BYTES = 170_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """YAML dumper without anchors, which are hard to read and which some readers of CRDs do not support."""
+class _Dumper(yaml.CSafeDumper):
+    """YAML dumper, in C, without anchors, which are hard to read and which some readers of CRDs do not support."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:

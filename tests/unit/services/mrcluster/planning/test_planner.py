@@ -23,7 +23,7 @@ def four_core_nodes(**spec) -> SimulatedCluster:
     """Return a cluster that had three at first, so that one may leave."""
     cluster = ready_cluster(**spec)
     cluster.spec["core"] = {"count": 4}
-    cluster.settle(5)
+    cluster.pass_quiet_time()
     return cluster
 
 
