@@ -22,7 +22,7 @@ async def run_steps(job: SimulatedHadoopJob, steps: int = STEPS) -> None:
         job.check()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("more", [{}, JAR], ids=["streaming", "jar"])
 async def test_whatever_happens_one_application_runs_and_the_job_ends(seed: int, more: dict[str, object]) -> None:
     job = SimulatedHadoopJob(seed, **more)
@@ -31,7 +31,7 @@ async def test_whatever_happens_one_application_runs_and_the_job_ends(seed: int,
     assert job.status["phase"] in {"Succeeded", "Failed"}, job.status
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 async def test_a_job_that_is_suspended_and_resumed_again_and_again_does_not_run_twice(seed: int) -> None:
     job = SimulatedHadoopJob(seed)
     for _ in range(6):
@@ -42,7 +42,7 @@ async def test_a_job_that_is_suspended_and_resumed_again_and_again_does_not_run_
     assert job.status["phase"] == "Succeeded"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(12))
 async def test_a_deleted_job_leaves_no_application(seed: int) -> None:
     job = SimulatedHadoopJob(seed)
     await run_steps(job, 60)

@@ -32,6 +32,8 @@ class Life(RuleBasedStateMachine):
         self.state = AppState()
         self.pods: dict[int, DriverPod] = {}
         self.created: list[int] = []
+        self.reconcile("no")
+        self.change(self.pods[1], state=PodLife.RUNNING, node="n", placed_s=self.now_s, started_s=self.now_s)
 
     def change(self, pod, **fields):
         self.pods[pod.attempt] = dataclasses.replace(pod, **fields)
@@ -39,7 +41,7 @@ class Life(RuleBasedStateMachine):
     def live(self):
         return [pod for pod in self.pods.values() if pod.state.is_live]
 
-    @rule(crash=st.sampled_from(["no", "before status", "before create"]))
+    @rule(crash=st.sampled_from(["no", "no", "no", "before status", "before create"]))
     def reconcile(self, crash):
         observation = Observation(app=self.app, state=self.state, now_s=self.now_s, drivers=list(self.pods.values()))
         plan = planner.plan(observation)
@@ -62,7 +64,9 @@ class Life(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1, 10, 60, 299, 301, 700]))
     def time_passes(self, seconds):
+        """Let time pass; then the operator reconciles."""
         self.now_s += seconds
+        self.reconcile("no")
 
     @precondition(lambda self: self.live())
     @rule(data=st.data())
