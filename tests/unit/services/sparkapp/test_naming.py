@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,13 @@ def test_an_application_that_is_created_again_has_other_names():
 @given(OBJECT_NAMES, ATTEMPTS)
 def test_the_attempt_can_be_read_from_a_drivers_name(name, attempt):
     assert naming.attempt_of(attempt_names(name, attempt=attempt).driver_pod) == attempt
+
+
+@pytest.mark.parametrize(("first", "second"), [("a" * 60, "a" * 59 + "b"), ("a.b", "a-b")], ids=["long", "dots"])
+def test_names_that_would_be_truncated_or_replaced_to_the_same_differ(first, second):
+    a, b = attempt_names(first), attempt_names(second)
+    assert a.driver_pod != b.driver_pod
+    assert a.executor_prefix != b.executor_prefix
 
 
 def test_a_short_name_is_kept():
