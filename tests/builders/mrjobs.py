@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
@@ -11,11 +11,15 @@ from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
 from boathouse.services.mrjob.job import model
+from boathouse.services.mrjob.placement import submission
 from boathouse.services.mrjob.placement.pod_builder import PodBuilder, PodSettings
 from boathouse.services.mrjob.planning import observation, planner
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+
+if TYPE_CHECKING:
+    from boathouse_policies import run_times
 
 UID = "0a1b2c3d-0000-4000-8000-000000000000"
 CREATED = "2026-01-01T00:00:00Z"
@@ -57,6 +61,11 @@ def cluster_job(**spec: Any) -> model.Job:
 def attempt(task_type: TaskType = TaskType.MAP, index: int = 0, number: int = 1, **fields: Any) -> settle.Attempt:
     """Return an attempt, by default the first one of the first map."""
     return settle.Attempt(task_type=task_type, index=index, number=number, **fields)
+
+
+def map_program(job: model.Job) -> run_times.Stage:
+    """Return the program of a job's maps, as the learner of run times knows it."""
+    return submission.run_times_stage(job, TaskType.MAP, 0)
 
 
 def task_manifest(

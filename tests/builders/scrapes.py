@@ -10,11 +10,10 @@ from boathouse.telemetry import gauges
 class Scrape:
     """A registry with gauges that are read at scrape; `value` reads one sample."""
 
-    def __init__(self, prefix: str = "boathouse_") -> None:
+    def __init__(self) -> None:
         self.registry, self.gauges = prometheus_client.CollectorRegistry(), gauges.ScrapeGauges()
         self.registry.register(self.gauges)
-        self._prefix = prefix
 
     def value(self, name: str, **labels: str) -> float | None:
-        """Return the value of a metric whose name is given without the prefix."""
-        return self.registry.get_sample_value(f"{self._prefix}{name}", labels)
+        """Return the value of a metric whose name is given without `boathouse_`."""
+        return self.registry.get_sample_value(f"boathouse_{name}", labels)

@@ -7,6 +7,6 @@ from tests.wire.conftest import api, eventually, pytest_runtest_makereport  # no
 
 
 @pytest.fixture
-async def leader(api):  # noqa: F811 - the fixture
-    async with leading(api) as kinds:
-        yield kinds
+async def kinds(api):  # noqa: F811 - the fixture
+    async with leading(api) as both:
+        yield both

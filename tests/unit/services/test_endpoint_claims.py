@@ -18,7 +18,7 @@ NOW_S = 1_000_000.0
 POD = {"namespace": "demo", "pod": {"name": "p", "uid": "u"}}
 
 
-def token(**changes):
+def encoded_token(**changes):
     payload = {"iss": "https://k", "aud": ["boathouse.dev"], "exp": NOW_S + 600, "kubernetes.io": POD} | changes
     return ".".join(["e30", base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip("="), "signature"])
 
@@ -28,8 +28,8 @@ def caller_of(text):
 
 
 def test_a_projected_token_names_its_pod():
-    assert caller_of(token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
-    assert caller_of(token(aud="boathouse.dev")) is not None
+    assert caller_of(encoded_token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    assert caller_of(encoded_token(aud="boathouse.dev")) is not None
 
 
 @pytest.mark.parametrize(
@@ -44,11 +44,11 @@ def test_a_projected_token_names_its_pod():
     ],
 )
 def test_a_token_that_no_review_would_accept_claims_nothing(changes):
-    assert caller_of(token(**changes)) is None
+    assert caller_of(encoded_token(**changes)) is None
 
 
 def test_a_node_whose_clock_is_behind_is_tolerated():
-    assert caller_of(token(exp=NOW_S - 30)) is not None
+    assert caller_of(encoded_token(exp=NOW_S - 30)) is not None
 
 
 @given(st.text(max_size=200))
@@ -63,7 +63,7 @@ def test_a_payload_of_many_levels_claims_nothing(payload):
 
 
 def test_a_token_longer_than_a_header_claims_nothing():
-    assert caller_of(token(more="x" * claims.MAX_CHARS)) is None
+    assert caller_of(encoded_token(more="x" * claims.MAX_CHARS)) is None
 
 
 # Plans

@@ -13,9 +13,7 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services import learned
-from boathouse.services.mrjob.placement import submission
 from boathouse_policies import fspy, profiles, run_times
-from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 from tests.builders.bombs import bomb
 
@@ -232,25 +230,16 @@ async def test_a_config_map_without_the_key_is_left_behind():
 # --- the learner of run times
 
 
-def maps(job):
-    return submission.run_times_stage(job, TaskType.MAP, 0)
-
-
-@pytest.fixture
-def job():
-    return mrjobs.job()
-
-
 @pytest.fixture
 def learner(job):
     """Return a learner that knows one run of the job's maps."""
     found = run_times.Learner()
-    found.learn(maps(job), seconds=10, input_bytes=100, less=False)
+    found.learn(mrjobs.map_program(job), seconds=10, input_bytes=100, less=False)
     return found
 
 
 def duration_s(learner, job):
-    return learner.estimates(maps(job), 100).duration_s(None)
+    return learner.estimates(mrjobs.map_program(job), 100).duration_s(None)
 
 
 def test_run_times_of_one_namespace_are_unknown_in_another(learner, job):
@@ -261,7 +250,7 @@ def test_run_times_of_one_namespace_are_unknown_in_another(learner, job):
 def test_a_namespace_with_many_programs_displaces_only_its_own(learner, job):
     for number in range(1000):
         noisy = dataclasses.replace(job, namespace="noisy", image=f"i{number}")
-        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
+        learner.learn(mrjobs.map_program(noisy), seconds=1, input_bytes=1, less=False)
     assert duration_s(learner, job) == 10
     assert len(learner.dump()["full"]) == 1 + run_times.NAMESPACE_KEPT
 
@@ -269,7 +258,7 @@ def test_a_namespace_with_many_programs_displaces_only_its_own(learner, job):
 def test_many_namespaces_stay_within_the_bound_of_all(learner, job):
     for number in range(1000):
         noisy = dataclasses.replace(job, namespace=f"n{number % 10}", image=f"i{number}")
-        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
+        learner.learn(mrjobs.map_program(noisy), seconds=1, input_bytes=1, less=False)
     assert duration_s(learner, job) == 10
     assert len(learner.dump()["full"]) == run_times.PROGRAMS_KEPT
 

@@ -11,11 +11,6 @@ from tests.builders.frame import condition_of
 
 
 @pytest.fixture
-def job():
-    return mrjobs.job()
-
-
-@pytest.fixture
 def suspended():
     return mrjobs.job(suspend=True)
 

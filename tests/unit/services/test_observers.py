@@ -1,10 +1,8 @@
 """Observers of a profile that raise errors."""
 
-import pytest
 
 from boathouse.services import observers
 from boathouse_policies import framework, model
-from tests.builders import scrapes
 
 TICK = model.Tick(now_s=0.0)
 
@@ -23,11 +21,6 @@ class Failing(framework.Observer):
 
 class Other(Failing):
     """Another observer of the same profile."""
-
-
-@pytest.fixture
-def scrape():
-    return scrapes.Scrape()
 
 
 def publish(count, *, scrape, to):

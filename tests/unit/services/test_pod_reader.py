@@ -20,7 +20,7 @@ LABELS = {
 }
 
 
-def read(phase="Running", state=None, *, labels=LABELS, limit="256Mi", annotations=None, **status):
+def read_attempt(phase="Running", state=None, *, labels=LABELS, limit="256Mi", annotations=None, **status):
     """Return the attempt of a pod with this status, whose container is in this state."""
     metadata = {"name": "p", "uid": "u", "ownerReferences": [OWNER], "labels": labels}
     metadata |= {"annotations": annotations or {}, "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -34,8 +34,8 @@ def read(phase="Running", state=None, *, labels=LABELS, limit="256Mi", annotatio
     return pod_reader.task_pod(observed_pod(manifest))
 
 
-def read_ended(exit_code, message="", reason="Error", phase="Failed", **status):
-    return read(phase, terminated(exit_code, message, reason), **status)
+def read_ended_attempt(exit_code, message="", reason="Error", phase="Failed", **status):
+    return read_attempt(phase, terminated(exit_code, message, reason), **status)
 
 
 def result(**values):
@@ -48,7 +48,7 @@ def blame(pod):
 
 
 def test_the_labels_say_which_attempt_it_is():
-    pod = read(state={"running": {}})
+    pod = read_attempt(state={"running": {}})
     assert (pod.task_name, pod.attempt, pod.state, pod.node) == ("m-00007", 2, PodLife.RUNNING, "n1")
 
 
@@ -57,12 +57,12 @@ def test_a_pod_without_labels_of_boathouse_is_no_attempt():
 
 
 def test_a_result_of_success_is_a_success_even_before_the_phase_says_so():
-    pod = read_ended(0, result(outcome="succeeded", winner_attempt=2), reason="Completed", phase="Running")
+    pod = read_ended_attempt(0, result(outcome="succeeded", winner_attempt=2), reason="Completed", phase="Running")
     assert (pod.state, pod.result.winner_attempt) == (PodLife.SUCCEEDED, 2)
 
 
 def test_the_runtimes_own_result_is_taken_with_the_last_output_of_the_command():
-    pod = read_ended(
+    pod = read_ended_attempt(
         10,
         result(outcome="failed", reason="UserCommandFailed", message="exit 1", user_error=True, stderr_tail="boom\n"),
     )
@@ -75,19 +75,19 @@ def test_the_runtimes_own_result_is_taken_with_the_last_output_of_the_command():
     "reason", ["OutOfcpu", "OutOfmemory", "OutOfpods", "NodeLost", "Evicted", "Preempting", "Shutdown"]
 )
 def test_what_the_kubelet_refuses_or_removes_is_the_infrastructures_fault(reason):
-    assert blame(read("Failed", reason=reason, message="m")) == (reason, False)
+    assert blame(read_attempt("Failed", reason=reason, message="m")) == (reason, False)
 
 
 def test_a_pod_evicted_for_its_own_scratch_space_is_the_users_fault_though_the_runtime_says_terminated():
     message = 'Usage of EmptyDir volume "work" exceeds the limit "1Gi".'
     state = terminated(143, result(outcome="failed", reason="Terminated"))
-    pod = read("Failed", state, reason="Evicted", message=message)
+    pod = read_attempt("Failed", state, reason="Evicted", message=message)
     assert blame(pod) == ("OutOfDisk", True)
 
 
 def test_a_disruption_is_the_infrastructures_fault():
     condition = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"}
-    assert blame(read_ended(143, conditions=[condition])) == ("DeletionByTaintManager", False)
+    assert blame(read_ended_attempt(143, conditions=[condition])) == ("DeletionByTaintManager", False)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_a_disruption_is_the_infrastructures_fault():
     ],
 )
 def test_a_container_that_left_no_result_is_judged_by_how_it_ended(exit_code, container_reason, expected):
-    assert blame(read_ended(exit_code, "not json", container_reason)) == expected
+    assert blame(read_ended_attempt(exit_code, "not json", container_reason)) == expected
 
 
 def test_a_pod_that_succeeded_without_a_result_has_failed():
-    pod = read_ended(0, "", "Completed", phase="Succeeded")
+    pod = read_ended_attempt(0, "", "Completed", phase="Succeeded")
     assert pod.state is PodLife.FAILED
 
 
@@ -122,18 +122,18 @@ def test_a_pod_that_succeeded_without_a_result_has_failed():
     ],
 )
 def test_a_pod_that_cannot_start_says_what_is_missing(reason, message, expected):
-    pod = read("Pending", waiting(reason, message))
+    pod = read_attempt("Pending", waiting(reason, message))
     assert (pod.state, pod.problem.reason) == (PodLife.STARTING, expected)
     assert message in pod.problem.message
 
 
 def test_a_pod_that_is_being_created_has_no_problem():
-    assert read("Pending", waiting("ContainerCreating")).problem is None
+    assert read_attempt("Pending", waiting("ContainerCreating")).problem is None
 
 
 def test_a_pods_start_is_timed_from_its_placement():
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:05:00Z"}
-    assert read("Pending", conditions=[scheduled]).placed_s - read("Pending").placed_s == 300
+    assert read_attempt("Pending", conditions=[scheduled]).placed_s - read_attempt("Pending").placed_s == 300
 
 
 # --- whose fault it is
@@ -141,7 +141,7 @@ def test_a_pods_start_is_timed_from_its_placement():
 
 def read_out_of_memory(labels=LABELS, **annotations):
     message = result(outcome="unfinished", stderr_tail="reading the whole file")
-    return read("Failed", terminated(137, message, "OOMKilled"), labels=labels, annotations=annotations)
+    return read_attempt("Failed", terminated(137, message, "OOMKilled"), labels=labels, annotations=annotations)
 
 
 def test_out_of_memory_names_the_field_to_raise_and_its_value():
@@ -167,13 +167,13 @@ def test_the_last_output_of_a_killed_task_is_kept():
 
 def test_a_command_that_fails_because_its_node_shuts_down_is_not_the_jobs_fault():
     message = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="exited with status 1")
-    pod = read("Failed", terminated(10, message), reason="Terminated", message="imminent node shutdown")
+    pod = read_attempt("Failed", terminated(10, message), reason="Terminated", message="imminent node shutdown")
     assert blame(pod) == ("Terminated", False)
 
 
 def test_the_commands_own_exit_code_is_kept():
     message = result(outcome="failed", reason="UserCommandFailed", user_error=True, message="m", exit_code=42)
-    assert read_ended(10, message).ending.exit_code == 42
+    assert read_ended_attempt(10, message).ending.exit_code == 42
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,15 @@ def test_an_annotation_that_is_no_amount_of_memory_is_ignored(text):
 
 
 def test_reasons_of_pods_come_from_a_closed_set_and_the_message_keeps_the_others():
-    refused = read("Failed", reason="OutOfexample.com/anything", message="no room")
-    strange = read("Failed", reason="Hacked", message="m")
-    disrupted = read_ended(143, conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "x" * 100}])
+    refused = read_attempt("Failed", reason="OutOfexample.com/anything", message="no room")
+    strange = read_attempt("Failed", reason="Hacked", message="m")
+    disrupted = read_ended_attempt(
+        143, conditions=[{"type": "DisruptionTarget", "status": "True", "reason": "x" * 100}]
+    )
     assert [blame(pod)[0] for pod in (refused, strange, disrupted)] == ["OutOfResource", "PodLost", "PodLost"]
     assert strange.ending.message == "Hacked: m"
 
 
 def test_a_message_of_the_kubelet_is_cut():
-    pod = read("Pending", waiting("ErrImagePull", "x" * 100_000))
+    pod = read_attempt("Pending", waiting("ErrImagePull", "x" * 100_000))
     assert len(pod.problem.message) < 2000

@@ -52,74 +52,74 @@ class Published(Recorder):
 
 
 @pytest.fixture
-def published():
+def job_events():
     return Published()
 
 
 def test_a_job_is_submitted_with_its_classes_and_the_unfinished_tasks_of_each():
-    published = Published(numReduceTasks=2)
-    published.reconcile(mrjobs.attempt_pod("m-0"))
-    (submitted,) = published.of(model.Submitted)
+    job_events = Published(numReduceTasks=2)
+    job_events.reconcile(mrjobs.attempt_pod("m-0"))
+    (submitted,) = job_events.of(model.Submitted)
     stages = [task_class.stage for task_class in submitted.classes]
     assert stages == [model.Stage.MAP, model.Stage.REDUCE, model.Stage.COMMIT]
     assert list(submitted.tasks.values()) == [3, 2, 1]  # the map that runs is placed next
 
 
-def test_unfinished_tasks_less_those_that_are_placed_are_pending(published):
-    published.reconcile(mrjobs.succeeded_pod("m-0"), mrjobs.failed_pod("m-1"), mrjobs.attempt_pod("m-2"), splits=4)
-    unfinished = next(iter(published.of(model.Submitted)[0].tasks.values()))
-    assert unfinished - len(published.of(model.Placed)) + len(published.of(model.Failed)) == 2  # m-1 again, and m-3
+def test_unfinished_tasks_less_those_that_are_placed_are_pending(job_events):
+    job_events.reconcile(mrjobs.succeeded_pod("m-0"), mrjobs.failed_pod("m-1"), mrjobs.attempt_pod("m-2"), splits=4)
+    unfinished = next(iter(job_events.of(model.Submitted)[0].tasks.values()))
+    assert unfinished - len(job_events.of(model.Placed)) + len(job_events.of(model.Failed)) == 2  # m-1 again, and m-3
 
 
-def test_a_pod_is_placed_started_and_finished_once_however_often_it_is_observed(published):
-    state = mrjobs.mapping(published.job, splits=1)
+def test_a_pod_is_placed_started_and_finished_once_however_often_it_is_observed(job_events):
+    state = mrjobs.mapping(job_events.job, splits=1)
     succeeded = dataclasses.replace(mrjobs.succeeded_pod("m-0", timings=[Timing("read", 0, 2000)]), uid="same")
     starting, running = (
         mrjobs.attempt_pod("m-0", state=life, uid="same") for life in (PodLife.STARTING, PodLife.RUNNING)
     )
     for pod in (starting, running, succeeded, succeeded):
-        state = published.reconcile(pod, state=state)
-    assert [kind for kind in published.kinds if kind != "Submitted"] == ["Placed", "Started", "Finished"]
-    assert published.of(model.Finished)[0].duration_s == 2.0
+        state = job_events.reconcile(pod, state=state)
+    assert [kind for kind in job_events.kinds if kind != "Submitted"] == ["Placed", "Started", "Finished"]
+    assert job_events.of(model.Finished)[0].duration_s == 2.0
 
 
-def test_the_time_in_which_a_reduce_waits_is_no_run_time(published):
+def test_the_time_in_which_a_reduce_waits_is_no_run_time(job_events):
     pod = mrjobs.succeeded_pod("r-0", timings=[Timing("wait", 0, 9000), Timing("reduce", 9000, 10_000)])
-    published.reconcile(pod, state=mrjobs.reducing(published.job))
-    assert published.of(model.Finished)[0].duration_s == 1.0
+    job_events.reconcile(pod, state=mrjobs.reducing(job_events.job))
+    assert job_events.of(model.Finished)[0].duration_s == 1.0
 
 
-def test_a_pod_that_vanished_has_failed_and_its_reports_are_dropped(published):
-    state = published.reconcile(mrjobs.attempt_pod("m-0"), splits=1)
-    published.reconcile(state=state)
-    assert [event.reason for event in published.of(model.Failed)] == ["PodLost"]
-    published.report("m-0", phase="read", progress=0.5)
-    assert published.of(model.Progress) == []
+def test_a_pod_that_vanished_has_failed_and_its_reports_are_dropped(job_events):
+    state = job_events.reconcile(mrjobs.attempt_pod("m-0"), splits=1)
+    job_events.reconcile(state=state)
+    assert [event.reason for event in job_events.of(model.Failed)] == ["PodLost"]
+    job_events.report("m-0", phase="read", progress=0.5)
+    assert job_events.of(model.Progress) == []
 
 
-def test_pods_with_less_memory_are_new_once(published):
+def test_pods_with_less_memory_are_new_once(job_events):
     pod = mrjobs.attempt_pod("m-0", memory_bytes=128 << 20, ideal_memory_bytes=512 << 20)
-    assert published.update(pod) == [pod]
-    assert published.update(pod) == []
+    assert job_events.update(pod) == [pod]
+    assert job_events.update(pod) == []
 
 
-def test_a_map_is_as_far_as_the_closest_node_with_its_split(published):
+def test_a_map_is_as_far_as_the_closest_node_with_its_split(job_events):
     splits = [mrjobs.split(locations=locations) for locations in (0, 1, 2, -1)]
     plan = contract.Plan(splits=splits, location_sets=[["c1.lake"], ["c2.lake", "c3.lake"], ["c3.lake"]])
     for name in ("n1", "n2"):
         node = model.Node(name=name, allocatable=model.Resources(), rack="r1")
-        published.publisher.node_changed(name, node)
-    facts = cluster_facts(namespace=published.job.namespace, hosts={"c1": "n1", "c2": "n2", "c3": "gone"})
-    published.clusters.put(dataclasses.replace(facts, domain="lake"))
-    published.update(*(mrjobs.attempt_pod(f"m-{index}") for index in range(4)), plan=plan)
+        job_events.publisher.node_changed(name, node)
+    facts = cluster_facts(namespace=job_events.job.namespace, hosts={"c1": "n1", "c2": "n2", "c3": "gone"})
+    job_events.clusters.put(dataclasses.replace(facts, domain="lake"))
+    job_events.update(*(mrjobs.attempt_pod(f"m-{index}") for index in range(4)), plan=plan)
     far = model.Distance
-    assert [event.distance for event in published.of(model.Placed)] == [far.NODE, far.RACK, far.ANYWHERE, far.ANYWHERE]
+    assert [event.distance for event in job_events.of(model.Placed)] == [far.NODE, far.RACK, far.ANYWHERE, far.ANYWHERE]
 
 
-def test_a_report_has_the_names_that_policies_read(published):
-    published.update(mrjobs.attempt_pod("r-0", resources=model.Resources(cpu_milli=500)))
-    published.report("r-0", phase="wait", progress=0.1, bytes_in=600, maps_done=2, maps_total=3)
-    (progress,) = published.of(model.Progress)
+def test_a_report_has_the_names_that_policies_read(job_events):
+    job_events.update(mrjobs.attempt_pod("r-0", resources=model.Resources(cpu_milli=500)))
+    job_events.report("r-0", phase="wait", progress=0.1, bytes_in=600, maps_done=2, maps_total=3)
+    (progress,) = job_events.of(model.Progress)
     assert (progress.phase, progress.counters["cpu_milli"], progress.counters["input_bytes"]) == ("shuffle", 500, 900)
 
 
@@ -127,8 +127,8 @@ ELASTIC_MAPPER = {"command": ["cat"], "elasticMemory": {"min": "128Mi"}}
 
 
 def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less():
-    published = Published(mapper=ELASTIC_MAPPER)
-    learner, stage = published.learner, published.stage
+    job_events = Published(mapper=ELASTIC_MAPPER)
+    learner, stage = job_events.learner, job_events.stage
     learner.learn(stage, seconds=10, input_bytes=0, less=False)
     assert not isinstance(learner.estimates(stage, 0), model.Fixed)
     pod = dataclasses.replace(
@@ -136,46 +136,46 @@ def test_a_task_killed_with_less_memory_keeps_its_stage_from_getting_less():
         ideal_memory_bytes=512 << 20,
         resources=model.Resources(memory_bytes=200 << 20),
     )
-    published.update(pod)
+    job_events.update(pod)
     assert isinstance(learner.estimates(stage, 0), model.Fixed)
     learner.forget(stage.job)
-    assert published.least_bytes >= 264 << 20
+    assert job_events.least_bytes >= 264 << 20
 
 
 def test_the_learner_reads_what_a_task_did_with_its_memory():
-    published = Published(mapper=ELASTIC_MAPPER)
+    job_events = Published(mapper=ELASTIC_MAPPER)
     counters = {"Boathouse": {"Peak memory bytes": 100 << 20, "Spilled bytes": 64 << 20, "Spill milliseconds": 1000}}
-    published.update(mrjobs.succeeded_pod("m-0", counters=counters, timings=[Timing("read", 0, 2000)]))
-    assert published.least_bytes >= (48 + 220) << 20
-    assert published.learner.dump()["rate"] == 128 << 20
+    job_events.update(mrjobs.succeeded_pod("m-0", counters=counters, timings=[Timing("read", 0, 2000)]))
+    assert job_events.least_bytes >= (48 + 220) << 20
+    assert job_events.learner.dump()["rate"] == 128 << 20
 
 
-def test_a_pod_that_was_created_and_ended_between_two_reconciles_is_published_at_the_jobs_end(published):
-    published.reconcile()
-    published.end(mrjobs.succeeded_pod("commit"), succeeded=True)
-    assert published.kinds[1:] == ["Placed", "Started", "Finished", "Ended"]
+def test_a_pod_that_was_created_and_ended_between_two_reconciles_is_published_at_the_jobs_end(job_events):
+    job_events.reconcile()
+    job_events.end(mrjobs.succeeded_pod("commit"), succeeded=True)
+    assert job_events.kinds[1:] == ["Placed", "Started", "Finished", "Ended"]
 
 
-def test_the_end_of_a_job_is_published_once_and_only_if_the_job_was_submitted(published):
-    published.publisher.ended("another", succeeded=True)
-    published.reconcile(mrjobs.attempt_pod("m-0"))
+def test_the_end_of_a_job_is_published_once_and_only_if_the_job_was_submitted(job_events):
+    job_events.publisher.ended("another", succeeded=True)
+    job_events.reconcile(mrjobs.attempt_pod("m-0"))
     for _ in range(2):
-        published.end(succeeded=False)
-    assert [event.succeeded for event in published.of(model.Ended)] == [False]
-    assert len(published.of(model.Failed)) == 1
+        job_events.end(succeeded=False)
+    assert [event.succeeded for event in job_events.of(model.Ended)] == [False]
+    assert len(job_events.of(model.Failed)) == 1
 
 
-def test_a_report_finds_its_pod_without_a_search(published):
-    published.reconcile(mrjobs.attempt_pod("m-0"), mrjobs.attempt_pod("m-1"), splits=2)
-    pods = published.publisher._jobs[published.job.uid].pods
+def test_a_report_finds_its_pod_without_a_search(job_events):
+    job_events.reconcile(mrjobs.attempt_pod("m-0"), mrjobs.attempt_pod("m-1"), splits=2)
+    pods = job_events.publisher._jobs[job_events.job.uid].pods
     pods._pods = WithoutSearch(pods._pods)
-    published.report("m-1", phase="read", progress=0.5)
-    assert [event.fraction for event in published.of(model.Progress)] == [0.5]
+    job_events.report("m-1", phase="read", progress=0.5)
+    assert [event.fraction for event in job_events.of(model.Progress)] == [0.5]
 
 
-def test_a_pod_placed_beside_an_earlier_attempt_repeats_it(published):
+def test_a_pod_placed_beside_an_earlier_attempt_repeats_it(job_events):
     first, second = (
         mrjobs.attempt_pod("m-0", number, name=f"wordcount-0a1b2c3d-s0-m-00000-a{number}") for number in (1, 2)
     )
-    published.update(first, second)
-    assert [event.second_of for event in published.of(model.Placed)] == [None, f"demo/{first.name}"]
+    job_events.update(first, second)
+    assert [event.second_of for event in job_events.of(model.Placed)] == [None, f"demo/{first.name}"]

@@ -23,17 +23,15 @@ FOUND = fspy.Prediction(
 PROBE_REQUESTED = SizeView(prediction=None, wants_probe=True, patience_s=600)
 
 
-@pytest.fixture
-def job():
-    return mrjobs.job(numReduceTasks=2)
+JOB = mrjobs.job(numReduceTasks=2)
 
 
 @pytest.fixture
-def predict(job):
+def predict():
     """Return a function that updates the prediction of a job at a time after the probe was recorded."""
-    mapping = mrjobs.mapping(job)
+    mapping = mrjobs.mapping(JOB)
 
-    def predict(view, *, state=mapping, later_s=0, used_byte_s=0.0, of=job):
+    def predict(view, *, state=mapping, later_s=0, used_byte_s=0.0, of=JOB):
         return predictions.predicted(state, of, view, used_byte_s, mrjobs.CREATED_S + 1000 + later_s)
 
     return predict
@@ -110,10 +108,10 @@ def test_a_prediction_is_for_each_task_and_the_first_one_stays(predict):
         assert predict(SizeView(prediction=later), state=state).prediction == size
 
 
-def test_run_times_of_its_own_tasks_predict_nothing(predict, job):
+def test_run_times_of_its_own_tasks_predict_nothing(predict):
     stated = SizeView(prediction=dataclasses.replace(FOUND, source=fspy.Source.STATED))
     assert predict(stated).prediction.source == "Stated"
-    one_map = mrjobs.desired(job, mrjobs.succeeded_pod("m-0"), state=mrjobs.mapping(job)).state
+    one_map = mrjobs.desired(JOB, mrjobs.succeeded_pod("m-0"), state=mrjobs.mapping(JOB)).state
     assert predict(stated, state=one_map).prediction is None
 
 
@@ -125,13 +123,13 @@ def test_the_error_is_known_at_the_end(predict):
     assert over.prediction.error == 0.25
 
 
-def test_the_sizes_of_maps_and_reduces_are_their_run_times_by_memory(job):
+def test_the_sizes_of_maps_and_reduces_are_their_run_times_by_memory():
     size = model.Resources(memory_bytes=GIB)
     timings = {"timings": [Timing("wait", 0, 5000), Timing("read", 5000, 7000)]}
     won = dataclasses.replace(mrjobs.succeeded_pod("m-0", **timings), resources=size)
-    assert mrjobs.desired(job, won, mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(job)).used_byte_s == 2 * GIB
+    assert mrjobs.desired(JOB, won, mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(JOB)).used_byte_s == 2 * GIB
     setup = dataclasses.replace(mrjobs.succeeded_pod("setup", **timings), resources=size)
-    assert mrjobs.desired(job, setup).used_byte_s == 0
+    assert mrjobs.desired(JOB, setup).used_byte_s == 0
 
 
 def test_a_status_has_all_parts_of_a_prediction_and_is_read_back(pending):

@@ -15,16 +15,11 @@ from tests.builders import mrjobs
 SECOND = mrjobs.attempt(number=2)
 
 
-@pytest.fixture
-def job():
-    return mrjobs.job()
-
-
 def desired_of(job, *pods, state=None, seconds=()):
     return mrjobs.desired(job, *pods, state=state or mrjobs.mapping(job, splits=1), seconds=seconds)
 
 
-def maps(desired):
+def map_states(desired):
     return desired.state.stages[TaskType.MAP]
 
 
@@ -40,7 +35,7 @@ def test_a_requested_second_attempt_is_pending_beside_the_first(job):
 def test_two_attempts_run_side_by_side_and_the_task_counts_once(job):
     desired = desired_of(job, mrjobs.attempt_pod("m-0"), mrjobs.attempt_pod("m-0", 2), seconds=[SECOND])
     assert (list(desired.waiting), mrjobs.deleted_pods(desired), desired.state.active[TaskType.MAP]) == ([], [], (0, 1))
-    assert (maps(desired).settled(0), maps(desired).last) == (0, [2])
+    assert (map_states(desired).settled(0), map_states(desired).last) == (0, [2])
 
 
 def test_a_second_attempt_without_a_node_is_pending_with_its_pod(job):
@@ -53,7 +48,7 @@ def test_a_second_attempt_without_a_node_is_pending_with_its_pod(job):
 def test_the_first_to_end_wins_and_the_other_is_ended(job, winner):
     other = 3 - winner
     desired = desired_of(job, mrjobs.succeeded_pod("m-0", winner), mrjobs.attempt_pod("m-0", other))
-    assert (maps(desired).winner, mrjobs.deleted_pods(desired), len(desired.results)) == (
+    assert (map_states(desired).winner, mrjobs.deleted_pods(desired), len(desired.results)) == (
         [winner],
         [f"m-0-a{other}"],
         1,
@@ -63,15 +58,15 @@ def test_the_first_to_end_wins_and_the_other_is_ended(job, winner):
 def test_a_second_attempt_that_fails_is_settled_after_the_first(job):
     failed = mrjobs.failed_pod("m-0", 2)
     first = desired_of(job, mrjobs.attempt_pod("m-0"), failed)
-    assert (maps(first).user_failures, list(first.failures)) == ([0], [])
+    assert (map_states(first).user_failures, list(first.failures)) == ([0], [])
     both = desired_of(job, mrjobs.failed_pod("m-0", 1), failed, state=first.state)
-    assert (maps(both).user_failures, [each.attempt for each in both.failures]) == ([2], [1, 2])
+    assert (map_states(both).user_failures, [each.attempt for each in both.failures]) == ([2], [1, 2])
 
 
 def test_the_second_attempt_goes_on_when_the_first_fails_or_is_lost(job):
     for first in ([mrjobs.failed_pod("m-0")], []):
         desired = desired_of(job, *first, mrjobs.attempt_pod("m-0", 2))
-        assert (maps(desired).settled(0), list(desired.waiting), mrjobs.deleted_pods(desired)) == (1, [], [])
+        assert (map_states(desired).settled(0), list(desired.waiting), mrjobs.deleted_pods(desired)) == (1, [], [])
 
 
 def test_a_suspended_job_has_no_second_attempts():

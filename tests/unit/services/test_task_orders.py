@@ -18,14 +18,14 @@ JOB = "u1"
 ORDER = contract.SuspendOrder(id="7-1", for_s=60.0)
 
 
-def mapping(*winners):
+def mapping_state(*winners):
     return JobState(phase="Map", stages={TaskType.MAP: mrjobs.stage_state(*winners)})
 
 
 @pytest.fixture
 def orders():
     found = task_orders.TaskOrders()
-    found.update(JOB, "demo", mapping(0, 0), ["r-0", "r-1"])
+    found.update(JOB, "demo", mapping_state(0, 0), ["r-0", "r-1"])
     return found
 
 
@@ -59,7 +59,7 @@ async def test_an_order_ends_the_time_in_which_finished_maps_are_collected(order
     monkeypatch.setattr(task_orders, "COALESCE_S", 30.0)
     polled = poll(orders)
     await asyncio.sleep(0)
-    orders.update(JOB, "demo", mapping(1, 0), ["r-0"])
+    orders.update(JOB, "demo", mapping_state(1, 0), ["r-0"])
     await asyncio.sleep(0)
     assert not polled.done()
     suspending = order_suspension(orders)
@@ -130,7 +130,7 @@ async def test_one_order_at_a_time(orders):
 
 
 @pytest.mark.parametrize(
-    "end", [lambda orders: orders.forget(JOB), lambda orders: orders.update(JOB, "demo", mapping(0, 0))]
+    "end", [lambda orders: orders.forget(JOB), lambda orders: orders.update(JOB, "demo", mapping_state(0, 0))]
 )
 async def test_the_order_to_a_task_that_ends_is_dropped(orders, end):
     suspending = order_suspension(orders)

@@ -106,7 +106,7 @@ class Namespaces:
 
 
 @pytest.fixture
-async def published():
+async def published_bundle():
     """Return a server and the bundle, which is published in three namespaces."""
     server = Namespaces()
     subject = bundles(server)
@@ -116,31 +116,31 @@ async def published():
     return server, subject
 
 
-async def test_an_edited_or_deleted_bundle_is_restored_at_the_next_refresh(published):
-    server, subject = published
+async def test_an_edited_or_deleted_bundle_is_restored_at_the_next_refresh(published_bundle):
+    server, subject = published_bundle
     server.data["demo"] = {names.PROGRESS_CA_KEY: "forged"}
     del server.data["last"]
     await subject.refresh()
     assert (server.bundle("demo"), server.bundle("last")) == ("A", "A")
 
 
-async def test_a_refresh_writes_nothing_where_nothing_was_changed(published):
-    server, subject = published
+async def test_a_refresh_writes_nothing_where_nothing_was_changed(published_bundle):
+    server, subject = published_bundle
     before = server.writes
     await subject.refresh()
     assert server.writes == before
 
 
-async def test_an_immutable_bundle_is_replaced(published):
-    server, subject = published
+async def test_an_immutable_bundle_is_replaced(published_bundle):
+    server, subject = published_bundle
     server.data["hostile"] = {names.PROGRESS_CA_KEY: "forged"}
     server.immutable.add("hostile")
     await subject.refresh()
     assert server.bundle("hostile") == "A"
 
 
-async def test_a_namespace_that_refuses_the_bundle_does_not_keep_it_from_others(published):
-    server, subject = published
+async def test_a_namespace_that_refuses_the_bundle_does_not_keep_it_from_others(published_bundle):
+    server, subject = published_bundle
     for namespace in ("demo", "hostile", "last"):
         server.data[namespace] = {names.PROGRESS_CA_KEY: "forged"}
     server.full.add("hostile")
@@ -148,15 +148,15 @@ async def test_a_namespace_that_refuses_the_bundle_does_not_keep_it_from_others(
     assert [server.bundle(namespace) for namespace in ("demo", "hostile", "last")] == ["A", "forged", "A"]
 
 
-async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_other_namespaces(published):
-    server, subject = published
+async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_other_namespaces(published_bundle):
+    server, subject = published_bundle
     server.data |= {"demo": "no mapping", "last": {names.PROGRESS_CA_KEY: "forged"}}
     await subject.refresh()
     assert server.bundle("last") == "A"
 
 
-async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published):
-    server, subject = published
+async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published_bundle):
+    server, subject = published_bundle
     del server.data["ours"]
     await subject.refresh()
     assert server.data["ours"] == {"a.crt": "A"}

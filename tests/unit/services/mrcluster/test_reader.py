@@ -19,7 +19,7 @@ def status_of(name, state=None, *, ready=True, restarts=0, last=None):
     return fields | ({"lastState": last} if last else {})
 
 
-def read(host="c0", *statuses, node="n1", phase="Running", labels=None, **metadata):
+def read_node(host="c0", *statuses, node="n1", phase="Running", labels=None, **metadata):
     """Return the node of a pod that the operator created, with these statuses of its containers."""
     manifest = node_manifest(host)
     manifest["metadata"] |= {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", **metadata}
@@ -31,7 +31,7 @@ def read(host="c0", *statuses, node="n1", phase="Running", labels=None, **metada
 
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])
 def test_a_pod_that_the_operator_creates_is_a_node(host):
-    pod = read(host, status_of(reader.AGENT))
+    pod = read_node(host, status_of(reader.AGENT))
     assert (pod.host, pod.role, pod.number) == (host, naming.role_of(host), naming.number_of(host))
     assert (pod.node, pod.address, pod.life) == ("n1", "10.0.0.7", PodLife.RUNNING)
     assert pod.settings == files.render(cluster()).digest
@@ -49,38 +49,38 @@ def test_every_container_that_the_operator_creates_is_read():
     "labels", [{"boathouse.dev/host": "c01"}, {"boathouse.dev/host": "t1"}, {"boathouse.dev/task-type": "map"}]
 )
 def test_a_pod_whose_labels_do_not_agree_is_no_node(labels):
-    assert read("c0", labels=labels) is None
+    assert read_node("c0", labels=labels) is None
 
 
 def test_a_pod_without_a_node_of_kubernetes_is_unplaced():
-    pod = read(node="", phase="Pending")
+    pod = read_node(node="", phase="Pending")
     assert (pod.life, pod.node, pod.placed_s, pod.is_ready) == (PodLife.UNPLACED, None, None, False)
 
 
 def test_a_node_is_ready_once_all_of_its_containers_are():
-    assert read("c0", status_of("datanode"), status_of("nodemanager")).is_ready
-    assert not read("c0", status_of("datanode"), status_of("nodemanager", ready=False)).is_ready
-    assert not read("c0").is_ready
+    assert read_node("c0", status_of("datanode"), status_of("nodemanager")).is_ready
+    assert not read_node("c0", status_of("datanode"), status_of("nodemanager", ready=False)).is_ready
+    assert not read_node("c0").is_ready
 
 
 def test_restarts_of_all_containers_count():
-    assert read("c0", status_of("datanode", restarts=2), status_of("nodemanager", restarts=1)).restarts == 3
+    assert read_node("c0", status_of("datanode", restarts=2), status_of("nodemanager", restarts=1)).restarts == 3
 
 
 def test_a_pod_that_was_deleted_or_has_ended_serves_no_more():
-    assert read(deletionTimestamp="2026-01-01T00:01:00Z").is_over
-    assert read(phase="Failed").is_over
+    assert read_node(deletionTimestamp="2026-01-01T00:01:00Z").is_over
+    assert read_node(phase="Failed").is_over
 
 
 def test_an_image_that_cannot_be_pulled_is_the_problem():
-    pod = read("c0", status_of("datanode", waiting("ErrImagePull", "not found"), ready=False), phase="Pending")
+    pod = read_node("c0", status_of("datanode", waiting("ErrImagePull", "not found"), ready=False), phase="Pending")
     assert (pod.life, pod.problem.reason) == (PodLife.STARTING, "ImagePullFailed")
 
 
 def test_a_daemon_in_crash_loop_is_the_problem_with_its_last_output():
     ended = terminated(1, "NameNotResolved: DNS has no address of master\n")
     status = status_of("datanode", waiting("CrashLoopBackOff"), ready=False, last=ended)
-    problem = read("c0", status).problem
+    problem = read_node("c0", status).problem
     assert problem.reason == "CrashLoopBackOff"
     assert problem.message.endswith("datanode ended with exit code 1: NameNotResolved: DNS has no address of master")
 
@@ -93,24 +93,24 @@ def test_a_volume_that_the_name_node_refuses_is_the_problem_also_between_restart
         status_of("namenode", backing_off, ready=False, restarts=3, last=ended),
         status_of("namenode", ready=False, restarts=3, last=ended),
     ):
-        problem = read("master", status, status_of("agent")).problem
+        problem = read_node("master", status, status_of("agent")).problem
         assert (problem.reason, problem.message) == (reason, "the volume of the master")
 
 
 def test_a_name_node_that_accepted_its_volume_after_a_restart_has_no_problem():
-    assert read("master", status_of("namenode", restarts=3, last=EMPTY)).problem is None
+    assert read_node("master", status_of("namenode", restarts=3, last=EMPTY)).problem is None
 
 
 def test_another_end_of_the_name_node_and_another_containers_end_are_no_refusals():
     killed = terminated(137, "NameVolumeEmpty: x")
-    assert read("master", status_of("namenode", ready=False, last=killed)).problem is None
-    assert read("master", status_of("history", ready=False, last=EMPTY)).problem is None
+    assert read_node("master", status_of("namenode", ready=False, last=killed)).problem is None
+    assert read_node("master", status_of("history", ready=False, last=EMPTY)).problem is None
 
 
 def test_a_refusal_without_a_reason_counts_as_an_empty_volume():
     ended = terminated(78, "?")
-    assert read("master", status_of("namenode", ended, ready=False)).problem.reason == "NameVolumeEmpty"
+    assert read_node("master", status_of("namenode", ended, ready=False)).problem.reason == "NameVolumeEmpty"
 
 
 def test_a_client_of_a_job_is_no_node_of_the_cluster():
-    assert read("c0", labels={"boathouse.dev/task-type": Role.CLIENT.value}) is None
+    assert read_node("c0", labels={"boathouse.dev/task-type": Role.CLIENT.value}) is None

@@ -46,7 +46,7 @@ def client_spec(manifest: dict[str, Any]) -> ClientSpec:
     return msgspec.json.decode(text.replace("$$(", "$("), type=ClientSpec)
 
 
-def read(phase: str = "Running", state: dict[str, Any] | None = None, **status: Any) -> client.ClientPod:
+def read_client(phase: str = "Running", state: dict[str, Any] | None = None, **status: Any) -> client.ClientPod:
     """Return the client of a pod that the operator created, with this status."""
     manifest = client_manifest()
     manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"}
@@ -57,8 +57,8 @@ def read(phase: str = "Running", state: dict[str, Any] | None = None, **status: 
     return found
 
 
-def read_ended(exit_code: int, message: str = "", reason: str = "Error") -> client.ClientPod:
-    return read(state=terminated(exit_code, message, reason))
+def read_ended_client(exit_code: int, message: str = "", reason: str = "Error") -> client.ClientPod:
+    return read_client(state=terminated(exit_code, message, reason))
 
 
 def test_the_cluster_s_image_submits_and_the_task_image_runs_beside_it() -> None:
@@ -147,7 +147,7 @@ def test_the_user_may_let_the_client_have_more_heaps_of_glibc() -> None:
 
 
 def test_a_pod_that_was_built_is_read() -> None:
-    found = read(state={"running": {}})
+    found = read_client(state={"running": {}})
     assert (found.attempt, found.state, found.node) == (2, PodLife.RUNNING, "n1")
     assert found.settings == CLUSTER.settings
 
@@ -159,18 +159,18 @@ def test_a_pod_of_another_type_is_no_client() -> None:
 
 
 def test_a_client_has_ended_when_its_first_container_has() -> None:
-    assert (read_ended(0).state, read_ended(0).ending) == (PodLife.SUCCEEDED, None)
-    assert read_ended(1).state is PodLife.FAILED
+    assert (read_ended_client(0).state, read_ended_client(0).ending) == (PodLife.SUCCEEDED, None)
+    assert read_ended_client(1).state is PodLife.FAILED
 
 
 @pytest.mark.parametrize(
     ("pod", "reason", "user_error"),
     [
-        (read_ended(1, "Exception in thread main"), "TaskFailed", True),
-        (read_ended(137), "PodLost", False),
-        (read_ended(137, reason="OOMKilled"), "OOMKilled", True),
-        (read_ended(128, "no sh", reason="StartError"), "RuntimeNotFound", True),
-        (read("Failed", reason="Evicted", message="the node was low on memory"), "Evicted", False),
+        (read_ended_client(1, "Exception in thread main"), "TaskFailed", True),
+        (read_ended_client(137), "PodLost", False),
+        (read_ended_client(137, reason="OOMKilled"), "OOMKilled", True),
+        (read_ended_client(128, "no sh", reason="StartError"), "RuntimeNotFound", True),
+        (read_client("Failed", reason="Evicted", message="the node was low on memory"), "Evicted", False),
     ],
     ids=["program", "killed", "memory", "no shell", "evicted"],
 )
@@ -191,18 +191,18 @@ def test_a_client_says_why_one_of_its_containers_does_not_start(
     part: str, reason: str, message: str, expected: str
 ) -> None:
     name = {"initContainerStatuses": "runtime", "containerStatuses": "task"}[part]
-    found = read("Pending", **{part: [{"name": name, "state": waiting(reason, message)}]})
+    found = read_client("Pending", **{part: [{"name": name, "state": waiting(reason, message)}]})
     assert found.problem is not None
     assert (found.state, found.problem.reason) == (PodLife.STARTING, expected)
 
 
 def test_a_client_that_is_prepared_has_no_problem() -> None:
     runtime = [{"name": "runtime", "state": {"running": {}}}]
-    assert read("Pending", waiting("PodInitializing"), initContainerStatuses=runtime).problem is None
+    assert read_client("Pending", waiting("PodInitializing"), initContainerStatuses=runtime).problem is None
 
 
 def test_an_error_of_the_task_image_is_the_ending() -> None:
     result = contract.TaskResult(outcome="failed", reason="FileNotFound", message="no such file", user_error=True)
-    ending = read_ended(1, msgspec.json.encode(result).decode()).ending
+    ending = read_ended_client(1, msgspec.json.encode(result).decode()).ending
     assert ending is not None
     assert (ending.reason, ending.message) == ("FileNotFound", "no such file")

@@ -11,7 +11,7 @@ OWNER = {"apiVersion": names.API_VERSION, "kind": "SparkApp", "uid": "a", "contr
 LABELS = {"boathouse.dev/job-uid": "a", "boathouse.dev/task-type": "driver", "boathouse.dev/attempt": "3"}
 
 
-def read(phase="Running", state=None, node="n1", labels=LABELS, deleted=None, annotations=None, **status):
+def read_driver(phase="Running", state=None, node="n1", labels=LABELS, deleted=None, annotations=None, **status):
     containers = [{"name": "spark-kubernetes-driver", "state": state}] if state else []
     metadata = {
         "name": "pi-a3-driver",
@@ -31,17 +31,17 @@ def read(phase="Running", state=None, node="n1", labels=LABELS, deleted=None, an
 
 
 def read_ending(exit_code=1, message="", reason="Error"):
-    return read("Failed", terminated(exit_code, message, reason)).ending
+    return read_driver("Failed", terminated(exit_code, message, reason)).ending
 
 
 def test_a_running_driver_has_its_attempt_its_node_and_its_address():
-    pod = read(state={"running": {"startedAt": "2026-01-01T00:00:20Z"}})
+    pod = read_driver(state={"running": {"startedAt": "2026-01-01T00:00:20Z"}})
     assert (pod.attempt, pod.state, pod.node, pod.address) == (3, PodLife.RUNNING, "n1", "10.0.0.7")
     assert pod.started_s == 1767225620.0
 
 
 def test_a_driver_without_a_node_is_unplaced():
-    pod = read("Pending", node="")
+    pod = read_driver("Pending", node="")
     assert (pod.state, pod.node, pod.placed_s) == (PodLife.UNPLACED, None, None)
 
 
@@ -49,18 +49,18 @@ def test_a_driver_without_a_node_is_unplaced():
     "labels", [{}, LABELS | {"boathouse.dev/attempt": "0"}, LABELS | {"boathouse.dev/attempt": "9" * 20}]
 )
 def test_a_pod_with_other_labels_is_no_driver(labels):
-    assert read(labels=labels) is None
+    assert read_driver(labels=labels) is None
 
 
 @pytest.mark.parametrize(
     ("annotation", "executor_bytes"), [("1073741824", 1073741824), ("", 0), ("-1", 0), ("1" * 19, 0), ("1Gi", 0)]
 )
 def test_a_driver_says_how_much_memory_was_chosen_for_its_executors(annotation, executor_bytes):
-    assert read(annotations={names.ANNOTATION_EXECUTOR_MEMORY: annotation}).executor_bytes == executor_bytes
+    assert read_driver(annotations={names.ANNOTATION_EXECUTOR_MEMORY: annotation}).executor_bytes == executor_bytes
 
 
 def test_a_driver_that_cannot_start_says_why():
-    assert read("Pending", waiting("ErrImagePull", "not found")).problem.reason == "ImagePullFailed"
+    assert read_driver("Pending", waiting("ErrImagePull", "not found")).problem.reason == "ImagePullFailed"
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_driver_that_cannot_start_says_why():
         (read_ending(137, reason="OOMKilled"), "OOMKilled", False),
         (read_ending(137), "DriverLost", True),
         (read_ending(127, reason="StartError"), "StartError", False),
-        (read("Failed").ending, "DriverLost", True),
-        (read("Failed", reason="Evicted").ending, "Evicted", True),
-        (read("Failed", reason="Evicted", message="Pod exceeds the limit").ending, "Evicted", False),
-        (read("Failed", reason="OutOfcpu").ending, "OutOfcpu", True),
-        (read("Failed", deleted="2026-01-01T00:00:30Z").ending, "PodLost", True),
+        (read_driver("Failed").ending, "DriverLost", True),
+        (read_driver("Failed", reason="Evicted").ending, "Evicted", True),
+        (read_driver("Failed", reason="Evicted", message="Pod exceeds the limit").ending, "Evicted", False),
+        (read_driver("Failed", reason="OutOfcpu").ending, "OutOfcpu", True),
+        (read_driver("Failed", deleted="2026-01-01T00:00:30Z").ending, "PodLost", True),
     ],
 )
 def test_a_failure_is_the_infrastructures_or_the_applications(found, reason, is_infrastructure):
