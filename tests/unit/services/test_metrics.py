@@ -1,6 +1,5 @@
 """Metrics of tasks."""
 
-
 from boathouse.resources.mrjob.status import TaskFailure
 from boathouse.services.mrjob.task_metrics import TaskMetrics
 from boathouse_task import contract

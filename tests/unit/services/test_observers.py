@@ -1,6 +1,5 @@
 """Observers of a profile that raise errors."""
 
-
 from boathouse.services import observers
 from boathouse_policies import framework, model
 
