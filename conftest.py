@@ -7,6 +7,7 @@ import pathlib
 from typing import TYPE_CHECKING
 
 import hypothesis
+import structlog
 
 from boathouse_e2e import results
 
@@ -20,6 +21,10 @@ asyncio.set_event_loop(None)
 # How long an example takes depends on what else the machine does, so no test judges it.
 hypothesis.settings.register_profile("boathouse", deadline=None)
 hypothesis.settings.load_profile("boathouse")
+
+# Tracebacks as structlog shows them by default, with colors and variables, take a large part of some tests' CPU time.
+_PLAIN = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+structlog.configure(processors=[*structlog.get_config()["processors"][:-1], _PLAIN])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

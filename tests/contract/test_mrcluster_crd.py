@@ -11,8 +11,8 @@ from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.services.mrcluster.cluster import MRCLUSTERS
+from tests.builders.crds import field_rows
 from tests.contract.test_crd import CRDS
-from tests.unit.resources.mrcluster.test_mrcluster_fields import ROWS
 
 ACCEPTED = (
     {},
@@ -75,7 +75,7 @@ async def stored(mrclusters):
         yield create
 
 
-@pytest.mark.parametrize(("field", "wrong", "answer"), ROWS)
+@pytest.mark.parametrize(("field", "wrong", "answer"), field_rows("MRCluster"))
 async def test_a_wrong_value_gets_what_the_page_says(mrclusters, field, wrong, answer):
     assert answer in await refused(mrclusters, **json.loads(wrong)), field
 

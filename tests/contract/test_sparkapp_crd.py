@@ -11,14 +11,13 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.definition import SPARKAPP
+from tests.builders.crds import SPARK_KUBERNETES_KEYS, complete_key, field_rows
 from tests.contract.test_crd import CRDS
 from tests.spark import configurations
-from tests.unit.resources.test_sparkapp import KEYS, of_key
-from tests.unit.resources.test_sparkapp_fields import ROWS
 
 SPARKAPPS = catalogue.Resource(group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=dict)
 GOOD = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
-KUBERNETES_KEYS = sorted({of_key(key) for key in KEYS})
+KUBERNETES_KEYS = sorted({complete_key(key) for key in SPARK_KUBERNETES_KEYS})
 CLOSED_KEYS = [key for key in KUBERNETES_KEYS if is_closed(key)]
 OPEN_KEYS = [key for key in KUBERNETES_KEYS if not is_closed(key)]
 LARGE = (
@@ -51,7 +50,7 @@ async def sparkapps(api, eventually):
     return api
 
 
-@pytest.mark.parametrize(("field", "wrong", "answer"), ROWS)
+@pytest.mark.parametrize(("field", "wrong", "answer"), field_rows("SparkApp"))
 async def test_a_wrong_value_gets_what_the_page_says(sparkapps, field, wrong, answer):
     assert answer in await refused(sparkapps, json.loads(wrong.replace("\\|", "|"))), field
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.kinds.world import world
+from tests.kinds.two_kinds import leading
 from tests.wire.conftest import api, eventually, pytest_runtest_makereport  # noqa: F401 - fixtures and a hook
 
 
 @pytest.fixture
-async def leader(api):  # noqa: F811 - the fixture
-    async with world(api) as made:
-        yield made
+async def kinds(api):  # noqa: F811 - the fixture
+    async with leading(api) as both:
+        yield both

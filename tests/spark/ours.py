@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from boathouse.services.sparkapp.submission import objects
+from tests.builders.sparkapps import app
 from tests.spark.configurations import Configuration
-from tests.unit.services.sparkapp.builders import app
 
 
 def submission(configuration: Configuration) -> objects.Submission:

@@ -17,8 +17,8 @@ from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.settings import files
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
+from tests.builders.mrclusters import cluster
 from tests.builders.operators.agents import AUTHORITY, UID, Pods, leading
-from tests.unit.services.mrcluster.builders import cluster
 
 CLUSTER = cluster(uid=UID)
 SETTINGS = PodSettings(progress_url="https://boathouse-progress.boathouse-system.svc", agent_image="task:dev")

@@ -4,8 +4,8 @@ import pytest
 from aiohttp import web
 
 from boathouse.services.sparkapp.rest import driver_client
+from tests.builders.mrclusters import cluster_facts
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
-from tests.unit.services.hadoop.builders import cluster
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_an_application_waits_for_the_hadoop_clusters_that_it_names(api, w
     world.nodes.scripts[0].ends = False
     api.add(sparkapp(hadoopClusters=["lake"]))
     await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotFound"))
-    lake = cluster(uid="c-1", name="lake", namespace="demo")
+    lake = cluster_facts(uid="c-1", name="lake", namespace="demo")
     world.leader.clusters.put(lake)
     world.later(60)
     await eventually(lambda: world.phase() == "Running")

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from typing_extensions import override
 
+from boathouse.resources import crd
 from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrjob import definition
 from boathouse.resources.sparkapp.definition import SPARKAPP
@@ -19,8 +20,8 @@ MAX_SIZE_BYTES = 170_000
 """Well below the 256 KiB of `kubectl apply`'s annotation."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """YAML dumper without anchors, which are hard to read and which some readers of CRDs do not support."""
+class _Dumper(yaml.CSafeDumper):
+    """YAML dumper, in C, without anchors, which are hard to read and which some readers of CRDs do not support."""
 
     @override
     def ignore_aliases(self, data: Any) -> bool:
@@ -29,20 +30,21 @@ class _Dumper(yaml.SafeDumper):
 
 def manifests() -> dict[str, str]:
     """Return the text of each file under crds/, by file name."""
-    return {
-        f"{resource.name.partition('.')[2]}_{resource.plural}.yaml": HEADER + _yaml(resource.manifest())
-        for resource in ALL
-    }
+    return {_file(resource): HEADER + _yaml(resource.manifest()) for resource in ALL}
 
 
 def templates() -> dict[str, str]:
     """Return the text of each Helm template, by file name. An uninstall keeps the CRDs, so that no job is lost."""
     result = {}
-    for (name, _), resource in zip(manifests().items(), ALL, strict=True):
+    for resource in ALL:
         manifest = resource.manifest()
         manifest["metadata"]["annotations"] = {"helm.sh/resource-policy": "keep"}
-        result[name] = f"{HEADER}{{{{- if .Values.crds.install }}}}\n{_yaml(manifest)}{{{{- end }}}}\n"
+        result[_file(resource)] = f"{HEADER}{{{{- if .Values.crds.install }}}}\n{_yaml(manifest)}{{{{- end }}}}\n"
     return result
+
+
+def _file(resource: crd.CustomResource) -> str:
+    return f"{resource.name.partition('.')[2]}_{resource.plural}.yaml"
 
 
 def _yaml(manifest: dict[str, Any]) -> str:

@@ -22,9 +22,9 @@ from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import framework, koala, model, profiles
-from tests.builders import manifests
+from tests.builders import manifests, mrclusters
 from tests.builders.operators import schedulers
-from tests.unit.services.mrcluster import builders
+from tests.wire import fake_api
 
 if TYPE_CHECKING:
     from tests.builders.operators.schedulers import RunningScheduler
@@ -72,10 +72,10 @@ class Cluster:
 
     def __init__(self, name: str, *, core: int, namespace: str, most: int, config: OperatorConfig, **spec) -> None:
         roles = {"master": _POD, "core": {**_POD, "count": core}, "transient": {"maximum": most, "resources": ONE}}
-        body = builders.body(
+        body = mrclusters.mrcluster(
             name, f"uid-{namespace}-{name}", {"namespace": namespace}, dataPolicy="Delete", **roles, **spec
         )
-        found = from_resource(body, config, builders.DEFAULTS)
+        found = from_resource(body, config, mrclusters.DEFAULTS)
         assert not isinstance(found, Refusal), found
         self.pods = NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
         self.uid, self.core, self.most = ObjectUid(found.uid), core, most

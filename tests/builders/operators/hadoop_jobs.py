@@ -12,11 +12,11 @@ from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.hadoop import leave
 from boathouse.services.progress.rejections import Rejected
 from boathouse_task.cluster_contract import ApplicationFigures
+from tests.builders.mrclusters import cluster_facts
 from tests.builders.operators import leaders
-from tests.unit.services.hadoop import builders
 
 KEY = "demo/words"
-CLUSTER = builders.cluster(uid="c-1", name="lake", namespace="demo")
+CLUSTER = cluster_facts(uid="c-1", name="lake", namespace="demo")
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev", "startTimeoutSeconds": 1e6}})
 STEP_S = 0.005
 SECONDS_A_STEP = 0.5

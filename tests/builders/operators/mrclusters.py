@@ -12,10 +12,9 @@ from boathouse.services.mrcluster import naming, wiring
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.progress.rejections import Rejected
 from boathouse_policies import model
-from tests.builders import manifests
+from tests.builders import manifests, mrclusters
 from tests.builders.operators import leaders
-from tests.unit.services.mrcluster import builders
-from tests.unit.services.mrcluster.planning.hadoop_model import Agent, Hdfs, Yarn
+from tests.builders.simulated_hadoop import Agent, Hdfs, Yarn
 
 KEY = "demo/etl"
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
@@ -197,11 +196,11 @@ class RunningMRCluster(leaders.RestartableLeader):
 
     def names(self):
         """Return the names of the cluster's objects."""
-        return Names(builders.cluster(uid=self.uid()))
+        return Names(mrclusters.cluster(uid=self.uid()))
 
     def expected_names(self):
         """Return the names of the objects of the cluster that is created next."""
-        return Names(builders.cluster(uid=f"uid-{self.api.world._uids + 2:06}"))
+        return Names(mrclusters.cluster(uid=f"uid-{self.api.world._uids + 2:06}"))
 
     def change(self, **spec):
         """Change the spec."""

@@ -8,7 +8,7 @@ from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.sparkapp.submission import objects
 from boathouse_task import contract
-from tests.unit.services.sparkapp import builders as sparkapps
+from tests.builders import sparkapps
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"

@@ -9,8 +9,8 @@ from boathouse.services.mrcluster import claims, naming, objects
 from boathouse.services.mrcluster.pods import master_pod, worker_pod
 from boathouse.services.mrcluster.pods.pod import PodSettings
 from boathouse.services.mrcluster.settings import files
+from tests.builders import mrclusters
 from tests.contract.chart.builders import fenced, object_, pod, reads
-from tests.unit.services.mrcluster import builders
 
 pytestmark = pytest.mark.apiserver
 
@@ -28,7 +28,7 @@ def etl(installed):
     installed.until(lambda: installed.creates(mrcluster()), "admitted")  # its CRD is served
     installed.apply(mrcluster())
     stored = installed.get("mrcluster/etl")
-    yield builders.cluster(uid=stored["metadata"]["uid"])
+    yield mrclusters.cluster(uid=stored["metadata"]["uid"])
     installed.delete(mrcluster())
 
 
@@ -75,7 +75,7 @@ def test_the_service_and_the_settings_of_a_cluster_are_admitted(operator, etl):
 
 @pytest.mark.parametrize("policy", ["Retain", "Delete"])
 def test_claims_of_a_cluster_are_admitted_with_and_without_an_owner(operator, etl, policy):
-    cluster = builders.cluster(uid=etl.uid, dataPolicy=policy)
+    cluster = mrclusters.cluster(uid=etl.uid, dataPolicy=policy)
     for host in ("master", "c0"):
         assert operator.creates(claims.build(cluster, host)) == "admitted"
 
@@ -140,7 +140,7 @@ def network(installed, etl):
 
 @pytest.mark.parametrize("kind", ["Namespace", "Cluster"])
 def test_network_policies_of_a_cluster_are_admitted(operator, etl, kind):
-    for manifest in objects.network_policies(builders.cluster(uid=etl.uid, name="b", networkPolicy=kind)):
+    for manifest in objects.network_policies(mrclusters.cluster(uid=etl.uid, name="b", networkPolicy=kind)):
         assert operator.creates(manifest) == "admitted"
 
 

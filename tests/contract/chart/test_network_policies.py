@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from boathouse.services.mrcluster import objects
+from tests.builders import mrclusters
 from tests.contract.chart.builders import submission
 from tests.contract.chart.network import Pod, allowed, selects
-from tests.unit.services.mrcluster import builders as clusters
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 EXAMPLE = EXAMPLES / "network-policy.yaml"
@@ -204,13 +204,13 @@ def test_the_examples_labels_are_those_of_the_pods(of_spark):
 
 NAME_NODE, RESOURCE_MANAGER, TRACKER, AGENT_CANARY, AGENT_CONTROL = 8020, 8088, 8031, 9899, 9898
 WEB = Pod(namespace="demo", labels={"app": "web"})
-ETL = clusters.cluster()
+ETL = mrclusters.cluster()
 NODE = Pod(namespace="demo", labels={"boathouse.dev/job-uid": ETL.uid, "boathouse.dev/task-type": "master"})
 CLIENTS = [Pod(namespace="demo", labels={"boathouse.dev/task-type": kind}) for kind in ("client", "map", "driver")]
 
 
 def of_cluster(kind):
-    return objects.network_policies(clusters.cluster(networkPolicy=kind))
+    return objects.network_policies(mrclusters.cluster(networkPolicy=kind))
 
 
 @pytest.mark.parametrize("kind", ["Namespace", "Cluster"])

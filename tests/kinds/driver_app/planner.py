@@ -7,7 +7,7 @@ from tests.kinds.driver_app.state import TERMINAL
 
 CONDITIONS = ("Admitted", "Suspended", "Running")
 UNSEEN_S = 0.05
-"""When to look again for a driver that ran and that no watch shows: its end is shown by another watch."""
+"""Delay of the next reconcile if no watch has a driver that ran: another watch reports its end."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrcluster.settings import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
-from tests.unit.services.mrcluster import builders
+from tests.builders import mrclusters
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 TEXT = b"The cat and the dog.\nTHE END\n"
@@ -49,7 +49,7 @@ def test_every_field_of_an_example_is_known(resource):
 
 def test_the_cluster_of_the_examples_has_room_for_its_daemons_and_jobs():
     (cluster,) = documents("mrcluster.yaml")
-    found = builders.cluster(**cluster["spec"])
+    found = mrclusters.cluster(**cluster["spec"])
     sizes.check(found)
     requests = [found.master, *[found.core] * found.spec.core.count]
     assert sum(each.cpu_milli for each in requests) == 6500

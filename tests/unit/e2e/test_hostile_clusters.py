@@ -8,9 +8,9 @@ import pytest
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.mrcluster.settings import files
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES, AgentReport
+from tests.builders.mrclusters import cluster
 from tests.hostile import reports
 from tests.hostile.attacks import clusters
-from tests.unit.services.mrcluster.builders import cluster
 
 DECODER = msgspec.json.Decoder(AgentReport)
 

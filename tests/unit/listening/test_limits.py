@@ -5,21 +5,12 @@ import pytest
 from boathouse.listening import connections
 from boathouse.listening.budget import Places
 from boathouse.listening.connections import Connections, Refusal
-
-
-class Clock:
-    """Seconds that a test moves."""
-
-    def __init__(self):
-        self.now_s = 0.0
-
-    def __call__(self):
-        return self.now_s
+from tests.builders import clocks
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return clocks.Clock()
 
 
 def test_places_are_bounded_for_each_key_and_in_all():
@@ -49,7 +40,7 @@ def test_one_address_cannot_hold_all_connections(clock, monkeypatch):
     assert held.add(5, "10.0.0.1") is None
 
 
-def test_when_all_are_taken_the_oldest_that_showed_no_token_gives_way(clock):
+def test_if_all_are_taken_the_oldest_without_a_token_is_closed(clock):
     held = filled(clock, 3)
     held.verified(0)
     assert held.surplus() is None
@@ -57,7 +48,7 @@ def test_when_all_are_taken_the_oldest_that_showed_no_token_gives_way(clock):
     assert [held.surplus(), held.surplus()] == [1, 2]
 
 
-def test_when_all_have_shown_a_token_a_new_connection_is_refused(clock):
+def test_if_all_have_shown_a_token_a_new_connection_is_refused(clock):
     held = filled(clock, 3)
     for number in range(3):
         held.verified(number)
@@ -84,7 +75,7 @@ def test_one_address_begins_no_more_handshakes_than_a_node_full_of_tasks(clock):
     assert refusals[-1] is Refusal.TOO_MANY_HANDSHAKES
 
 
-def test_when_handshakes_are_scarce_addresses_that_begin_few_still_may(clock):
+def test_if_handshakes_are_scarce_addresses_that_begin_few_still_may(clock):
     held = Connections(10_000, clock)
     greedy = [f"10.1.0.{number}" for number in range(20)]
     for number in range(2000):

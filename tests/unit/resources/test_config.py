@@ -73,7 +73,7 @@ def test_lease_times_must_be_ordered():
         config.OperatorConfig.model_validate({"lease": {"durationSeconds": 5}})
 
 
-def test_a_job_gets_the_queue_it_asks_for_or_its_namespaces_or_the_default():
+def test_a_job_gets_the_queue_it_requests_or_its_namespaces_or_the_default():
     read = config.OperatorConfig.model_validate(
         {"queues": [{"name": "default"}, {"name": "etl"}], "namespaceQueues": {"demo": "etl"}}
     )

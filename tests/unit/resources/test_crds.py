@@ -1,4 +1,4 @@
-"""The CRDs: equal to what the models say, structural, and small."""
+"""The CRDs of all kinds: equal to what the models say, structural, bounded and described."""
 
 import json
 import pathlib
@@ -7,23 +7,16 @@ import pydantic
 import pytest
 
 from boathouse.resources import generate, schema
-from boathouse.resources.mrjob import definition
+from tests.builders.crds import schema_nodes, schema_rules, spec_schema, structural_schema
 
 ROOT = pathlib.Path(__file__).parents[3]
-
-
-def nodes(value):
-    """Every schema below a schema."""
-    yield value
-    for child in value.get("properties", {}).values():
-        yield from nodes(child)
-    for key in ("items", "additionalProperties"):
-        if isinstance(value.get(key), dict):
-            yield from nodes(value[key])
+KINDS = [definition.kind for definition in generate.ALL]
+of_each_kind = pytest.mark.parametrize("kind", KINDS)
+of_each_definition = pytest.mark.parametrize("definition", generate.ALL, ids=KINDS)
 
 
 def unbounded(value, path):
-    """The paths of strings, arrays and maps below a schema that may hold any amount."""
+    """Iterate over the paths of strings, arrays and maps below a schema that may hold any amount."""
     bounds = {"string": "maxLength", "array": "maxItems"}
     if value.get("type") in bounds and bounds[value["type"]] not in value and not {"enum", "format"} & set(value):
         yield path
@@ -37,47 +30,8 @@ def unbounded(value, path):
         yield from unbounded(child, f"{path}.{name}")
 
 
-@pytest.fixture
-def mrjob():
-    return schema.structural(definition.MRJOB.model)
-
-
-def test_the_files_in_the_repository_are_those_that_the_models_generate(capsys):
-    assert generate.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out + "run `make manifests`"
-
-
-def test_check_names_each_stale_file(tmp_path, capsys):
-    assert generate.main(["--check", "--root", str(tmp_path)]) == 1
-    assert "stale" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_template_is_kept_on_uninstall_and_can_be_left_out():
-    text = generate.templates()["boathouse.dev_mrjobs.yaml"]
-    assert "helm.sh/resource-policy: keep" in text
-    assert "{{- if .Values.crds.install }}" in text
-
-
-def test_every_node_of_the_schema_has_one_type_and_no_reference(mrjob):
-    for node in nodes(mrjob):
-        assert ("type" in node) != bool(node.get("x-kubernetes-int-or-string")), node
-        assert not {"$ref", "$defs", "title", "oneOf", "allOf"} & set(node)
-
-
-def test_every_string_array_and_map_has_a_bound(mrjob):
-    schemas = {name: mrjob["properties"][name] for name in ("spec", "status")}
-    assert [path for name, value in schemas.items() for path in unbounded(value, name)] == []
-
-
-def test_every_map_of_a_spec_bounds_its_names(mrjob):
-    maps = [node for node in nodes(mrjob["properties"]["spec"]) if "additionalProperties" in node]
-    rules = [" ".join(rule["rule"] for rule in node["x-kubernetes-validations"]) for node in maps]
-    assert len(maps) > 3
-    assert all("key.size() <= 317" in text or "name == 'cpu'" in text or "key.matches" in text for text in rules)
-
-
 def undescribed(value, path):
-    """The paths of fields below a schema without a description, which `kubectl explain` shows as empty."""
+    """Iterate over the paths of fields without a description, which `kubectl explain` shows as empty."""
     for name, child in value.get("properties", {}).items():
         if not child.get("description"):
             yield f"{path}.{name}"
@@ -87,26 +41,82 @@ def undescribed(value, path):
             yield from undescribed(value[key], f"{path}[]")
 
 
-@pytest.mark.parametrize("resource", generate.ALL, ids=lambda resource: resource.kind)
-def test_every_field_has_a_description(resource):
-    properties = schema.structural(resource.model)["properties"]
-    assert [path for name in ("spec", "status") for path in undescribed(properties[name], name)] == []
+def test_the_files_in_the_repository_are_those_that_the_models_generate(capsys):
+    assert generate.main(["--check", "--root", str(ROOT)]) == 0, capsys.readouterr().out + "run `make manifests`"
 
 
-def test_no_default_is_null(mrjob):
-    assert all(node.get("default", ...) is not None for node in nodes(mrjob))
+@pytest.fixture
+def generated(monkeypatch):
+    """Generate two small files."""
+    monkeypatch.setattr(generate, "manifests", lambda: {"a.yaml": "a"})
+    monkeypatch.setattr(generate, "templates", lambda: {"b.yaml": "b"})
 
 
-def test_every_rule_has_a_message(mrjob):
-    found = [rule for node in nodes(mrjob) for rule in node.get("x-kubernetes-validations", [])]
-    assert len(found) > 15
-    assert all("message" in rule or "messageExpression" in rule for rule in found)
+@pytest.mark.usefixtures("generated")
+def test_check_names_each_stale_file_and_writes_none(tmp_path, capsys):
+    arguments = ["--root", str(tmp_path)]
+    assert generate.main(["--check", *arguments]) == 1
+    assert capsys.readouterr().out.count("stale /") == 2
+    assert list(tmp_path.iterdir()) == []
+    assert generate.main(arguments) == 0
+    assert generate.main(["--check", *arguments]) == 0
+    (tmp_path / "crds/a.yaml").write_text("b")
+    assert generate.main(["--check", *arguments]) == 1
 
 
-def test_people_see_phase_queue_progress_and_age():
-    columns = definition.MRJOB.manifest()["spec"]["versions"][0]["additionalPrinterColumns"]
-    shown = [column["name"] for column in columns if not column.get("priority")]
-    assert shown == ["Phase", "Queue", "%", "Progress", "Age"]
+@pytest.mark.parametrize("kind", [kind.lower() for kind in KINDS])
+def test_the_template_is_kept_on_uninstall_and_can_be_left_out(kind):
+    text = (ROOT / f"charts/boathouse/templates/crds/boathouse.dev_{kind}s.yaml").read_text()
+    assert "helm.sh/resource-policy: keep" in text
+    assert "{{- if .Values.crds.install }}" in text
+
+
+@of_each_kind
+def test_every_node_of_the_schema_has_one_type_and_no_reference(kind):
+    for node in schema_nodes(structural_schema(kind)):
+        assert ("type" in node) != bool(node.get("x-kubernetes-int-or-string")), node
+        assert not {"$ref", "$defs", "title", "oneOf", "allOf"} & set(node)
+
+
+@of_each_kind
+@pytest.mark.parametrize("paths", [unbounded, undescribed], ids=lambda paths: paths.__name__)
+def test_no_field_is_unbounded_or_undescribed(kind, paths):
+    properties = structural_schema(kind)["properties"]
+    assert [path for name in ("spec", "status") for path in paths(properties[name], name)] == []
+
+
+def test_every_map_of_a_spec_bounds_its_names():
+    maps = [node for node in schema_nodes(spec_schema("MRJob")) if "additionalProperties" in node]
+    rules = [" ".join(rule["rule"] for rule in node["x-kubernetes-validations"]) for node in maps]
+    assert len(maps) > 3
+    assert all("key.size() <= 317" in text or "name == 'cpu'" in text or "key.matches" in text for text in rules)
+
+
+@of_each_kind
+def test_no_default_is_null(kind):
+    assert all(node.get("default", ...) is not None for node in schema_nodes(structural_schema(kind)))
+
+
+@pytest.mark.parametrize(("kind", "least"), [("MRJob", 15), ("SparkApp", 100), ("MRCluster", 60)])
+def test_every_rule_has_a_message(kind, least):
+    rules = schema_rules(structural_schema(kind))
+    assert len(rules) > least
+    assert all("message" in rule or "messageExpression" in rule for rule in rules)
+
+
+COLUMNS = {
+    "MRJob": ["Phase", "Queue", "%", "Progress", "Age"],
+    "SparkApp": ["Phase", "Queue", "Attempt", "Executors", "%", "Age"],
+    "MRCluster": ["Phase", "Core", "Transient", "Load%", "Queue", "Age"],
+}
+
+
+@of_each_definition
+def test_the_manifest_is_plain_json_with_columns_for_people(definition):
+    manifest = definition.manifest()
+    assert json.loads(json.dumps(manifest)) == manifest
+    columns = manifest["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert [column["name"] for column in columns if not column.get("priority")] == COLUMNS[definition.kind]
 
 
 def test_a_union_of_two_types_is_refused_with_its_path():
@@ -115,7 +125,3 @@ def test_a_union_of_two_types_is_refused_with_its_path():
 
     with pytest.raises(ValueError, match=r"Bad\.field"):
         schema.structural(Bad)
-
-
-def test_the_manifest_is_plain_json():
-    assert json.loads(json.dumps(definition.MRJOB.manifest())) == definition.MRJOB.manifest()

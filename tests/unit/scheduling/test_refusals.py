@@ -1,6 +1,5 @@
 """Backoff by namespace and reason."""
 
-
 import pytest
 
 from boathouse.scheduling import outcomes

@@ -1,4 +1,4 @@
-"""What a token says of itself, and the plans that setup tasks send: input until it is checked."""
+"""The claims of tokens and the plans that setup tasks send, before they are checked."""
 
 import base64
 import gzip
@@ -18,18 +18,18 @@ NOW_S = 1_000_000.0
 POD = {"namespace": "demo", "pod": {"name": "p", "uid": "u"}}
 
 
-def token(**changes):
-    said = {"iss": "https://k", "aud": ["boathouse.dev"], "exp": NOW_S + 600, "kubernetes.io": POD} | changes
-    return ".".join(["e30", base64.urlsafe_b64encode(json.dumps(said).encode()).decode().rstrip("="), "signature"])
+def encoded_token(**changes):
+    payload = {"iss": "https://k", "aud": ["boathouse.dev"], "exp": NOW_S + 600, "kubernetes.io": POD} | changes
+    return ".".join(["e30", base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip("="), "signature"])
 
 
-def read(text):
+def caller_of(text):
     return claims.read(text, "boathouse.dev", NOW_S)
 
 
 def test_a_projected_token_names_its_pod():
-    assert read(token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
-    assert read(token(aud="boathouse.dev")) is not None
+    assert caller_of(encoded_token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    assert caller_of(encoded_token(aud="boathouse.dev")) is not None
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,26 @@ def test_a_projected_token_names_its_pod():
     ],
 )
 def test_a_token_that_no_review_would_accept_claims_nothing(changes):
-    assert read(token(**changes)) is None
+    assert caller_of(encoded_token(**changes)) is None
 
 
-def test_a_node_whose_clock_is_behind_is_borne_with():
-    assert read(token(exp=NOW_S - 30)) is not None
+def test_a_node_whose_clock_is_behind_is_tolerated():
+    assert caller_of(encoded_token(exp=NOW_S - 30)) is not None
 
 
 @given(st.text(max_size=200))
 def test_what_is_no_token_claims_nothing(text):
-    assert read(text) is None
-    assert read(f"e30.{text}.s") is None
+    assert caller_of(text) is None
+    assert caller_of(f"e30.{text}.s") is None
 
 
 @pytest.mark.parametrize("payload", ["[" * 3000, '{"iss":' * 900])
 def test_a_payload_of_many_levels_claims_nothing(payload):
-    assert read(f"e30.{base64.urlsafe_b64encode(payload.encode()).decode()}.s") is None
+    assert caller_of(f"e30.{base64.urlsafe_b64encode(payload.encode()).decode()}.s") is None
 
 
 def test_a_token_longer_than_a_header_claims_nothing():
-    assert read(token(more="x" * claims.MAX_CHARS)) is None
+    assert caller_of(encoded_token(more="x" * claims.MAX_CHARS)) is None
 
 
 # Plans
@@ -79,7 +79,7 @@ def test_a_plan_is_read_plain_and_compressed():
         assert found.json_bytes == len(body)
 
 
-def test_the_largest_plan_that_a_job_may_have_is_taken():
+def test_the_largest_plan_that_a_job_may_have_is_accepted():
     url = "s3://bucket/" + "k" * 480
     splits = [Split(url=f"{url}{n}", offset_bytes=2**40, length_bytes=2**26, size_bytes=2**41) for n in range(40_000)]
     plan = Plan(splits=splits, bytes_total=2**41)

@@ -1,11 +1,11 @@
-"""The status: read back as written, small, and standing on bitmaps."""
+"""The status of a job: it is restored as it was written, is small, and accepts what anybody wrote."""
 
 import base64
+import dataclasses
 import json
-import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
@@ -14,23 +14,25 @@ from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
+from tests.builders.bombs import ZLIB, bomb
 
-TASKS = st.integers(0, 40).flatmap(
-    lambda n: st.tuples(*(st.lists(st.integers(0, 9), min_size=n, max_size=n) for _ in range(5)))
-)
+NUMBERS = st.integers(0, 9)
+TASKS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=40)
 
 
+@settings(max_examples=40)
 @given(TASKS)
-def test_a_status_reads_back_as_it_was_written(build, arrays):
-    winner, last, user, infrastructure, killed = arrays
+def test_a_status_is_restored_as_it_was_written(tasks):
+    winner, last, user, infrastructure, killed = ([task[column] for task in tasks] for column in range(5))
     stage = StageState(
         winner=winner, last=last, user_failures=user, infrastructure_failures=infrastructure, killed=killed
     )
-    base = build.mapping(build.job(), splits=len(winner))
-    wrote = build.replace(base, stages={**base.stages, TaskType.MAP: stage})
-    read = job_state.from_status(json.loads(json.dumps(job_state.to_status(wrote))), reduces=1)
+    base = mrjobs.mapping(mrjobs.job(), splits=len(winner))
+    written = dataclasses.replace(base, stages={**base.stages, TaskType.MAP: stage})
+    read = job_state.from_status(json.loads(json.dumps(job_state.to_status(written))), reduces=1)
     if not any(last):
-        stage = build.replace(StageState.empty(len(last)), winner=[min(w, 1) for w in winner])
+        stage = dataclasses.replace(StageState.empty(len(last)), winner=[min(w, 1) for w in winner])
     assert read.stages[TaskType.MAP] == stage
 
 
@@ -38,9 +40,11 @@ def test_every_field_is_written_so_that_a_merge_patch_clears_what_is_gone():
     assert job_state.to_status(JobState())["reason"] is None
 
 
-def test_progress_and_counts_are_for_people(build):
-    job = build.job(numReduceTasks=2)
-    state = build.look(job, build.won("m-0"), build.pod("m-1"), build.failed("m-2"), state=build.mapping(job)).state
+def test_a_status_has_progress_and_counts_of_tasks():
+    job = mrjobs.job(numReduceTasks=2)
+    state = mrjobs.desired(
+        job, mrjobs.succeeded_pod("m-0"), mrjobs.attempt_pod("m-1"), mrjobs.failed_pod("m-2"), state=mrjobs.mapping(job)
+    ).state
     wire = job_state.to_status(state)
     assert wire["progress"] == "maps 1/3, reduces 0/2"
     assert wire["maps"] == {
@@ -55,9 +59,9 @@ def test_progress_and_counts_are_for_people(build):
     assert wire["failures"] == {"user": 1, "infrastructure": 0}
 
 
-def test_the_largest_job_with_every_third_task_failing_keeps_its_status_below_32_kib(build):
-    job = build.job()
-    state = build.mapping(job, splits=spec.MAX_MAPS)
+def test_the_largest_job_with_every_third_task_failing_keeps_its_status_below_32_kib():
+    job = mrjobs.job()
+    state = mrjobs.mapping(job, splits=spec.MAX_MAPS)
     stage = state.stages[TaskType.MAP]
     for index in range(0, stage.total, 3):
         stage.last[index], stage.user_failures[index], stage.winner[index] = 2 + index % 5, index % 3, 1 + index % 2
@@ -75,19 +79,21 @@ def test_counters_beyond_the_bound_are_counted_as_dropped():
 # --- a status that another version, or anybody, wrote
 
 
-def written(build, **more):
-    """The status of a job of three maps of which one is done, and what somebody else put into it."""
-    job = build.job()
-    state = build.look(job, build.won("m-0"), build.pod("m-1", 2), state=build.mapping(job)).state
-    return json.loads(json.dumps(stripped(job_state.to_status(state)))) | more
+def foreign_status(**changes):
+    """Return the status of a job of three maps of which one has succeeded, with changes of somebody else."""
+    job = mrjobs.job()
+    state = mrjobs.desired(
+        job, mrjobs.succeeded_pod("m-0"), mrjobs.attempt_pod("m-1", 2), state=mrjobs.mapping(job)
+    ).state
+    return json.loads(json.dumps(stripped(job_state.to_status(state)))) | changes
 
 
 CONDITION = {"type": "Quiesced", "status": "True", "reason": "New", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-BOMB = base64.b64encode(zlib.compress(bytes(200_000_000), 9)).decode()
+BOMB = base64.b64encode(bomb(200, ZLIB)).decode()
 
 
 @pytest.mark.parametrize(
-    "strange",
+    "changes",
     [
         {"phase": "Rebalancing"},
         {"phase": 7},
@@ -100,42 +106,42 @@ BOMB = base64.b64encode(zlib.compress(bytes(200_000_000), 9)).decode()
         {"newField": {"deep": [1, 2]}},
         {"resources": [], "running": "all", "failures": 3},
     ],
-    ids=lambda strange: next(iter(strange)),
+    ids=lambda changes: next(iter(changes)),
 )
-def test_what_cannot_be_read_of_a_status_costs_itself_and_nothing_else(build, strange):
-    read = job_state.from_status(written(build, **strange), reduces=1)
+def test_a_field_of_a_status_that_cannot_be_read_costs_no_other_field(changes):
+    read = job_state.from_status(foreign_status(**changes), reduces=1)
     maps = read.stages[TaskType.MAP]
     assert (maps.winner, maps.last[1], read.plan.splits) == ([1, 0, 0], 2, 3)
     assert not read.finished
     assert job_state.to_status(read)["plan"]["splits"] == 3
 
 
-def test_an_unknown_phase_is_derived_again(build):
-    read = job_state.from_status(written(build, phase="Rebalancing"), reduces=1)
-    assert build.look(build.job(), state=read).state.phase == "Map"
+def test_an_unknown_phase_is_derived_again():
+    read = job_state.from_status(foreign_status(phase="Rebalancing"), reduces=1)
+    assert mrjobs.desired(mrjobs.job(), state=read).state.phase == "Map"
 
 
-def test_a_condition_of_another_version_is_kept(build):
-    read = job_state.from_status(written(build, conditions=[CONDITION]), reduces=1)
-    kept = build.look(build.job(), state=read).state.conditions
+def test_a_condition_of_another_version_is_kept():
+    read = job_state.from_status(foreign_status(conditions=[CONDITION]), reduces=1)
+    kept = mrjobs.desired(mrjobs.job(), state=read).state.conditions
     assert [each.type for each in kept] == ["Admitted", "Scheduled", "Running", "Quiesced"]
 
 
 @pytest.mark.parametrize("splits", [-1, spec.MAX_MAPS + 1, 10**15])
-def test_a_plan_that_no_job_can_have_is_none(build, splits):
-    status = written(build)
+def test_a_plan_that_no_job_can_have_is_none(splits):
+    status = foreign_status()
     status["plan"]["splits"] = splits
     assert job_state.from_status(status, reduces=1).plan is None
 
 
 @pytest.mark.parametrize("text", [BOMB, "not base64!", base64.b64encode(b"no zlib").decode()], ids=["bomb", "x", "raw"])
-def test_arrays_that_are_no_arrays_take_no_memory_and_count_for_nothing(build, text):
-    status = written(build)
+def test_arrays_that_are_no_arrays_take_no_memory_and_count_for_nothing(text):
+    status = foreign_status()
     status["attempts"]["map"]["killed"] = text
     read = job_state.from_status(status, reduces=1)
     assert read.stages[TaskType.MAP].killed == [0, 0, 0]
     assert read.stages[TaskType.MAP].last[1] == 2
 
 
-def test_what_is_no_more_is_cleared_also_inside_the_attempts(build):
-    assert job_state.to_status(build.mapping(build.job()))["attempts"]["map"] is None
+def test_fields_inside_the_attempts_are_cleared_too():
+    assert job_state.to_status(mrjobs.mapping(mrjobs.job()))["attempts"]["map"] is None

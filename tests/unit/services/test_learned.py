@@ -1,19 +1,21 @@
-"""What was learnt is read from a ConfigMap that may hold anything."""
+"""The learned state, which is read from a ConfigMap that may hold anything."""
 
 import asyncio
 import base64
+import dataclasses
 import gzip
 import json
 import random
 import tracemalloc
+from unittest import mock
 
 import pytest
 
 from boathouse.cluster import errors
 from boathouse.services import learned
-from boathouse.services.mrjob.placement import submission
 from boathouse_policies import fspy, profiles, run_times
-from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
+from tests.builders.bombs import bomb
 
 
 class Api:
@@ -51,8 +53,8 @@ def saved_parts(api):
     return json.loads(gzip.decompress(base64.b64decode(api.found["binaryData"][learned.KEY])))
 
 
-async def change(api, **parts):
-    """Become the leader with these parts, and save."""
+async def load_and_save(api, **parts):
+    """Load these parts as a new leader, and save them."""
     saved = learned.SavedState(api, "ns", parts, lambda: True)
     await saved.load()
     await saved.save()
@@ -68,8 +70,7 @@ async def test_a_part_that_cannot_be_dumped_keeps_its_last_dump_and_costs_no_oth
     await saved.save()
     a.value, b.value = {1, object()}, 3
     await saved.save()
-    packed = base64.b64decode(api.found["binaryData"][learned.KEY])
-    assert json.loads(gzip.decompress(packed)) == {"a": {"value": 1}, "b": {"value": 3}}
+    assert saved_parts(api) == {"a": {"value": 1}, "b": {"value": 3}}
 
 
 async def test_a_part_that_cannot_be_dumped_since_the_start_keeps_what_an_earlier_leader_saved():
@@ -78,17 +79,16 @@ async def test_a_part_that_cannot_be_dumped_since_the_start_keeps_what_an_earlie
     await saved.load()
     a.value, b.value = {1, object()}, 9
     await saved.save()
-    packed = base64.b64decode(api.found["binaryData"][learned.KEY])
-    assert json.loads(gzip.decompress(packed)) == {"a": {"value": 7}, "b": {"value": 9}}
+    assert saved_parts(api) == {"a": {"value": 7}, "b": {"value": 9}}
 
 
 async def test_a_change_of_the_profile_keeps_what_the_other_one_learned():
     api = Api(b'{"a": {"value": 7}, "b": {"value": 8}}')
-    await change(api, b=Part(), c=Part(3))
-    await change(api, c=Part())
-    again = Part()
-    await change(api, a=again)
-    assert again.value == 7
+    await load_and_save(api, b=Part(), c=Part(3))
+    await load_and_save(api, c=Part())
+    part = Part()
+    await load_and_save(api, a=part)
+    assert part.value == 7
     assert saved_parts(api) == {"b": {"value": 8}, "c": {"value": 3}, "a": {"value": 7}}
 
 
@@ -107,18 +107,15 @@ async def test_a_leader_that_stops_before_it_has_read_what_was_saved_writes_noth
     assert saved_parts(api) == {"a": {"value": 7}}
 
 
-async def test_a_leader_stops_though_the_last_save_is_refused_or_not_answered(monkeypatch):
+async def test_a_leader_stops_though_the_last_save_is_refused_or_gets_no_response(monkeypatch):
     monkeypatch.setattr(learned, "LAST_S", 0.01)
     api = Api(b"{}")
     saved = learned.SavedState(api, "ns", {"a": Part()}, lambda: True)
     await saved.load()
-    for ending in (asyncio.sleep(10), refused()):
-        api.replace = lambda *_, ending=ending: ending
-        await saved.save_last()
-
-
-async def refused():
-    raise errors.Forbidden(403, "Forbidden", "no")
+    api.replace = lambda *_: asyncio.sleep(10)
+    await saved.save_last()
+    api.replace = mock.AsyncMock(side_effect=errors.Forbidden(403, "Forbidden", "no"))
+    await saved.save_last()
 
 
 async def test_the_sizes_of_the_saved_parts_are_known():
@@ -152,10 +149,10 @@ async def test_the_oldest_part_of_another_profile_goes_first_if_all_are_too_larg
     monkeypatch.setattr(learned, "MAX_BYTES", 400)
     text = random.Random(0).randbytes(100).hex()
     api = Api(json.dumps({"old": {"x": text + "1"}, "new": {"x": text[::-1]}}).encode())
-    await change(api, a=Part(), b=Part(5))
+    await load_and_save(api, a=Part(), b=Part(5))
     assert set(saved_parts(api)) == {"old", "new", "a", "b"}
     monkeypatch.setattr(learned, "MAX_BYTES", 200)
-    await change(api, a=Part(2), b=Part(5))
+    await load_and_save(api, a=Part(2), b=Part(5))
     assert set(saved_parts(api)) == {"new", "a", "b"}
 
 
@@ -164,7 +161,7 @@ async def test_parts_of_other_profiles_are_few_small_and_not_empty(monkeypatch):
     monkeypatch.setattr(learned, "MAX_UNREAD", 3)
     parts = {"large": {"x": "x" * 2000}, "n" * 2000: {"x": 1}, "empty": {}}
     api = Api(json.dumps({f"p{n}": {"x": n} for n in range(6)} | parts).encode())
-    await change(api, a=Part())
+    await load_and_save(api, a=Part())
     assert set(saved_parts(api)) == {"p3", "p4", "p5", "a"}
 
 
@@ -215,9 +212,9 @@ async def test_a_state_that_cannot_be_read_is_left_behind(plain, packed):
 
 
 async def test_a_bomb_takes_no_memory():
-    bomb = gzip.compress(bytes(400_000_000), compresslevel=9)
+    packed = bomb(400)
     tracemalloc.start()
-    await load(packed=bomb)
+    await load(packed=packed)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 8 * learned.MAX_PLAIN_BYTES
@@ -230,50 +227,43 @@ async def test_a_config_map_without_the_key_is_left_behind():
     assert a.value == 1
 
 
-# --- what the parts themselves take
+# --- the learner of run times
 
 
-def maps(job):
-    return submission.run_times_stage(job, TaskType.MAP, 0)
+@pytest.fixture
+def learner(job):
+    """Return a learner that knows one run of the job's maps."""
+    found = run_times.Learner()
+    found.learn(mrjobs.map_program(job), seconds=10, input_bytes=100, less=False)
+    return found
 
 
-def runs(build, **spec):
-    learner, job = run_times.Learner(), build.job(**spec)
-    learner.learn(maps(job), seconds=10, input_bytes=100, less=False)
-    return learner, job
+def duration_s(learner, job):
+    return learner.estimates(mrjobs.map_program(job), 100).duration_s(None)
 
 
-def seconds(learner, job):
-    return learner.estimates(maps(job), 100).duration_s(None)
+def test_run_times_of_one_namespace_are_unknown_in_another(learner, job):
+    assert duration_s(learner, job) == 10
+    assert duration_s(learner, dataclasses.replace(job, namespace="other")) is None
 
 
-def test_what_one_namespace_teaches_is_unknown_in_another(build):
-    learner, job = runs(build)
-    assert learner.estimates(maps(job), 100).duration_s(None) == 10
-    other = build.replace(job, namespace="other")
-    assert learner.estimates(maps(other), 100).duration_s(None) is None
-
-
-def test_a_namespace_with_many_programs_displaces_only_its_own(build):
-    learner, job = runs(build)
+def test_a_namespace_with_many_programs_displaces_only_its_own(learner, job):
     for number in range(1000):
-        noisy = build.replace(job, namespace="noisy", image=f"i{number}")
-        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
-    assert seconds(learner, job) == 10
+        noisy = dataclasses.replace(job, namespace="noisy", image=f"i{number}")
+        learner.learn(mrjobs.map_program(noisy), seconds=1, input_bytes=1, less=False)
+    assert duration_s(learner, job) == 10
     assert len(learner.dump()["full"]) == 1 + run_times.NAMESPACE_KEPT
 
 
-def test_many_namespaces_stay_within_the_bound_of_all(build):
-    learner, job = runs(build)
+def test_many_namespaces_stay_within_the_bound_of_all(learner, job):
     for number in range(1000):
-        noisy = build.replace(job, namespace=f"n{number % 10}", image=f"i{number}")
-        learner.learn(maps(noisy), seconds=1, input_bytes=1, less=False)
-    assert seconds(learner, job) == 10
+        noisy = dataclasses.replace(job, namespace=f"n{number % 10}", image=f"i{number}")
+        learner.learn(mrjobs.map_program(noisy), seconds=1, input_bytes=1, less=False)
+    assert duration_s(learner, job) == 10
     assert len(learner.dump()["full"]) == run_times.PROGRAMS_KEPT
 
 
-def test_a_dump_is_loaded_again_without_what_cannot_be(build):
-    learner, job = runs(build)
+def test_a_dump_is_loaded_without_impossible_values(learner, job):
     dumped = json.loads(json.dumps(learner.dump()))
     (key,) = dumped["full"]
     ns, program, *_ = key.split("/")
@@ -281,10 +271,10 @@ def test_a_dump_is_loaded_again_without_what_cannot_be(build):
     dumped["full"] |= {f"{ns}/{number}/0/map": values for number, values in enumerate(wrong)}
     dumped["full"] |= {f"{program}/0/map": [1, 1, 1], "x" * 500 + "/0/0/map": [1, 1, 1]}
     dumped["less"] = ["nonsense"]
-    again = run_times.Learner()
-    again.load(dumped)
-    assert list(again.dump()["full"]) == [key]
-    assert seconds(again, job) == 10
+    loaded = run_times.Learner()
+    loaded.load(dumped)
+    assert list(loaded.dump()["full"]) == [key]
+    assert duration_s(loaded, job) == 10
 
 
 @pytest.mark.parametrize(

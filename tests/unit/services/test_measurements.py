@@ -9,8 +9,8 @@ FAILING = Problem(reason=Reason.KUBELETS_FAILING, message="most kubelets cannot 
 
 
 def described(problem, state=None):
-    state = state or JobState()
-    after = measurements.described(state, problem, 0.0)
+    """Return the next state, and its condition."""
+    after = measurements.described(state or JobState(), problem, 0.0)
     return after, after.condition(ConditionType.SIGNALS_AVAILABLE)
 
 
@@ -30,5 +30,5 @@ def test_a_job_whose_policies_have_measurements_again_says_so():
     assert (condition.status, condition.reason, condition.message) == ("True", "KubeletsRead", "")
 
 
-def test_a_finished_job_stays_as_it_ended():
+def test_a_finished_job_gets_no_condition():
     assert described(FAILING, JobState(phase="Succeeded"))[1] is None

@@ -16,15 +16,21 @@ def parse(*arguments, **environment):
 
 
 def test_without_anything_the_defaults_hold():
-    asked = parse("--identity", "op-1")
-    assert (asked.config.namespace, asked.config.profile, asked.state_folder) == ("boathouse-system", "boathouse", None)
+    options_ = parse("--identity", "op-1")
+    assert (options_.config.namespace, options_.config.profile, options_.state_folder) == (
+        "boathouse-system",
+        "boathouse",
+        None,
+    )
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(tmp_path):
     path = tmp_path / "config.json"
     path.write_text(json.dumps({"profile": "fair", "pendingAhead": 1, "namespace": "file"}))
-    asked = parse("--config", str(path), "--pending-ahead", "3", BOATHOUSE_PENDING_AHEAD="2", BOATHOUSE_PROFILE="fifo")
-    assert (asked.config.namespace, asked.config.profile, asked.config.pending_ahead) == ("file", "fifo", 3)
+    options_ = parse(
+        "--config", str(path), "--pending-ahead", "3", BOATHOUSE_PENDING_AHEAD="2", BOATHOUSE_PROFILE="fifo"
+    )
+    assert (options_.config.namespace, options_.config.profile, options_.config.pending_ahead) == ("file", "fifo", 3)
 
 
 def test_namespaces_are_separated_by_commas():
@@ -32,14 +38,14 @@ def test_namespaces_are_separated_by_commas():
 
 
 def test_nested_values_have_flags_too():
-    asked = parse("--task-image", "task:1", "--lease-duration-s", "20")
-    assert (asked.config.task.image, asked.config.lease.duration_seconds) == ("task:1", 20)
+    options_ = parse("--task-image", "task:1", "--lease-duration-s", "20")
+    assert (options_.config.task.image, options_.config.lease.duration_seconds) == ("task:1", 20)
 
 
 def test_in_a_pod_the_replica_is_the_pod_and_its_state_is_kept_for_its_restart():
-    asked = parse(POD_NAME="boathouse-x")
-    assert asked.identity == "boathouse-x"
-    assert asked.state_folder is not None
+    options_ = parse(POD_NAME="boathouse-x")
+    assert options_.identity == "boathouse-x"
+    assert options_.state_folder is not None
 
 
 def test_a_wrong_value_is_named():

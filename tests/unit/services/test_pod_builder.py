@@ -1,5 +1,6 @@
 """The manifests of task pods."""
 
+import dataclasses
 import json
 import pathlib
 
@@ -8,16 +9,14 @@ import pytest
 import yaml
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
+from tests.builders.sparkapps import only_container
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
-SETTINGS = pod_builder.PodSettings(
-    progress_url="https://boathouse-progress.boathouse-system.svc", scratch_bytes=10 << 30
-)
 SPLIT = contract.Split(url="s3://b/in/book.txt", offset_bytes=64, length_bytes=32, size_bytes=100)
 FULL = {
     "queue": "default",
@@ -52,107 +51,98 @@ FULL = {
 }
 
 
-def attempt(task_type, index=0, number=1):
-    return Attempt(task_type=task_type, index=index, number=number)
-
-
-def manifest(job, task_type, node="n1", splits=(SPLIT,)):
+def manifest(job, task_type, node="n1"):
     sample = ((0, 9),) if task_type is TaskType.PROBE else ()
-    builder = pod_builder.PodBuilder(job=job, settings=SETTINGS, splits=splits, sample=sample)
-    return builder.build(attempt(task_type), job.stage(task_type).resources, node)
+    return mrjobs.task_manifest(job, task_type, node, splits=(SPLIT,), sample=sample)
 
 
-def container(pod):
-    return pod["spec"]["containers"][0]
-
-
-def env(pod):
-    return {each["name"]: each for each in container(pod)["env"]}
+def variables(pod):
+    return {variable["name"]: variable for variable in only_container(pod)["env"]}
 
 
 @pytest.mark.parametrize("task_type", TaskType)
-def test_the_pods_of_a_job_that_uses_every_field_are_as_reviewed(build, task_type):
-    written = yaml.safe_dump(manifest(build.job(**FULL), task_type), sort_keys=False, width=120)
+def test_the_pods_of_a_job_that_uses_every_field_are_as_reviewed(task_type):
+    written = yaml.safe_dump(manifest(mrjobs.job(**FULL), task_type), sort_keys=False, width=120)
     assert written == (GOLDEN / f"{task_type}.yaml").read_text()
 
 
-def test_the_runtime_understands_its_order(build):
-    order = env(manifest(build.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace("$$", "$")
-    spec = msgspec.json.decode(order, type=contract.TaskSpec)
+def test_the_runtime_decodes_its_task_spec():
+    encoded = variables(manifest(mrjobs.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace("$$", "$")
+    spec = msgspec.json.decode(encoded, type=contract.TaskSpec)
     assert (spec.split, spec.maps, spec.reduces, spec.mapper) == (SPLIT, 1, 2, ["./mapper.py", "$(id)"])
-    assert spec.work_url == f"s3://b/out/_temporary/boathouse-{build.UID}"
+    assert spec.work_url == f"s3://b/out/_temporary/boathouse-{mrjobs.UID}"
     assert spec.files[0].path == "/files/mapper.py"
 
 
-def test_dollar_signs_in_commands_are_not_expanded_by_kubernetes(build):
-    assert "$(id)" not in env(manifest(build.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace(
+def test_dollar_signs_in_commands_are_not_expanded_by_kubernetes():
+    assert "$(id)" not in variables(manifest(mrjobs.job(**FULL), TaskType.MAP))[contract.TASK_ENV]["value"].replace(
         "$$(id)", ""
     )
 
 
 @pytest.mark.parametrize("cpu", ["1m", "500m", "2"])
-def test_every_pod_is_burstable_with_any_request(build, cpu):
-    job = build.job(mapper={"command": ["cat"], "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}})
-    resources = container(manifest(job, TaskType.MAP))["resources"]
+def test_every_pod_is_burstable_with_any_request(cpu):
+    job = mrjobs.job(mapper={"command": ["cat"], "resources": {"requests": {"cpu": cpu, "memory": "128Mi"}}})
+    resources = only_container(manifest(job, TaskType.MAP))["resources"]
     assert resources["requests"]["memory"] == "127Mi"
     assert resources["limits"]["memory"] == "128Mi"
     assert resources["requests"]["cpu"] != resources["limits"]["cpu"]
 
 
-def test_a_pod_without_a_node_is_left_to_the_scheduler(build):
-    pod = manifest(build.job(), TaskType.SETUP, node=None)
+def test_a_pod_without_a_node_is_left_to_the_scheduler():
+    pod = manifest(mrjobs.job(), TaskType.SETUP, node=None)
     assert "nodeName" not in pod["spec"]
     assert pod["spec"]["schedulerName"] == "boathouse"
 
 
-def test_a_size_that_the_scheduler_decided_keeps_the_pod_burstable(build):
-    asked = build.job().steps[0].mapper.resources
-    decided = pod_builder.resized(asked, cpu_milli=250, memory_request_bytes=100 << 20)
+def test_a_size_that_the_scheduler_decided_keeps_the_pod_burstable():
+    requested = mrjobs.job().steps[0].mapper.resources
+    decided = pod_builder.resized(requested, cpu_milli=250, memory_request_bytes=100 << 20)
     assert (decided.memory_bytes, decided.memory_request_bytes) == (101 << 20, 100 << 20)
 
 
 @pytest.mark.parametrize("name", ["wordcount", "a" * 253, "a.c", "a" * 40])
-def test_pod_names_fit_and_tell_jobs_apart(build, name):
-    job = build.replace(build.job(), name=name)
-    other = build.replace(job, name=f"{name[:-1]}b")
-    latest = attempt(TaskType.REDUCE, 12345, 255)
+def test_pod_names_fit_and_differ_between_jobs(name):
+    job = dataclasses.replace(mrjobs.job(), name=name)
+    other = dataclasses.replace(job, name=f"{name[:-1]}b")
+    latest = mrjobs.attempt(TaskType.REDUCE, 12345, 255)
     assert len(pod_builder.pod_name(job, latest)) <= 63
     assert "." not in pod_builder.pod_name(job, latest)
     assert pod_builder.pod_name(job, latest) != pod_builder.pod_name(other, latest)
 
 
-def test_a_pods_name_says_what_it_does(build):
-    assert pod_builder.pod_name(build.job(), attempt(TaskType.MAP, 42, 3)) == "wordcount-0a1b2c3d-s0-m-00042-a3"
+def test_a_pods_name_has_its_job_step_task_and_attempt():
+    assert pod_builder.pod_name(mrjobs.job(), mrjobs.attempt(TaskType.MAP, 42, 3)) == "wordcount-0a1b2c3d-s0-m-00042-a3"
 
 
-def test_no_secret_is_in_the_manifest(build):
-    secrets = [each for each in env(manifest(build.job(**FULL), TaskType.MAP)).values() if "AWS" in each["name"]]
+def test_no_secret_is_in_the_manifest():
+    secrets = [each for each in variables(manifest(mrjobs.job(**FULL), TaskType.MAP)).values() if "AWS" in each["name"]]
     assert all("value" not in each for each in secrets)
     assert len(secrets) == 2
 
 
-def test_pods_can_be_sent_as_json(build):
-    pod = manifest(build.job(**FULL), TaskType.REDUCE)
+def test_pods_can_be_sent_as_json():
+    pod = manifest(mrjobs.job(**FULL), TaskType.REDUCE)
     assert json.loads(json.dumps(pod)) == pod
 
 
 @pytest.mark.parametrize(
-    ("asked", "request_", "limit", "folder"),
+    ("requested", "request_", "limit", "folder"),
     [(None, "1Gi", "10Gi", "10Gi"), ("2Gi", "2Gi", "10Gi", "2Gi"), ("20Gi", "20Gi", "20Gi", "20Gi")],
 )
-def test_a_pods_ephemeral_storage_is_what_its_job_requests_or_the_default(build, asked, request_, limit, folder):
-    requests = {"ephemeral-storage": asked} if asked else {}
-    job = build.job(mapper={"command": ["cat"], "resources": {"requests": requests}})
+def test_a_pods_ephemeral_storage_is_what_its_job_requests_or_the_default(requested, request_, limit, folder):
+    requests = {"ephemeral-storage": requested} if requested else {}
+    job = mrjobs.job(mapper={"command": ["cat"], "resources": {"requests": requests}})
     pod = manifest(job, TaskType.MAP)
-    resources = container(pod)["resources"]
+    resources = only_container(pod)["resources"]
     assert resources["requests"]["ephemeral-storage"] == request_
     assert resources["limits"]["ephemeral-storage"] == limit
     volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
     assert {volumes[name]["emptyDir"]["sizeLimit"] for name in ("work", "tmp")} == {folder}
 
 
-def test_where_nodes_report_no_ephemeral_storage_pods_request_none(build):
+def test_where_nodes_report_no_ephemeral_storage_pods_request_none():
     none = {"task": {"image": "i", "ephemeralStorage": {"request": "", "limit": ""}}}
-    job = model.from_resource(build.body(), OperatorConfig.model_validate(none))
+    job = model.from_resource(mrjobs.mrjob(), OperatorConfig.model_validate(none))
     for task_type in TaskType:
-        assert "ephemeral-storage" not in str(container(manifest(job, task_type))["resources"])
+        assert "ephemeral-storage" not in str(only_container(manifest(job, task_type))["resources"])

@@ -1,14 +1,12 @@
-"""What a job may want of its pods beside what they need."""
+"""The fields of a job that its pods get beside those that every task pod has."""
 
-import pytest
-
-from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.placement import pod_builder, submission
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
 
 SETTINGS = pod_builder.PodSettings(progress_url="https://p", scratch_bytes=1 << 30, image_pull_secrets=("chart",))
-SETUP = Attempt(task_type=TaskType.SETUP, index=0, number=1)
+SETUP = mrjobs.attempt(TaskType.SETUP)
 SSD = {"key": "disk", "operator": "In", "values": ["ssd"]}
 AFFINITY = {
     "nodeAffinity": {
@@ -17,69 +15,62 @@ AFFINITY = {
 }
 
 
-@pytest.fixture
-def pod(build):
-    def make(**spec):
-        job = build.job(**spec)
-        return pod_builder.PodBuilder(job=job, settings=SETTINGS).build(
-            SETUP, job.stage(TaskType.SETUP).resources, "n1"
-        )
-
-    return make
+def setup_manifest(**spec):
+    return mrjobs.task_manifest(mrjobs.job(**spec), TaskType.SETUP, settings=SETTINGS)
 
 
-def test_labels_and_annotations_are_added_and_ours_win(pod):
-    mine = {"labels": {"team": "a", "boathouse.dev/queue": "other"}, "annotations": {"note": "x"}}
-    metadata = pod(podTemplate={"metadata": mine})["metadata"]
+def test_labels_and_annotations_are_added_and_those_of_boathouse_win():
+    template = {"labels": {"team": "a", "boathouse.dev/queue": "other"}, "annotations": {"note": "x"}}
+    metadata = setup_manifest(podTemplate={"metadata": template})["metadata"]
     assert metadata["labels"]["team"] == "a"
     assert metadata["labels"]["boathouse.dev/queue"] == "default"
     assert metadata["annotations"]["note"] == "x"
 
 
-def test_pull_secrets_come_beside_those_of_the_chart(pod):
-    spec = pod(imagePullSecrets=[{"name": "mine"}, {"name": "chart"}])["spec"]
+def test_pull_secrets_come_beside_those_of_the_chart():
+    spec = setup_manifest(imagePullSecrets=[{"name": "mine"}, {"name": "chart"}])["spec"]
     assert spec["imagePullSecrets"] == [{"name": "chart"}, {"name": "mine"}]
 
 
-def test_a_service_account_is_named_and_its_token_still_not_mounted(pod):
-    spec = pod(serviceAccountName="reader")["spec"]
+def test_a_service_account_is_named_and_its_token_still_not_mounted():
+    spec = setup_manifest(serviceAccountName="reader")["spec"]
     assert (spec["serviceAccountName"], spec["automountServiceAccountToken"]) == ("reader", False)
 
 
-def test_whole_secrets_become_variables(pod):
+def test_whole_secrets_become_variables():
     sources = [{"prefix": "DB_", "secretRef": {"name": "db"}}]
-    assert pod(envFrom=sources)["spec"]["containers"][0]["envFrom"] == sources
+    assert setup_manifest(envFrom=sources)["spec"]["containers"][0]["envFrom"] == sources
 
 
-def test_the_user_may_be_chosen_and_the_rest_of_restricted_stays(pod):
-    context = pod(podTemplate={"securityContext": {"runAsUser": 2000}})["spec"]["securityContext"]
+def test_the_user_may_be_chosen_and_the_rest_of_restricted_stays():
+    context = setup_manifest(podTemplate={"securityContext": {"runAsUser": 2000}})["spec"]["securityContext"]
     assert (context["runAsUser"], context["runAsNonRoot"], context["fsGroup"]) == (2000, True, 10001)
 
 
-def test_node_affinity_and_priority_are_in_the_pod_and_known_to_the_scheduler(pod, build):
+def test_node_affinity_and_priority_are_in_the_pod_and_known_to_the_scheduler():
     template = {"affinity": AFFINITY, "priorityClassName": "urgent"}
-    spec = pod(podTemplate=template)["spec"]
+    spec = setup_manifest(podTemplate=template)["spec"]
     assert (spec["affinity"], spec["priorityClassName"]) == (AFFINITY, "urgent")
-    job = build.job(podTemplate=template)
-    (one,) = submission.classes_in_use(job, [SETUP])
+    job = mrjobs.job(podTemplate=template)
+    (task_class,) = submission.classes_in_use(job, [SETUP])
     ssd = model.Expression(key="disk", operator=model.Operator.IN, values=("ssd",))
-    assert one.constraints.affinity == (model.AffinityTerm(expressions=(ssd,)),)
+    assert task_class.constraints.affinity == (model.AffinityTerm(expressions=(ssd,)),)
     assert submission.scheduler_job(job, 7).priority == 7
 
 
-def test_a_pending_task_has_the_labels_that_its_stage_shares(pod, build):
+def test_a_pending_task_has_the_labels_that_its_stage_shares():
     template = {"metadata": {"labels": {"team": "a"}}}
-    labels = pod(podTemplate=template)["metadata"]["labels"]
-    (one,) = submission.classes_in_use(build.job(podTemplate=template), [SETUP])
-    assert one.labels["team"] == "a"
-    assert labels.keys() - one.labels.keys() == {"boathouse.dev/task-index", "boathouse.dev/attempt"}
+    labels = setup_manifest(podTemplate=template)["metadata"]["labels"]
+    (task_class,) = submission.classes_in_use(mrjobs.job(podTemplate=template), [SETUP])
+    assert task_class.labels["team"] == "a"
+    assert labels.keys() - task_class.labels.keys() == {"boathouse.dev/task-index", "boathouse.dev/attempt"}
 
 
-def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_the_stages(build):
-    waiting = [Attempt(task_type=TaskType.REDUCE, index=0, number=2)]
-    found = submission.classes_in_use(build.job(), [*waiting, build.pod("r-1"), build.pod("m-0")])
-    assert [one.stage for one in found] == [model.Stage.MAP, model.Stage.REDUCE]
+def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_the_stages():
+    pending = [mrjobs.attempt(TaskType.REDUCE, number=2)]
+    classes = submission.classes_in_use(mrjobs.job(), [*pending, mrjobs.attempt_pod("r-1"), mrjobs.attempt_pod("m-0")])
+    assert [task_class.stage for task_class in classes] == [model.Stage.MAP, model.Stage.REDUCE]
 
 
-def test_a_job_that_wants_nothing_has_no_empty_fields(pod):
-    assert not [name for name, value in pod()["spec"].items() if value in (None, "", [], {})]
+def test_a_job_without_these_fields_has_no_empty_fields_in_its_pods():
+    assert not [name for name, value in setup_manifest()["spec"].items() if value in (None, "", [], {})]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """A body that begins with a piece and goes on as `then` says."""
+    """A body with one piece, after which it ends, waits or raises an error."""
 
     def __init__(self, piece: bytes, then: BaseException | float | None = None) -> None:
         self._piece, self._then = piece, then

@@ -10,8 +10,8 @@ from boathouse.resources import config
 STARTED = config.OperatorConfig.model_validate({"queues": [{"name": "default"}]})
 
 
-class Looks:
-    """Waits between looks; the test changes the file meanwhile."""
+class Edits:
+    """The wait between two reads, in which the file is changed; cancelled after the last change."""
 
     def __init__(self, path, *texts: str) -> None:
         self._path, self._texts = path, list(texts)
@@ -30,27 +30,27 @@ def path(tmp_path):
 
 
 async def test_another_queue_is_a_change(path):
-    await reload.changed(path, STARTED, sleep=Looks(path, '{"queues": [{"name": "default"}, {"name": "nightly"}]}'))
+    await reload.changed(path, STARTED, sleep=Edits(path, '{"queues": [{"name": "default"}, {"name": "nightly"}]}'))
 
 
 SAME = '{"queues": [ {"name": "default"} ]}'
 
 
 @pytest.mark.parametrize("text", [SAME, '{"queues": []}', "not JSON", ""], ids=["same", "bad", "broken", "away"])
-async def test_what_says_the_same_or_is_not_valid_is_no_change(path, text):
+async def test_an_equal_or_invalid_file_is_no_change(path, text):
     with pytest.raises(asyncio.CancelledError):
-        await reload.changed(path, STARTED, sleep=Looks(path, text, text))
+        await reload.changed(path, STARTED, sleep=Edits(path, text, text))
 
 
 async def test_a_valid_change_after_one_that_was_not_valid_counts(path):
-    await reload.changed(path, STARTED, sleep=Looks(path, '{"profile": "none"}', '{"profile": "fifo"}'))
+    await reload.changed(path, STARTED, sleep=Edits(path, '{"profile": "none"}', '{"profile": "fifo"}'))
 
 
-async def test_a_change_before_the_first_look_counts(path):
+async def test_a_change_before_the_first_read_counts(path):
     path.write_text('{"profile": "fifo"}')  # the process has read the file before
-    await reload.changed(path, STARTED, sleep=Looks(path, '{"profile": "fifo"}'))
+    await reload.changed(path, STARTED, sleep=Edits(path, '{"profile": "fifo"}'))
 
 
-async def test_a_file_that_is_away_at_the_first_look_is_looked_at_again(path):
+async def test_a_file_that_is_empty_at_the_first_read_is_read_again(path):
     path.write_text("")
-    await reload.changed(path, STARTED, sleep=Looks(path, "", '{"profile": "fifo"}'))
+    await reload.changed(path, STARTED, sleep=Edits(path, "", '{"profile": "fifo"}'))

@@ -1,12 +1,10 @@
-"""What one namespace may make the operator do in a second."""
-
-import dataclasses
+"""The retries and writes of statuses that a namespace may cause in a second."""
 
 from boathouse import buckets
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.planning import retries
-from boathouse_task.contract import TaskType
-from tests.unit.services.reconciling import Desk, body
+from tests.builders import mrjobs
+from tests.builders.mrjob_reconciler import JobReconciler
 
 
 class Limits:
@@ -21,8 +19,8 @@ class Limits:
         return retries.admit(self.buckets, namespace, waiting, granted)
 
 
-def attempts(count: int, number: int) -> list[Attempt]:
-    return [Attempt(task_type=TaskType.MAP, index=index, number=number) for index in range(count)]
+def attempts(count: int, number: int, pods: bool = False) -> list[Attempt]:
+    return [mrjobs.attempt(index=index, number=number, pod_uid=f"u{index}" if pods else None) for index in range(count)]
 
 
 def test_first_attempts_are_not_limited():
@@ -48,31 +46,29 @@ def test_other_namespaces_have_their_own_share():
 def test_an_attempt_whose_pod_exists_needs_no_share():
     limits = Limits()
     limits.admit(attempts(1000, 2))
-    with_pods = [dataclasses.replace(one, pod_uid=f"u{one.index}") for one in attempts(50, 3)]
+    with_pods = attempts(50, 3, pods=True)
     admitted, granted = limits.admit(with_pods)
     assert admitted == with_pods
-    assert limits.admit(attempts(50, 3), granted)[0] == attempts(50, 3)  # the pods went before they ran
+    assert limits.admit(attempts(50, 3), granted)[0] == attempts(50, 3)  # the pods were deleted before they ran
 
 
 async def test_a_status_that_changes_all_the_time_is_written_as_the_share_allows():
-    desk = Desk(tenantLimits={"statusWritesPerSecond": 0.1})
-    desk.holds(body("u1"))
+    jobs = JobReconciler(mrjobs.mrjob(), tenantLimits={"statusWritesPerSecond": 0.1})
     for revision in range(2, 40):
-        await desk.look()
-        spec = {"suspend": revision % 2 == 0}
-        desk.holds({**body("u1", revision=1000 * revision, **spec), "status": desk.stored.get("status")})
-        desk.now_s += 0.1
-    assert 5 <= len(desk.written) <= 6
+        await jobs.reconcile()
+        status = jobs.stored.get("status")
+        jobs.store(mrjobs.mrjob(revision=1000 * revision, suspend=revision % 2 == 0, status=status))
+        jobs.now_s += 0.1
+    assert 5 <= len(jobs.statuses) <= 6
 
 
-async def test_what_could_not_be_written_yet_is_written_when_its_time_has_come():
-    desk = Desk(tenantLimits={"statusWritesPerSecond": 0.02})
-    desk.holds(body("u1"))
-    await desk.look()
-    desk.holds({**body("u1", revision=1000, suspend=True), "status": desk.stored["status"]})
-    desk.now_s += 1
-    again_s = await desk.look()
-    assert (len(desk.written), again_s) == (1, 49)
-    desk.now_s += again_s
-    await desk.look()
-    assert desk.written[-1][1]["phase"] == "Suspended"
+async def test_a_delayed_status_is_written_when_it_is_due():
+    jobs = JobReconciler(mrjobs.mrjob(), tenantLimits={"statusWritesPerSecond": 0.02})
+    await jobs.reconcile()
+    jobs.store(mrjobs.mrjob(revision=1000, suspend=True, status=jobs.stored["status"]))
+    jobs.now_s += 1
+    requeue_s = await jobs.reconcile()
+    assert (len(jobs.statuses), requeue_s) == (1, 49)
+    jobs.now_s += requeue_s
+    await jobs.reconcile()
+    assert jobs.last_status["phase"] == "Suspended"

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
+from tests.builders import mrjobs
+from tests.builders.bombs import bomb
 
 SPLITS = st.lists(
     st.builds(
@@ -18,7 +20,7 @@ SPLITS = st.lists(
         size_bytes=st.integers(0, 2**40),
         locations=st.integers(-1, 0),
     ),
-    max_size=30,
+    max_size=8,
 )
 
 
@@ -27,66 +29,57 @@ def small_shards(monkeypatch):
     monkeypatch.setattr(shards, "SHARD_BYTES", 64)
 
 
-def read(build, manifests):
-    """The plan that ConfigMaps hold."""
+def plan_in(manifests):
+    """Return the plan that ConfigMaps hold."""
     digest = shards.digest_of(manifests[0])
-    pieces = [shards.piece(each, build.job(), digest) for each in manifests]
+    pieces = [shards.piece(each, mrjobs.job(), digest) for each in manifests]
     complete = len(pieces) == shards.count_of(manifests[0]) and None not in pieces
     return split_plans.read(pieces, digest) if complete else None
 
 
-def plan(splits=20):
-    return contract.Plan(
-        splits=[
-            contract.Split(url=f"s3://b/{n * n * 7919}", offset_bytes=n, length_bytes=n, size_bytes=n)
-            for n in range(splits)
-        ]
-    )
-
-
 @given(SPLITS)
-def test_a_plan_reads_back_from_its_shards(build, splits):
+def test_a_plan_reads_back_from_its_shards(splits):
     kept = shards.encode(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
-    assert read(build, shards.manifests(build.job(), 0, kept)).plan == kept.plan
+    assert plan_in(shards.manifests(mrjobs.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered(build):
-    made = shards.manifests(build.job(), 0, shards.encode(plan()))
+def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
+    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
-    assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {build.UID}
-    assert read(build, made).plan == plan()
+    assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {mrjobs.UID}
+    assert plan_in(made).plan == mrjobs.split_plan()
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_an_incomplete_plan_is_no_plan(build):
-    made = shards.manifests(build.job(), 0, shards.encode(plan()))
-    assert read(build, made[:-1]) is None
-    assert read(build, [made[1], made[0], *made[2:]]) is None
+def test_an_incomplete_plan_is_no_plan():
+    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    assert plan_in(made[:-1]) is None
+    assert plan_in([made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
-def test_shards_of_two_plans_are_no_plan(build):
-    ours = shards.manifests(build.job(), 0, shards.encode(plan(20)))
-    theirs = shards.manifests(build.job(), 0, shards.encode(plan(21)))
-    assert read(build, [ours[0], *theirs[1 : len(ours)]]) is None
+def test_shards_of_two_plans_are_no_plan():
+    ours = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(20)))
+    theirs = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(21)))
+    assert plan_in([ours[0], *theirs[1 : len(ours)]]) is None
     assert not shards.same(ours[0], theirs[0])
 
 
-def test_a_changed_plan_is_rejected(build):
-    (made,) = shards.manifests(build.job(), 0, shards.encode(plan()))
-    (other,) = shards.manifests(build.job(), 0, shards.encode(plan(3)))
-    assert read(build, [made | {"binaryData": other["binaryData"]}]) is None
+def test_a_changed_plan_is_rejected():
+    (made,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    (other,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(3)))
+    assert plan_in([made | {"binaryData": other["binaryData"]}]) is None
 
 
-def test_the_largest_plan_stays_below_the_api_servers_bound(build):
-    made = shards.manifests(build.job(), 0, shards.encode(plan(40_000)))
+def test_the_largest_plan_stays_below_the_api_servers_bound():
+    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(40_000)))
     assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024
 
 
-def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it(build):
-    (made,) = shards.manifests(build.job(), 0, shards.encode(plan()))
+def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
+    (made,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
     metadata = made["metadata"]
     forged = [
         made | {"immutable": False},
@@ -97,8 +90,8 @@ def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it(build):
         made | {"binaryData": {}},
         made | {"binaryData": {shards.KEY: "A" * 2**20}},
     ]
-    assert [shards.piece(each, build.job(), shards.digest_of(made)) for each in forged] == [None] * len(forged)
-    assert shards.piece(made, build.job(), shards.digest_of(made))
+    assert [shards.piece(each, mrjobs.job(), shards.digest_of(made)) for each in forged] == [None] * len(forged)
+    assert shards.piece(made, mrjobs.job(), shards.digest_of(made))
 
 
 @pytest.mark.parametrize("text", ["9999999", "9" * 5000, "²", "-1", "1.5", ""], ids=lambda text: text[:8])
@@ -107,8 +100,9 @@ def test_the_number_of_shards_is_bounded(text):
 
 
 def test_a_bomb_and_nested_arrays_are_no_plan():
-    for json in (bytes(200_000_000), b"[" * 100_000, b'{"splits":' + b"[" * 5000 + b"]" * 5000 + b"}"):
-        assert split_plans.read([gzip.compress(json)], "d") is None
+    nested = b"[" * 100_000, b'{"splits":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    for packed in (bomb(200), *map(gzip.compress, nested)):
+        assert split_plans.read([packed], "d") is None
 
 
 @pytest.mark.parametrize(
@@ -123,13 +117,12 @@ def test_a_bomb_and_nested_arrays_are_no_plan():
     ids=lambda split: next(iter(split)),
 )
 def test_a_plan_with_a_split_that_cannot_be_is_none(split):
-    values = {"url": "s3://b/x", "offset_bytes": 0, "length_bytes": 1, "size_bytes": 1} | split
-    kept = shards.encode(contract.Plan(splits=[contract.Split(**values)]))
+    kept = shards.encode(contract.Plan(splits=[mrjobs.split(**split)]))
     assert split_plans.read(kept.pieces, kept.digest) is None
 
 
 def test_a_plan_of_too_many_splits_is_none():
-    kept = shards.encode(plan(40_001))
+    kept = shards.encode(mrjobs.split_plan(40_001))
     assert split_plans.read(kept.pieces, kept.digest) is None
 
 

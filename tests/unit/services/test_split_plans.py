@@ -5,11 +5,11 @@ import pytest
 from boathouse.cluster import errors
 from boathouse.services.frame.writes import NotLeading
 from boathouse.services.mrjob.splits import shards, split_plans
-from tests.unit.services.test_shards import plan
+from tests.builders import mrjobs
 
 
 class Server:
-    """ConfigMaps by name; of leaders it knows how many more writes they make."""
+    """ConfigMaps by name; a leader may make a number of writes before it stops to lead."""
 
     def __init__(self, *, writes: int) -> None:
         self.config_maps: dict[str, dict] = {}
@@ -42,91 +42,91 @@ def small_shards(monkeypatch):
     monkeypatch.setattr(shards, "SHARD_BYTES", 64)
 
 
-async def write(server, job, splits):
-    book = split_plans.Plans(server)
-    book.post(job.uid, job.namespace, shards.encode(plan(splits)))
-    await book.write(job, 0, server.check_lead)
+async def write_plan(server, job, splits):
+    plans = split_plans.Plans(server)
+    plans.post(job.uid, job.namespace, shards.encode(mrjobs.split_plan(splits)))
+    await plans.write(job, 0, server.check_lead)
 
 
-async def test_a_former_leader_stops_writing_a_plan(build):
+async def test_a_former_leader_stops_writing_a_plan():
     server = Server(writes=1)
     with pytest.raises(NotLeading):
-        await write(server, build.job(), 20)
+        await write_plan(server, mrjobs.job(), 20)
     assert len(server.config_maps) == 1
 
 
-async def test_a_former_leader_does_not_delete_the_plan_of_its_successor(build):
+async def test_a_former_leader_does_not_delete_the_plan_of_its_successor():
     server = Server(writes=100)
-    await write(server, build.job(), 20)
+    await write_plan(server, mrjobs.job(), 20)
     accepted = dict(server.config_maps)
     server.writes = 1  # of its own plan it tries to write a part, which the successor has written
     with pytest.raises(NotLeading):
-        await write(server, build.job(), 19)
+        await write_plan(server, mrjobs.job(), 19)
     assert server.config_maps == accepted
 
 
-async def stored(server, job, digests, **more):
+async def stored_plan(server, job, digests, **more):
     return await split_plans.Plans(server, **more).stored(job, 0, digests, accepted=False)
 
 
-async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere(build):
-    server, job = Server(writes=100), build.job()
-    await write(server, job, 20)
-    digest = shards.encode(plan(20)).digest
-    assert await stored(server, job, set()) is None
+async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere():
+    server, job = Server(writes=100), mrjobs.job()
+    await write_plan(server, job, 20)
+    digest = shards.encode(mrjobs.split_plan(20)).digest
+    assert await stored_plan(server, job, set()) is None
     assert server.gets == 0
-    assert await stored(server, job, {"another"}) is None
+    assert await stored_plan(server, job, {"another"}) is None
     assert server.gets == 1
-    assert (await stored(server, job, {digest})).plan == plan(20)
+    assert (await stored_plan(server, job, {digest})).plan == mrjobs.split_plan(20)
 
 
-async def test_a_plan_that_was_planted_before_is_not_read(build):
-    server, job = Server(writes=100), build.job()
-    await write(server, job, 20)
-    digest = shards.encode(plan(20)).digest
+async def test_a_plan_that_was_planted_before_is_not_read():
+    server, job = Server(writes=100), mrjobs.job()
+    await write_plan(server, job, 20)
+    digest = shards.encode(mrjobs.split_plan(20)).digest
     for config_map in server.config_maps.values():
         config_map["metadata"]["ownerReferences"] = []
-    assert await stored(server, job, {digest}) is None
+    assert await stored_plan(server, job, {digest}) is None
 
 
-async def test_an_absurd_number_of_shards_costs_one_request(build):
-    server, job = Server(writes=100), build.job()
-    await write(server, job, 20)
+async def test_an_absurd_number_of_shards_costs_one_request():
+    server, job = Server(writes=100), mrjobs.job()
+    await write_plan(server, job, 20)
     server.gets = 0
     first = server.config_maps[shards.shard_name(job, 0, 0)]
     first["metadata"]["annotations"]["boathouse.dev/plan-shards"] = "9999999"
-    assert await stored(server, job, {shards.encode(plan(20)).digest}) is None
+    assert await stored_plan(server, job, {shards.encode(mrjobs.split_plan(20)).digest}) is None
     assert server.gets == 1
 
 
-async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers(build):
-    job, kept = build.job(), shards.encode(plan(20))
-    book = split_plans.Plans(Server(writes=0), limit_bytes=2 * kept.json_bytes)
-    book.post("a", "demo", kept)
-    book.post("a", "demo", kept)
-    assert book.has_room("b", "demo", kept)
-    book.post("b", "demo", kept)
-    assert not book.has_room("c", "demo", kept)
-    assert book.has_room("a", "demo", kept)
-    assert book.has_room("c", "other", kept)
-    book.forget("a")
-    assert book.has_room("c", "demo", kept)
-    assert book.held(job.uid, 0) is None
+async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
+    job, kept = mrjobs.job(), shards.encode(mrjobs.split_plan(20))
+    plans = split_plans.Plans(Server(writes=0), limit_bytes=2 * kept.json_bytes)
+    plans.post("a", "demo", kept)
+    plans.post("a", "demo", kept)
+    assert plans.has_room("b", "demo", kept)
+    plans.post("b", "demo", kept)
+    assert not plans.has_room("c", "demo", kept)
+    assert plans.has_room("a", "demo", kept)
+    assert plans.has_room("c", "other", kept)
+    plans.forget("a")
+    assert plans.has_room("c", "demo", kept)
+    assert plans.held(job.uid, 0) is None
 
 
-async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not(build):
-    server, job = Server(writes=100), build.job()
-    await write(server, job, 20)
-    digest = shards.encode(plan(20)).digest
-    assert await stored(server, job, {digest}, limit_bytes=10) is None
+async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not():
+    server, job = Server(writes=100), mrjobs.job()
+    await write_plan(server, job, 20)
+    digest = shards.encode(mrjobs.split_plan(20)).digest
+    assert await stored_plan(server, job, {digest}, limit_bytes=10) is None
     full = split_plans.Plans(server, limit_bytes=10)
     assert await full.stored(job, 0, {digest}, accepted=True)
 
 
-async def test_the_plan_of_the_step_before_is_not_held(build):
-    server, job = Server(writes=100), build.job()
-    book = split_plans.Plans(server)
-    book.post(job.uid, job.namespace, shards.encode(plan(20)))
-    await book.write(job, 0, server.check_lead)
-    await book.write(job, 1, server.check_lead)
-    assert (book.held(job.uid, 0), book.held(job.uid, 1).plan) == (None, plan(20))
+async def test_the_plan_of_the_step_before_is_not_held():
+    server, job = Server(writes=100), mrjobs.job()
+    plans = split_plans.Plans(server)
+    plans.post(job.uid, job.namespace, shards.encode(mrjobs.split_plan(20)))
+    await plans.write(job, 0, server.check_lead)
+    await plans.write(job, 1, server.check_lead)
+    assert (plans.held(job.uid, 0), plans.held(job.uid, 1).plan) == (None, mrjobs.split_plan(20))

@@ -1,4 +1,4 @@
-"""The end of a process that leads: it saves what it learned, gives its lease away, then stops everything else."""
+"""The end of a process that leads: it saves what it learned, releases its lease, then stops everything else."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.looptime
 
 
 @pytest.fixture
-def died(monkeypatch):
+def deaths(monkeypatch):
     reasons: list[str] = []
     monkeypatch.setattr(main, "die", reasons.append)
     return reasons
@@ -32,12 +32,12 @@ class Learner:
 
 
 class Life(main._Life):
-    """A life whose work is the election, and a writer that asks before every write whether it leads."""
+    """A life whose work is the election, and a writer that checks before every write whether it leads."""
 
     def __init__(self, server: LeaseServer) -> None:
-        asked = options.Options(config=OperatorConfig(), identity="a")
+        parsed = options.Options(config=OperatorConfig(), identity="a")
         self.stop = asyncio.Event()
-        super().__init__(asked, None, server, health.Health(), metrics.Metrics(), self.stop)
+        super().__init__(parsed, None, server, health.Health(), metrics.Metrics(), self.stop)
 
     async def _work(self) -> None:
         electing = asyncio.create_task(self._election.run())
@@ -45,21 +45,21 @@ class Life(main._Life):
         await self.stop.wait()
         await asyncio.sleep(0.001)
         if not self._election.valid():
-            self._fatal("leadership was lost while a write was under way")
+            self._fatal("leadership was lost while a write was in flight")
         await electing
 
 
-async def test_a_busy_leader_that_is_told_to_stop_gives_its_lease_away(died):
+async def test_a_busy_leader_that_is_stopped_releases_its_lease(deaths):
     server = LeaseServer()
     life = Life(server)
     running = asyncio.create_task(life.run())
     await asyncio.sleep(5)
     life.stop.set()
     assert await running == 0
-    assert (died, server.lease.spec.holder_identity) == ([], "")
+    assert (deaths, server.lease.spec.holder_identity) == ([], "")
 
 
-async def test_a_leader_that_is_told_to_stop_saves_what_it_learned_while_it_leads(died):
+async def test_a_leader_that_is_stopped_saves_what_it_learned_while_it_leads(deaths):
     server = LeaseServer()
     life = Life(server)
     life._leader = learner = Learner(server)
@@ -67,19 +67,19 @@ async def test_a_leader_that_is_told_to_stop_saves_what_it_learned_while_it_lead
     await asyncio.sleep(5)
     life.stop.set()
     assert await running == 0
-    assert (died, learner.holders) == ([], ["a"])
+    assert (deaths, learner.holders) == ([], ["a"])
 
 
-async def test_a_leader_of_which_a_part_failed_saves_nothing(died, monkeypatch):
+async def test_a_leader_of_which_a_part_failed_saves_nothing(deaths, monkeypatch):
     server = LeaseServer()
     life = Life(server)
     life._leader = learner = Learner(server)
     monkeypatch.setattr(life, "_work", lambda: asyncio.sleep(1))
     assert await life.run() == main.EXIT_FAILED
-    assert (died, learner.holders) == ([], [])
+    assert (deaths, learner.holders) == ([], [])
 
 
-async def test_a_leader_that_lost_its_lease_ends_at_once(died):
+async def test_a_leader_that_lost_its_lease_ends_at_once(deaths):
     server = LeaseServer()
     life = Life(server)
     running = asyncio.create_task(life.run())
@@ -87,4 +87,4 @@ async def test_a_leader_that_lost_its_lease_ends_at_once(died):
     server.lease = None
     await asyncio.sleep(5)
     running.cancel()
-    assert died
+    assert deaths

@@ -1,80 +1,80 @@
-"""A job is deleted, or made anew under its name, while one looks at it."""
+"""A job is deleted, or created again under its name, while it is reconciled."""
 
 import pytest
 
 from boathouse.cluster import errors
-from tests.unit.services.reconciling import GONE, KEY, STALE, Desk, body
+from tests.builders import mrjobs
+from tests.builders.frame import CONFLICT, NOT_FOUND
+from tests.builders.mrjob_reconciler import KEY, JobReconciler
 
 FILE = {"name": "stage.py", "configMapKeyRef": {"name": "code", "key": "stage.py"}}
-"""Makes the first look at a job ask for a ConfigMap, and wait for the answer."""
+"""Makes the first reconcile of a job read a ConfigMap."""
 
 
 @pytest.fixture
-def desk():
-    made = Desk()
-    made.holds(body("u1"))
-    return made
+def jobs():
+    return JobReconciler(mrjobs.mrjob())
 
 
-async def test_a_jobs_status_is_not_written_to_its_successor(desk):
-    desk.holds(body("u1", 2, files=[FILE]))
-    desk.meanwhile = lambda: desk.holds(body("u2", 5))
-    assert await desk.look() == 0
-    assert desk.written == []
+async def test_a_jobs_status_is_not_written_to_its_successor(jobs):
+    jobs.store(mrjobs.mrjob(revision=2, files=[FILE]))
+    jobs.on_request = lambda: jobs.store(mrjobs.mrjob(uid="u2", revision=5))
+    assert await jobs.reconcile() == 0
+    assert jobs.statuses == []
 
 
-async def test_the_look_at_a_job_that_was_deleted_meanwhile_ends_without_a_fault(desk):
-    desk.holds(body("u1", 2, files=[FILE]))
-    desk.meanwhile = lambda: desk.holds(None)
-    assert await desk.look() is None
-    assert desk.written == []
+async def test_the_reconcile_of_a_job_that_is_deleted_meanwhile_ends_without_an_error(jobs):
+    jobs.store(mrjobs.mrjob(revision=2, files=[FILE]))
+    jobs.on_request = lambda: jobs.store(None)
+    assert await jobs.reconcile() is None
+    assert jobs.statuses == []
 
 
-async def test_what_waits_of_a_job_is_withdrawn_when_its_successor_is_found_by_a_conflict(desk):
-    await desk.look()
-    desk.stored, desk.refusal = body("u2", 5), STALE
-    desk.now_s += 100
-    desk.jobs.on_object(body("u1", 4, suspend=True))  # a change to be written
-    await desk.look()
-    desk.refusal = None
-    await desk.look()
-    assert desk.withdrawn == ["u1"]
-    assert desk.written[-1][0] == "u2"
+async def test_pending_tasks_of_a_job_are_withdrawn_when_its_successor_is_found_by_a_conflict(jobs):
+    await jobs.reconcile()
+    jobs.stored, jobs.status_error = mrjobs.mrjob(uid="u2", revision=5), CONFLICT
+    jobs.now_s += 100
+    jobs.objects.on_object(mrjobs.mrjob(revision=4, suspend=True))  # a change to be written
+    await jobs.reconcile()
+    jobs.status_error = None
+    await jobs.reconcile()
+    assert jobs.withdrawn == [mrjobs.UID]
+    assert jobs.statuses[-1][0] == "u2"
 
 
-async def test_a_successor_that_came_while_the_server_said_not_found_is_kept(desk):
-    desk.holds(body("u1", 2, files=[FILE]))
-    desk.meanwhile = lambda: desk.holds(body("u2", 5))
-    desk.refusal = GONE
-    assert await desk.look() == 0
-    assert desk.jobs.key("u2") == KEY
+async def test_a_successor_that_is_created_before_the_server_responds_not_found_is_kept(jobs):
+    jobs.store(mrjobs.mrjob(revision=2, files=[FILE]))
+    jobs.on_request = lambda: jobs.store(mrjobs.mrjob(uid="u2", revision=5))
+    jobs.status_error = NOT_FOUND
+    assert await jobs.reconcile() == 0
+    assert jobs.objects.key("u2") == KEY
 
 
-async def test_a_job_is_not_given_up_because_something_else_was_not_found(desk):
+async def test_a_job_is_not_forgotten_because_another_object_was_not_found(jobs):
     async def no_bundle(_namespace):
-        raise GONE
+        raise NOT_FOUND
 
-    desk.ensure = no_bundle
+    jobs.ensure = no_bundle
     with pytest.raises(errors.NotFound):
-        await desk.look()
-    assert desk.jobs.key("u1") == KEY
-    assert desk.withdrawn == []
+        await jobs.reconcile()
+    assert jobs.objects.key(mrjobs.UID) == KEY
+    assert jobs.withdrawn == []
 
 
-async def test_a_job_that_is_gone_is_forgotten(desk):
-    await desk.look()
-    desk.stored, desk.refusal = None, GONE
-    desk.jobs.on_object(body("u1", 4, suspend=True))
-    assert await desk.look() is None
-    assert (desk.withdrawn, desk.jobs.key("u1")) == (["u1"], None)
+async def test_a_job_that_is_gone_is_forgotten(jobs):
+    await jobs.reconcile()
+    jobs.stored, jobs.status_error = None, NOT_FOUND
+    jobs.objects.on_object(mrjobs.mrjob(revision=4, suspend=True))
+    assert await jobs.reconcile() is None
+    assert (jobs.withdrawn, jobs.objects.key(mrjobs.UID)) == ([mrjobs.UID], None)
 
 
-async def test_a_refusal_that_was_mended_does_not_stay_in_the_status(desk):
-    await desk.look()
-    admitted = desk.written[-1][1]["conditions"]
-    desk.queue = "no-such-queue"
-    await desk.look()
-    assert desk.written[-1][1]["reason"] == "QueueNotFound"
-    desk.queue = None
-    await desk.look()
-    assert desk.written[-1][1]["conditions"] == admitted
+async def test_a_refusal_whose_cause_was_corrected_does_not_stay_in_the_status(jobs):
+    await jobs.reconcile()
+    admitted = jobs.last_status["conditions"]
+    jobs.namespace_queue = "no-such-queue"
+    await jobs.reconcile()
+    assert jobs.last_status["reason"] == "QueueNotFound"
+    jobs.namespace_queue = None
+    await jobs.reconcile()
+    assert jobs.last_status["conditions"] == admitted

@@ -6,41 +6,36 @@ import pytest
 
 from boathouse.services.mrjob.placement import control
 from boathouse.services.mrjob.progress import task_orders
-from boathouse.services.mrjob.state.job_state import JobState, StageState
+from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
+
+pytestmark = pytest.mark.looptime
 
 JOB = "u1"
 ORDER = contract.SuspendOrder(id="7-1", for_s=60.0)
 
 
-def mapping(*winners):
-    stage = StageState.empty(len(winners))
-    stage.winner[:] = winners
-    return JobState(phase="Map", stages={TaskType.MAP: stage})
+def mapping_state(*winners):
+    return JobState(phase="Map", stages={TaskType.MAP: mrjobs.stage_state(*winners)})
 
 
 @pytest.fixture
 def orders():
-    made = task_orders.TaskOrders()
-    made.update(JOB, "demo", mapping(0, 0), ["r-0", "r-1"])
-    return made
-
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch):
-    monkeypatch.setattr(task_orders, "ORDERED_WITHIN_S", 0.05)
-    monkeypatch.setattr(task_orders, "ACKNOWLEDGED_WITHIN_S", 0.05)
+    found = task_orders.TaskOrders()
+    found.update(JOB, "demo", mapping_state(0, 0), ["r-0", "r-1"])
+    return found
 
 
 def poll(orders, pod="r-0", *, carried_out="", wait_s=30.0):
     since = orders._jobs[JOB].orders.version
-    asked = task_orders.Poll(uid=JOB, pod=pod, since=since, carried_out=carried_out)
-    return asyncio.ensure_future(orders.orders(asked, wait_s))
+    request = task_orders.Poll(uid=JOB, pod=pod, since=since, carried_out=carried_out)
+    return asyncio.ensure_future(orders.orders(request, wait_s))
 
 
-def suspend(orders, pod="r-0", order=ORDER):
+def order_suspension(orders, pod="r-0", order=ORDER):
     return asyncio.ensure_future(control.Control(JOB, orders, seconds=None).suspend(model.TaskId(f"demo/{pod}"), order))
 
 
@@ -53,7 +48,7 @@ async def test_an_order_wakes_the_poll_of_its_task_alone_and_at_once(orders, mon
     monkeypatch.setattr(task_orders, "COALESCE_S", 30.0)
     mine, other = poll(orders), poll(orders, "r-1")
     await asyncio.sleep(0)
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     assert (await mine).suspend == ORDER
     assert not other.done()
     other.cancel()
@@ -64,10 +59,10 @@ async def test_an_order_ends_the_time_in_which_finished_maps_are_collected(order
     monkeypatch.setattr(task_orders, "COALESCE_S", 30.0)
     polled = poll(orders)
     await asyncio.sleep(0)
-    orders.update(JOB, "demo", mapping(1, 0), ["r-0"])
+    orders.update(JOB, "demo", mapping_state(1, 0), ["r-0"])
     await asyncio.sleep(0)
     assert not polled.done()
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     assert (await polled).suspend == ORDER
     assert contract.decode_bitmap(polled.result().maps_done, 2) == {0}
     await acknowledged(orders, suspending)
@@ -76,7 +71,7 @@ async def test_an_order_ends_the_time_in_which_finished_maps_are_collected(order
 async def test_polls_of_768_tasks_are_not_woken_by_an_order_to_one(orders):
     polls = [poll(orders, f"r-{number}") for number in range(768)]
     await asyncio.sleep(0)
-    suspending = suspend(orders, "r-500")
+    suspending = order_suspension(orders, "r-500")
     done, waiting = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
     assert ([each.result().suspend for each in done], len(waiting)) == ([ORDER], 767)
     for each in waiting:
@@ -85,7 +80,7 @@ async def test_polls_of_768_tasks_are_not_woken_by_an_order_to_one(orders):
 
 
 async def test_a_task_that_received_an_order_does_not_get_it_twice(orders):
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     await asyncio.sleep(0)
     assert (await poll(orders)).suspend == ORDER
     assert (await poll(orders, carried_out=ORDER.id, wait_s=0.001)).suspend is None
@@ -93,34 +88,34 @@ async def test_a_task_that_received_an_order_does_not_get_it_twice(orders):
 
 
 async def test_a_repeated_poll_gets_an_order_whose_response_was_lost(orders):
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     await asyncio.sleep(0)
     assert [(await poll(orders)).suspend for _ in range(2)] == [ORDER, ORDER]
     await acknowledged(orders, suspending)
 
 
 async def test_a_task_whose_runtime_takes_no_orders_for_itself_does_not_get_one(orders):
-    suspending, polled = suspend(orders), poll(orders, carried_out=None, wait_s=0.02)
+    suspending, polled = order_suspension(orders), poll(orders, carried_out=None, wait_s=0.02)
     assert (await polled).suspend is None
     assert await suspending == "NotPolling"
 
 
 async def test_a_task_that_does_not_poll_or_not_acknowledge_is_not_suspended(orders):
-    assert await suspend(orders) == "NotPolling"
-    suspending, polled = suspend(orders), poll(orders)
+    assert await order_suspension(orders) == "NotPolling"
+    suspending, polled = order_suspension(orders), poll(orders)
     assert (await polled).suspend == ORDER
     assert await suspending == "NotAcknowledged"
 
 
 async def test_a_refusal_of_the_task_is_passed_on_as_one_of_the_closed_set(orders):
-    for said, passed in (("PhasePassed", "PhasePassed"), ("<b>", "Busy")):
-        suspending = suspend(orders)
+    for reason, passed_on in (("PhasePassed", "PhasePassed"), ("<b>", "Busy")):
+        suspending = order_suspension(orders)
         await poll(orders)
-        assert await acknowledged(orders, suspending, refused=said) == passed
+        assert await acknowledged(orders, suspending, refused=reason) == passed_on
 
 
 async def test_acknowledgements_of_other_orders_and_late_ones_are_ignored(orders):
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     await poll(orders)
     assert await acknowledged(orders, suspending, order="6-9") == "NotAcknowledged"
     orders.acknowledge(JOB, "r-0", contract.Acknowledgement(id=ORDER.id))
@@ -128,17 +123,17 @@ async def test_acknowledgements_of_other_orders_and_late_ones_are_ignored(orders
 
 
 async def test_one_order_at_a_time(orders):
-    first = suspend(orders)
+    first = order_suspension(orders)
     await asyncio.sleep(0)
-    assert await suspend(orders, order=contract.SuspendOrder(id="7-2", for_s=1.0)) == "Busy"
+    assert await order_suspension(orders, order=contract.SuspendOrder(id="7-2", for_s=1.0)) == "Busy"
     assert await first == "NotPolling"
 
 
 @pytest.mark.parametrize(
-    "end", [lambda orders: orders.forget(JOB), lambda orders: orders.update(JOB, "demo", mapping(0, 0))]
+    "end", [lambda orders: orders.forget(JOB), lambda orders: orders.update(JOB, "demo", mapping_state(0, 0))]
 )
 async def test_the_order_to_a_task_that_ends_is_dropped(orders, end):
-    suspending = suspend(orders)
+    suspending = order_suspension(orders)
     await asyncio.sleep(0)
     end(orders)
     assert await suspending == "TaskEnded"
@@ -146,4 +141,4 @@ async def test_the_order_to_a_task_that_ends_is_dropped(orders, end):
 
 async def test_a_deleted_job_takes_no_orders(orders):
     orders.forget(JOB)
-    assert await suspend(orders) == "TaskEnded"
+    assert await order_suspension(orders) == "TaskEnded"

@@ -9,25 +9,25 @@ REPORT = contract.TaskReport(phase="map", progress=0.5)
 
 
 @pytest.fixture
-def told():
+def reported_uids():
     return []
 
 
 @pytest.fixture
-def reports(told):
-    return task_reports.TaskReports(lambda uid, _pod, _report: told.append(uid))
+def reports(reported_uids):
+    return task_reports.TaskReports(lambda uid, _pod, _report: reported_uids.append(uid))
 
 
-def test_a_report_for_a_deleted_job_is_dropped(reports, told):
+def test_a_report_for_a_deleted_job_is_dropped(reports, reported_uids):
     reports.update("u1", ["wc-m-0"])
     reports.forget("u1")
     reports.report("u1", "wc-m-0", REPORT)
-    assert (told, reports.tasks) == ([], 0)
+    assert (reported_uids, reports.tasks) == ([], 0)
 
 
-def test_the_reports_of_ended_tasks_are_dropped(reports, told):
+def test_the_reports_of_ended_tasks_are_dropped(reports, reported_uids):
     reports.update("u1", ["wc-m-0", "wc-m-1"])
     for pod in ("wc-m-0", "wc-m-1"):
         reports.report("u1", pod, REPORT)
     reports.update("u1", ["wc-m-1"])
-    assert (told, list(reports.of("u1"))) == (["u1", "u1"], ["wc-m-1"])
+    assert (reported_uids, list(reports.of("u1"))) == (["u1", "u1"], ["wc-m-1"])

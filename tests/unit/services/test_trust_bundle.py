@@ -1,4 +1,4 @@
-"""Whom tasks trust, published by several workers at once, and to namespaces that come and go."""
+"""The trust bundle of tasks, published by several workers at once, and to namespaces that are deleted."""
 
 import asyncio
 import datetime as dt
@@ -8,28 +8,29 @@ import pytest
 from boathouse.cluster import errors
 from boathouse.resources import names
 from boathouse.services.progress import trust_bundle
-from tests.unit.services.reconciling import Desk, body
+from tests.builders import mrjobs
+from tests.builders.mrjob_reconciler import JobReconciler
 
 
 class Server:
-    """Holds the replicas' authorities; a write of the bundle takes as long as the test lets it."""
+    """Holds the replicas' authorities; a write of the bundle ends when the test releases it."""
 
     def __init__(self) -> None:
         self.authorities = {"a.crt": "A"}
         self.published: dict[str, str] = {}
-        self.answers: list[asyncio.Event] = []
+        self.releases: list[asyncio.Event] = []
 
     async def get(self, _resource, _name, _namespace):
         return {"data": dict(self.authorities)}
 
     async def patch(self, _resource, _name, manifest, namespace, **_more):
-        answer = asyncio.Event()
-        self.answers.append(answer)
-        await answer.wait()
+        release = asyncio.Event()
+        self.releases.append(release)
+        await release.wait()
         self.published[namespace] = manifest["data"][names.PROGRESS_CA_KEY]
 
 
-async def settled() -> None:
+async def settle() -> None:
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -38,39 +39,38 @@ def bundles(server: Server) -> trust_bundle.Bundles:
     return trust_bundle.Bundles(server, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
 
 
-async def test_an_older_bundle_does_not_come_after_a_newer_one():
+async def test_an_older_bundle_is_not_written_after_a_newer_one():
     server = Server()
     subject = bundles(server)
     first = asyncio.create_task(subject.ensure("demo"))
-    await settled()
+    await settle()
     server.authorities["b.crt"] = "B"
     await subject.refresh()
     second = asyncio.create_task(subject.ensure("demo"))
-    await settled()
-    for answer in reversed(server.answers):  # were both under way, the server might do the younger one first
-        answer.set()
-        await settled()
-    for answer in server.answers:
-        answer.set()
+    await settle()
+    for release in reversed(server.releases):  # if both were in flight, the server could do the later one first
+        release.set()
+        await settle()
+    for release in server.releases:
+        release.set()
     await asyncio.gather(first, second)
     assert server.published == {"demo": "AB"}
 
 
 async def test_a_namespace_whose_job_was_deleted_gets_the_bundle_again_with_its_next_job():
-    desk = Desk()
-    desk.holds(body("u1"))
-    await desk.look()
-    assert desk.published == {"demo"}
-    desk.holds(None)  # with its namespace, perhaps, which may come again
-    await desk.look()
-    assert desk.published == set()
+    jobs = JobReconciler(mrjobs.mrjob())
+    await jobs.reconcile()
+    assert jobs.bundles == {"demo"}
+    jobs.store(None)  # perhaps with its namespace, which may be created again
+    await jobs.reconcile()
+    assert jobs.bundles == set()
 
 
 class Namespaces:
-    """ConfigMaps of several namespaces, whose editors do what they like.
+    """ConfigMaps of several namespaces, which tenants may edit.
 
     Attributes:
-        data: The bundle by namespace; absent: there is no ConfigMap.
+        data: The bundle by namespace; absent if there is no ConfigMap.
         immutable: Namespaces whose ConfigMap cannot be patched.
         full: Namespaces whose quota refuses everything.
     """
@@ -106,8 +106,8 @@ class Namespaces:
 
 
 @pytest.fixture
-async def published():
-    """The bundle is published in three namespaces."""
+async def published_bundle():
+    """Return a server and the bundle, which is published in three namespaces."""
     server = Namespaces()
     subject = bundles(server)
     await subject.add("A")
@@ -116,31 +116,31 @@ async def published():
     return server, subject
 
 
-async def test_an_edited_or_deleted_bundle_is_restored_at_the_next_refresh(published):
-    server, subject = published
+async def test_an_edited_or_deleted_bundle_is_restored_at_the_next_refresh(published_bundle):
+    server, subject = published_bundle
     server.data["demo"] = {names.PROGRESS_CA_KEY: "forged"}
     del server.data["last"]
     await subject.refresh()
     assert (server.bundle("demo"), server.bundle("last")) == ("A", "A")
 
 
-async def test_a_refresh_writes_nothing_where_nothing_was_changed(published):
-    server, subject = published
+async def test_a_refresh_writes_nothing_where_nothing_was_changed(published_bundle):
+    server, subject = published_bundle
     before = server.writes
     await subject.refresh()
     assert server.writes == before
 
 
-async def test_an_immutable_bundle_is_replaced(published):
-    server, subject = published
+async def test_an_immutable_bundle_is_replaced(published_bundle):
+    server, subject = published_bundle
     server.data["hostile"] = {names.PROGRESS_CA_KEY: "forged"}
     server.immutable.add("hostile")
     await subject.refresh()
     assert server.bundle("hostile") == "A"
 
 
-async def test_a_namespace_that_takes_no_bundle_does_not_keep_it_from_others(published):
-    server, subject = published
+async def test_a_namespace_that_refuses_the_bundle_does_not_keep_it_from_others(published_bundle):
+    server, subject = published_bundle
     for namespace in ("demo", "hostile", "last"):
         server.data[namespace] = {names.PROGRESS_CA_KEY: "forged"}
     server.full.add("hostile")
@@ -148,15 +148,15 @@ async def test_a_namespace_that_takes_no_bundle_does_not_keep_it_from_others(pub
     assert [server.bundle(namespace) for namespace in ("demo", "hostile", "last")] == ["A", "forged", "A"]
 
 
-async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_other_namespaces(published):
-    server, subject = published
+async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_other_namespaces(published_bundle):
+    server, subject = published_bundle
     server.data |= {"demo": "no mapping", "last": {names.PROGRESS_CA_KEY: "forged"}}
     await subject.refresh()
     assert server.bundle("last") == "A"
 
 
-async def test_the_replicas_own_config_map_is_made_again_when_it_is_gone(published):
-    server, subject = published
+async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published_bundle):
+    server, subject = published_bundle
     del server.data["ours"]
     await subject.refresh()
     assert server.data["ours"] == {"a.crt": "A"}

@@ -35,9 +35,9 @@ async def test_a_scraper_that_requests_openmetrics_gets_it():
 
 
 async def test_gauges_are_read_when_they_are_scraped():
-    subject, waiting = metrics.Metrics(), [3]
-    subject.gauges.add(gauges.Gauge(name="boathouse_waiting", documentation="w", read=lambda: {(): waiting[0]}))
-    waiting[0] = 5
+    subject, pending = metrics.Metrics(), [3]
+    subject.gauges.add(gauges.Gauge(name="boathouse_waiting", documentation="w", read=lambda: {(): pending[0]}))
+    pending[0] = 5
     _, _, text = await fetch(server.metrics_application(subject.registry), "/metrics")
     assert "boathouse_waiting 5.0" in text
 
@@ -52,7 +52,8 @@ async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
     assert 'boathouse_gauge_failures_total{gauge="boathouse_broken"} 1.0' in pages[1]
 
 
-async def test_a_page_is_made_once_however_often_it_is_asked_for():
+async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch):
+    monkeypatch.setattr(server, "PAGE_S", 3600.0)
     subject, made = metrics.Metrics(), []
     subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
     application = server.metrics_application(subject.registry)

@@ -6,7 +6,7 @@ from boathouse.resources import names
 from boathouse.services.mrjob.planning import cleanup
 from boathouse_task import ownership, storage
 from boathouse_task.contract import OwnerState, Reason
-from tests.unit.services.conftest import Build
+from tests.builders import mrjobs
 from tests.unit.task.outputs import Outputs, reason_of
 from tests.unit.task.workshop import Workshop
 from tests.wire.guards import Guard
@@ -74,11 +74,11 @@ async def a_former_owner_that_still_promotes(_api, tmp_path):
 
 
 async def a_deleted_job_whose_folder_cannot_be_removed(_api, _tmp_path):
-    body = Build.body(cleanUp="OnDelete")
-    running = Build.mapping(Build.of(body))
-    body["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.FINALIZER]}
-    begun = Build.look(Build.of(body), state=running, now_s=Build.CREATED_S)
-    late = Build.look(Build.of(body), state=begun.state, now_s=Build.CREATED_S + 700)
+    running = mrjobs.mapping(mrjobs.job(cleanUp="OnDelete"))
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.FINALIZER]}
+    deleted = mrjobs.job(cleanUp="OnDelete", metadata=metadata)
+    begun = mrjobs.desired(deleted, state=running, after_s=0)
+    late = mrjobs.desired(deleted, state=begun.state, after_s=700)
     return ["the job never goes"] if late.cleaning else []
 
 

@@ -12,9 +12,9 @@ from boathouse.scheduling import executor, outcomes, transforms
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
-from tests.builders import manifests
+from tests.builders import manifests, mrjobs
+from tests.builders.mrjob_reconciler import JobReconciler
 from tests.builders.operators.schedulers import scheduling
-from tests.unit.services import reconciling
 from tests.wire import fake_api, waiting
 from tests.wire.guards import Guard
 
@@ -108,14 +108,13 @@ async def a_reconcile_queue_that_one_namespace_fills(_api, _tmp):
 
 
 async def task_pods_that_their_owner_deletes_all_the_time(_api, _tmp):
-    desk = reconciling.Desk(tenantLimits={"retriesPerSecond": 0.1})
-    desk.holds(reconciling.body("u1"))
-    desk.over = {f"demo/{reconciling.SETUP}-a{number}" for number in range(1, 100)}
+    jobs = JobReconciler(mrjobs.mrjob(), tenantLimits={"retriesPerSecond": 0.1})
+    jobs.ended = {f"demo/wordcount-0a1b2c3d-s0-setup-a{number}" for number in range(1, 100)}
     for _ in range(120):
-        await desk.look()
-        desk.now_s += 1.0
-    made = len(set(desk.submitted))
-    return [] if made <= 20 else [f"{made} attempts in two minutes"]
+        await jobs.reconcile()
+        jobs.now_s += 1.0
+    attempts = len(set(jobs.submitted))
+    return [] if attempts <= 20 else [f"{attempts} attempts in two minutes"]
 
 
 # Guards, and how each is broken

@@ -13,8 +13,8 @@ from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
 from tests.builders import manifests
+from tests.builders.mrjobs import mrjob
 from tests.builders.operators.schedulers import scheduling
-from tests.unit.services.reconciling import body
 from tests.wire import waiting
 from tests.wire.guards import Guard
 
@@ -117,7 +117,7 @@ async def a_pod_on_a_node_that_names_a_queue_that_does_not_accept_it(api, _tmp):
 
 
 async def a_job_of_a_queue_that_does_not_accept_it(_api, _tmp):
-    found = mrjobs.from_resource(body(queue="nightly"), CLOSED)
+    found = mrjobs.from_resource(mrjob(queue="nightly"), CLOSED)
     refused = isinstance(found, Refusal) and found.reason == "QueueNotAllowed"
     return [] if refused else [found]
 

@@ -7,8 +7,8 @@ from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp import app as sparkapp
 from boathouse_cli.conversion import command_lines, manifests
+from tests.builders import sparkapps
 from tests.unit.cli.conversion import lines, strategies
-from tests.unit.services.sparkapp.builders import CONFIG, body
 
 
 def check(found):
@@ -19,7 +19,7 @@ def check(found):
     SparkApp.model_validate(found.manifest)
     spec = found.manifest["spec"]
     assert not [key for key in spec.get("sparkConf", {}) if is_closed(key)]
-    sparkapp.from_resource(body(**{"mainClass": None, **spec}), CONFIG)
+    sparkapp.from_resource(sparkapps.sparkapp(**{"mainClass": None, **spec}), sparkapps.CONFIG)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

@@ -1,68 +1,28 @@
-"""MRCluster's CRD: structural and bounded, with a message at every rule."""
-
-import json
+"""MRCluster's CRD: immutable fields, and defaults."""
 
 import pytest
 
-from boathouse.resources import generate, schema
-from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrcluster.resizing import Resizing
 from boathouse_policies.koala.config import Config
-from tests.unit.resources.test_crds import nodes, unbounded
-from tests.unit.services.mrcluster.builders import resource
+from tests.builders.crds import schema_nodes, spec_schema
+
+SPEC = spec_schema("MRCluster")
 
 
-@pytest.fixture(scope="module")
-def structure():
-    return schema.structural(MRCLUSTER.model)
-
-
-def rules(node):
-    return [rule for each in nodes(node) for rule in each.get("x-kubernetes-validations", [])]
-
-
-def test_every_node_of_the_schema_has_one_type_and_no_reference(structure):
-    for node in nodes(structure):
-        assert ("type" in node) != bool(node.get("x-kubernetes-int-or-string")), node
-        assert not {"$ref", "$defs", "title", "oneOf", "allOf"} & set(node)
-
-
-def test_every_string_array_and_map_has_a_bound(structure):
-    schemas = {name: structure["properties"][name] for name in ("spec", "status")}
-    assert [path for name, value in schemas.items() for path in unbounded(value, name)] == []
-
-
-def test_every_rule_has_a_message(structure):
-    assert len(rules(structure)) > 60
-    assert all("message" in rule or "messageExpression" in rule for rule in rules(structure))
-
-
-def test_only_the_queue_the_version_compute_and_the_data_policy_are_immutable_as_a_whole(structure):
-    messages = [rule.get("message", "") for rule in structure["properties"]["spec"]["x-kubernetes-validations"]]
+def test_only_the_queue_the_version_compute_and_the_data_policy_are_immutable_as_a_whole():
+    messages = [rule.get("message", "") for rule in SPEC["x-kubernetes-validations"]]
     fixed = [message.split()[0] for message in messages if " is immutable: " in message]
     assert fixed == ["spec.queue", "spec.version", "spec.compute", "spec.dataPolicy"]
 
 
-def test_the_volumes_of_nodes_are_immutable(structure):
+def test_the_volumes_of_nodes_are_immutable():
     for role in ("master", "core"):
-        volume = structure["properties"]["spec"]["properties"][role]["properties"]["volume"]
+        volume = SPEC["properties"][role]["properties"]["volume"]
         assert "self == oldSelf" in [rule["rule"] for rule in volume["x-kubernetes-validations"]]
 
 
-def test_people_see_phase_nodes_and_load():
-    columns = MRCLUSTER.manifest()["spec"]["versions"][0]["additionalPrinterColumns"]
-    shown = [column["name"] for column in columns if not column.get("priority")]
-    assert shown == ["Phase", "Core", "Transient", "Load%", "Queue", "Age"]
-
-
-def test_the_manifest_is_plain_json_and_small():
-    text = json.dumps(MRCLUSTER.manifest())
-    assert json.loads(text) == MRCLUSTER.manifest()
-    assert len(text) < generate.MAX_SIZE_BYTES
-
-
-def test_a_default_of_an_object_names_all_defaults_of_its_fields(structure):
-    for node in nodes(structure["properties"]["spec"]):
+def test_a_default_of_an_object_names_all_defaults_of_its_fields():
+    for node in schema_nodes(SPEC):
         for name, field in node.get("properties", {}).items():
             given = node.get("default", {})
             assert "default" not in node or "default" not in field or given[name] == field["default"], name
@@ -83,5 +43,5 @@ def test_the_constants_of_the_paper_are_the_defaults():
     ("fields", "period_s"), [({"policy": "GSP"}, 30), ({"policy": "GGP"}, 120), ({"policy": "GGDP"}, 120)]
 )
 def test_the_period_is_that_of_the_policy_unless_it_is_given(fields, period_s):
-    assert resource(resizing=fields).spec.resizing.period_s == period_s
-    assert resource(resizing={**fields, "periodSeconds": 7}).spec.resizing.period_s == 7
+    assert Resizing.model_validate(fields).period_s == period_s
+    assert Resizing.model_validate(fields | {"periodSeconds": 7}).period_s == 7

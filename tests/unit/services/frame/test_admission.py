@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.services.frame.admission import Admission
-from tests.unit.services.frame.kinds import unfinished
+from tests.builders.frame import unfinished_boat
 
 
-def test_admission_costs_a_search_and_not_a_walk():
+def test_admission_searches_and_does_not_iterate_over_all_jobs():
     admission, compared = Admission(limit=10), []
 
     class Uid(str):
@@ -28,18 +28,18 @@ def test_admission_costs_a_search_and_not_a_walk():
 CHANGES = st.tuples(st.sampled_from("abcdef"), st.integers(0, 3000), st.booleans(), st.booleans())
 
 
-@given(st.lists(CHANGES, max_size=40))
+@given(st.lists(CHANGES, max_size=20))
 def test_the_admitted_jobs_are_the_longest_prefix_that_fits(changes):
-    admission, there = Admission(limit=2, limit_bytes=5000), {}
+    admission, existing = Admission(limit=2, limit_bytes=5000), {}
     for name, size, suspended, gone in changes:
-        job = unfinished(name) | {"spec": {"suspend": suspended}}
+        job = unfinished_boat(name) | {"spec": {"suspend": suspended}}
         if gone:
             admission.remove(f"demo/{name}", job)
-            there.pop(name, None)
+            existing.pop(name, None)
         else:
             admission.put(f"demo/{name}", job, size)
-            there[name] = job, size
+            existing[name] = job, size
     number = total = 0
-    for name, (job, size) in sorted(there.items()):
+    for name, (job, size) in sorted(existing.items()):
         number, total = number + (not job["spec"]["suspend"]), total + size
         assert admission.admits(f"demo/{name}", job) == (number <= 2 and total <= 5000)

@@ -9,8 +9,8 @@ from boathouse.services.frame.conditions import ConditionTable
 ORDER = ("Admitted", "Running")
 
 
-def table(*known, generation=1, now_s=0.0):
-    return ConditionTable(known, generation, now_s, order=ORDER)
+def table(*before, generation=1, now_s=0.0):
+    return ConditionTable(before, generation, now_s, order=ORDER)
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ from boathouse.services.frame.metrics import ObjectMetrics
 from boathouse.services.frame.protocols import Desired, Life
 from boathouse.services.frame.status_writer import STATUS_DISTANCE_S, Memory, StatusShare
 from boathouse.telemetry import gauges
-from tests.unit.services.frame.api import Api
-from tests.unit.services.frame.kinds import KEY, KIND, body
+from tests.builders.frame import BOAT, KEY, BoatServer, boat
 
 NOW_S = 1000.0
 
@@ -29,14 +28,14 @@ class Boats:
     """A kind whose desired state is given by the test; it is its own status format.
 
     Attributes:
-        steps: What was done, in order.
+        steps: What was carried out, in order.
     """
 
-    definition = KIND
+    definition = BOAT
 
     def __init__(self, steps):
         self.steps, self.status_format = steps, self
-        self.ttl_s, self.wants_finalizer = None, False
+        self.ttl_s, self.has_finalizer = None, False
         self.desired = Desired(
             before_status=[self.effect("before", 7.0)],
             state=State("Running"),
@@ -45,10 +44,10 @@ class Boats:
             after=[self.effect("after", 9.0)],
         )
 
-    def effect(self, name, again_s=None):
+    def effect(self, name, requeue_s=None):
         async def run(_writes):
             self.steps.append(name)
-            return again_s
+            return requeue_s
 
         return run
 
@@ -60,7 +59,7 @@ class Boats:
         return found
 
     def life(self, _obj):
-        return Life(created_s=0.0, ttl_s=self.ttl_s, wants_finalizer=self.wants_finalizer)
+        return Life(created_s=0.0, ttl_s=self.ttl_s, wants_finalizer=self.has_finalizer)
 
     def load(self, _status, _obj):
         return State("Pending")
@@ -71,7 +70,7 @@ class Boats:
     async def observe(self, _obj, _memory):
         self.steps.append("observe")
 
-    def plan(self, _seen, _memory):
+    def plan(self, _observation, _memory):
         return self.desired
 
     def note(self, _obj, state):
@@ -83,11 +82,11 @@ class Boats:
 
 @pytest.fixture
 def api():
-    made = Api()
-    made.objects.put(body(2) | {"spec": {}})
-    made.steps = []
-    made.publish = lambda *_, reason, **__: made.steps.append(reason)
-    return made
+    server = BoatServer()
+    server.objects.put(boat(2) | {"spec": {}})
+    server.steps = []
+    server.publish = lambda *_, reason, **__: server.steps.append(reason)
+    return server
 
 
 @pytest.fixture
@@ -105,9 +104,9 @@ def reconcile(api, boats):
         now=lambda: NOW_S,
         monotonic=lambda: 0.0,
     )
-    counts = ObjectMetrics(KIND, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges())
-    made = reconciler.Reconciler(boats, context, api.objects, counts)
-    return lambda: made.reconcile(KEY)
+    counts = ObjectMetrics(BOAT, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges())
+    subject = reconciler.Reconciler(boats, context, api.objects, counts)
+    return lambda: subject.reconcile(KEY)
 
 
 async def test_effects_are_carried_out_around_the_status_and_the_earliest_time_counts(api, reconcile):
@@ -143,30 +142,30 @@ async def test_an_object_whose_clean_up_is_in_progress_is_reconciled_again(boats
 
 
 @pytest.fixture
-def ended(boats):
-    """Let the object finish ten seconds ago."""
+def finished(boats):
+    """Let the object be finished since ten seconds."""
     boats.desired = Desired(state=State("Succeeded", completion_s=NOW_S - 10))
 
 
 async def test_the_finalizer_is_written_only_when_it_differs(api, boats, reconcile):
-    for boats.wants_finalizer in (False, True, True, False):
+    for boats.has_finalizer in (False, True, True, False):
         await reconcile()
     assert [patch["finalizers"] for patch in api.patches] == [[names.FINALIZER], []]
 
 
-@pytest.mark.usefixtures("ended")
+@pytest.mark.usefixtures("finished")
 @pytest.mark.parametrize(
-    ("ttl_s", "again_s"),
+    ("ttl_s", "requeue_s"),
     [(None, None), (60.0, 50.0), (1e6, reconciler.MAX_REQUEUE_S)],
     ids=["for ever", "soon", "late"],
 )
-async def test_an_object_stays_until_its_time_to_live_is_over(api, boats, reconcile, ttl_s, again_s):
+async def test_an_object_stays_until_its_time_to_live_is_over(api, boats, reconcile, ttl_s, requeue_s):
     boats.ttl_s = ttl_s
-    assert await reconcile() == again_s
+    assert await reconcile() == requeue_s
     assert api.deleted == []
 
 
-@pytest.mark.usefixtures("ended")
+@pytest.mark.usefixtures("finished")
 async def test_an_object_whose_time_to_live_is_over_is_deleted(api, boats, reconcile):
     boats.ttl_s = 10.0
     assert await reconcile() is None
@@ -174,7 +173,7 @@ async def test_an_object_whose_time_to_live_is_over_is_deleted(api, boats, recon
 
 
 async def test_a_deleted_object_that_is_invalid_is_released_and_reported(api, boats, reconcile):
-    api.objects.put(body(3, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[names.FINALIZER]) | {"spec": {}})
+    api.objects.put(boat(3, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=[names.FINALIZER]) | {"spec": {}})
     boats.parse = lambda _body: Refusal(reason="Invalid", message="no berth")
     assert await reconcile() is None
     assert ("CleanUpFailed" in api.steps, [patch["finalizers"] for patch in api.patches]) == (True, [[]])

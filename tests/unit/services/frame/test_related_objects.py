@@ -1,4 +1,4 @@
-"""What other objects say of a job."""
+"""Other objects on which a job depends."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from boathouse.services.frame.related_objects import RelatedObjects
 NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
 
 
-class Api:
+class Server:
     """Holds the PriorityClass `high`, and the service account and the ConfigMap `there`."""
 
     def __init__(self) -> None:
@@ -31,33 +31,33 @@ class Api:
 
 
 @pytest.fixture
-def api():
-    return Api()
+def server():
+    return Server()
 
 
-async def test_the_value_of_a_priority_class_is_cached_for_a_minute(api):
+async def test_the_value_of_a_priority_class_is_cached_for_a_minute(server):
     now_s = 0.0
-    related = RelatedObjects(api, lambda: now_s)
+    related = RelatedObjects(server, lambda: now_s)
     assert [await related.priority("high") for _ in range(3)] == [1000] * 3
     now_s = 61.0
     await related.priority("high")
-    assert api.reads == ["high"] * 2
+    assert server.reads == ["high"] * 2
 
 
-async def test_a_class_that_does_not_exist_has_no_value(api):
-    related = RelatedObjects(api, lambda: 0.0)
+async def test_a_class_that_does_not_exist_has_no_value(server):
+    related = RelatedObjects(server, lambda: 0.0)
     assert (await related.priority("none"), await related.priority("")) == (0, 0)
-    assert api.reads == ["none"]
+    assert server.reads == ["none"]
 
 
-async def test_what_the_volumes_of_a_pod_lack_is_read_again_after_ten_seconds(api):
+async def test_missing_objects_of_a_pods_volumes_are_read_again_after_ten_seconds(server):
     now_s = 0.0
-    related = RelatedObjects(api, lambda: now_s)
+    related = RelatedObjects(server, lambda: now_s)
     found = [await related.missing_in_volumes("demo", "uid") for _ in range(3)]
     assert [(each.reason, each.message) for each in found] == [("SecretNotFound", NOT_MOUNTED)] * 3
     now_s = 11.0
     await related.missing_in_volumes("demo", "uid")
-    assert api.reads == ["regarding.uid=uid"] * 2
+    assert server.reads == ["regarding.uid=uid"] * 2
 
 
 @pytest.mark.parametrize(
@@ -78,37 +78,37 @@ def test_once_its_image_is_pulled_nothing_is_missing():
     assert pod_life.mount_problem([{"reason": "FailedMount", "note": NOT_MOUNTED}, {"reason": "Pulling"}]) is None
 
 
-async def test_the_cache_has_a_limit(api):
-    related = RelatedObjects(api, lambda: 0.0)
+async def test_the_cache_has_a_limit(server):
+    related = RelatedObjects(server, lambda: 0.0)
     for number in range(3 * related_objects.KEPT):
         await related.priority(f"p{number}")
     assert len(related._priorities._known) <= related_objects.KEPT
 
 
-async def test_a_namespace_that_is_gone_is_not_terminating(api):
-    assert not await RelatedObjects(api, lambda: 0.0).is_terminating("gone")
+async def test_a_namespace_that_is_gone_is_not_terminating(server):
+    assert not await RelatedObjects(server, lambda: 0.0).is_terminating("gone")
 
 
-async def test_an_account_that_is_missing_is_read_again_sooner_than_one_that_exists(api):
+async def test_an_account_that_is_missing_is_read_again_sooner_than_one_that_exists(server):
     now_s = 0.0
-    related = RelatedObjects(api, lambda: now_s)
+    related = RelatedObjects(server, lambda: now_s)
     assert [await related.has_account("demo", name) for name in ("there", "absent", "there", "absent")] == [
         True,
         False,
     ] * 2
     now_s = 11.0
     assert [await related.has_account("demo", name) for name in ("there", "absent")] == [True, False]
-    assert api.reads == ["there", "absent", "absent"]
+    assert server.reads == ["there", "absent", "absent"]
 
 
-async def test_an_account_that_may_not_be_read_is_assumed_to_exist(api):
-    assert await RelatedObjects(api, lambda: 0.0).has_account("demo", "secret")
+async def test_an_account_that_may_not_be_read_is_assumed_to_exist(server):
+    assert await RelatedObjects(server, lambda: 0.0).has_account("demo", "secret")
 
 
-async def test_a_missing_config_map_and_a_missing_key_are_named(api):
-    related = RelatedObjects(api, lambda: 0.0)
-    asked = [("there", "key"), ("there", None), ("there", "k"), ("absent", None)]
-    assert [await related.missing_config_map("demo", *each) for each in asked] == [
+async def test_a_missing_config_map_and_a_missing_key_are_named(server):
+    related = RelatedObjects(server, lambda: 0.0)
+    requests = [("there", "key"), ("there", None), ("there", "k"), ("absent", None)]
+    assert [await related.missing_config_map("demo", *each) for each in requests] == [
         "",
         "",
         'ConfigMap "there" has no key "k"',

@@ -2,32 +2,32 @@
 
 from boathouse.cluster import client, errors
 from boathouse.services.frame import object_store, resync
-from tests.unit.services.frame.kinds import KEY, KIND, body
+from tests.builders.frame import BOAT, KEY, boat
 
 
 class Server:
-    """Holds no object; `meanwhile` is called while one is asked for."""
+    """Holds no object; `on_get` is called during a read."""
 
-    def __init__(self, meanwhile) -> None:
-        self._meanwhile = meanwhile
+    def __init__(self, on_get) -> None:
+        self._on_get = on_get
 
     async def list_page(self, _resource, _namespace, **_more):
         return client.Page(items=(), resource_version="9")
 
     async def get(self, _resource, _name, _namespace):
-        self._meanwhile()
+        self._on_get()
         raise errors.NotFound(404, "NotFound", "")
 
 
 async def test_a_job_recreated_during_its_read_is_kept():
-    jobs = object_store.ObjectStore(KIND, lambda _: None)
-    jobs.on_object(body(1, "u1"))
-    await resync.Resync(Server(lambda: jobs.on_object(body(5, "u2"))), jobs, ()).run_once()
+    jobs = object_store.ObjectStore(BOAT, lambda _: None)
+    jobs.on_object(boat(1, "u1"))
+    await resync.Resync(Server(lambda: jobs.on_object(boat(5, "u2"))), jobs, ()).run_once()
     assert jobs.key("u2") == KEY
 
 
 async def test_a_job_that_is_gone_is_dropped():
-    jobs = object_store.ObjectStore(KIND, lambda _: None)
-    jobs.on_object(body(1, "u1"))
+    jobs = object_store.ObjectStore(BOAT, lambda _: None)
+    jobs.on_object(boat(1, "u1"))
     await resync.Resync(Server(lambda: None), jobs, ()).run_once()
     assert jobs.keys() == []

@@ -6,7 +6,7 @@ from boathouse.cluster import errors
 from boathouse.services.instruments import identity
 
 
-class Api:
+class Server:
     """Creates numbered tokens, or fails."""
 
     def __init__(self):
@@ -25,25 +25,25 @@ def clock():
 
 
 @pytest.fixture
-def api():
-    return Api()
+def server():
+    return Server()
 
 
 @pytest.fixture
-def token(api, clock):
-    return identity.MetricsToken(api, "boathouse-system", lambda: clock[0])
+def token(server, clock):
+    return identity.MetricsToken(server, "boathouse-system", lambda: clock[0])
 
 
-async def test_a_token_of_its_own_account_is_used_until_it_is_renewed(api, token, clock):
+async def test_a_token_of_its_own_account_is_used_until_it_is_renewed(server, token, clock):
     assert [await token.current(), await token.current()] == ["token-1", "token-1"]
-    assert api.created == [("boathouse-system", "boathouse-signals", 3600)]
+    assert server.created == [("boathouse-system", "boathouse-signals", 3600)]
     clock[0] += 0.8 * 3600
     assert await token.current() == "token-2"
 
 
-async def test_a_token_that_cannot_be_renewed_is_used_while_it_is_valid(api, token, clock):
+async def test_a_token_that_cannot_be_renewed_is_used_while_it_is_valid(server, token, clock):
     await token.current()
-    api.error = errors.ConnectionLost("gone")
+    server.error = errors.ConnectionLost("gone")
     clock[0] += 3000
     assert await token.current() == "token-1"
     clock[0] += 601

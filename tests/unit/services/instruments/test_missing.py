@@ -1,4 +1,4 @@
-"""What users are told when policies have no measurements."""
+"""Problems that users see when policies have no measurements."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from boathouse.resources.names import Reason
 from boathouse.services.instruments.missing import STATES, UNCHANGED, Signals, SignalStatus
 
 
-def problem(failures=(), error="", **nodes):
+def problem_of(failures=(), error="", **nodes):
     return SignalStatus(nodes={**STATES, **nodes}, failures=dict(failures), error=error).problem()
 
 
@@ -21,11 +21,11 @@ def test_kubelets_that_are_not_read_are_a_problem_with_a_way_out():
 
 
 def test_nodes_that_were_not_read_yet_are_no_problem():
-    assert problem(stale=4) is None
+    assert problem_of(stale=4) is None
 
 
 def test_one_node_of_many_that_fails_is_no_problem():
-    assert problem({"timeout": 1}, fresh=9, failed=1) is None
+    assert problem_of({"timeout": 1}, fresh=9, failed=1) is None
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,20 @@ def test_one_node_of_many_that_fails_is_no_problem():
     [("unauthorized", "nodes/metrics"), ("certificate", "caConfigMap"), ("timeout", "allow connections")],
 )
 def test_most_nodes_that_fail_are_a_problem_with_a_way_out(result, advice):
-    found = problem({result: 3, "status": 1}, fresh=1, failed=4)
+    found = problem_of({result: 3, "status": 1}, fresh=1, failed=4)
     assert found.reason == Reason.KUBELETS_FAILING
     assert f"most kubelets cannot be read ({result})" in found.message
     assert advice in found.message
 
 
-def test_kubelets_that_answer_with_old_measurements_are_a_problem():
-    found = problem({UNCHANGED: 2}, stale=2, fresh=1)
+def test_kubelets_that_respond_with_old_measurements_are_a_problem():
+    found = problem_of({UNCHANGED: 2}, stale=2, fresh=1)
     assert found.reason == Reason.KUBELETS_FAILING
     assert "old measurements" in found.message
 
 
 def test_a_token_that_is_refused_is_named():
-    assert "no token for kubelets: 403" in problem(error="403", stale=2).message
+    assert "no token for kubelets: 403" in problem_of(error="403", stale=2).message
 
 
 def test_signals_that_come_back_are_no_problem_any_more():

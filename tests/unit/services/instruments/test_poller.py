@@ -1,4 +1,4 @@
-"""Which nodes are read when, and what is published of them."""
+"""When the poller reads which nodes, and what it publishes."""
 
 import asyncio
 import collections
@@ -22,10 +22,10 @@ class Middle:
 
 
 class Kubelets:
-    """Kubelets that use half a CPU each; `answers` has the answer or the error of an address instead."""
+    """Kubelets that use half a CPU each; `responses` has the response or the error of an address instead."""
 
     def __init__(self, clock):
-        self.clock, self.answers, self.reads, self.most, self.active = clock, {}, [], 0, 0
+        self.clock, self.responses, self.reads, self.most, self.active = clock, {}, [], 0, 0
 
     def refresh(self, nodes):
         assert nodes
@@ -37,12 +37,12 @@ class Kubelets:
         self.most = max(self.most, self.active)
         await asyncio.sleep(0)
         self.active -= 1
-        answer = self.answers.get(address)
-        if isinstance(answer, Exception):
-            raise answer
+        response = self.responses.get(address)
+        if isinstance(response, Exception):
+            raise response
         now_s = self.clock[0]
         form = EXPOSITION if path == poller.RESOURCE_PATH else PRESSURE
-        return form % (now_s / 2, now_s * 1000) if answer is None else answer
+        return form % (now_s / 2, now_s * 1000) if response is None else response
 
 
 class Token:
@@ -60,7 +60,7 @@ class Token:
         self.rejected += 1
 
 
-class World:
+class Polling:
     """A poller with its kubelets, on a clock of its own."""
 
     def __init__(self, **options):
@@ -97,135 +97,135 @@ class World:
 
 
 @pytest.fixture
-def world():
-    return World()
+def polling():
+    return Polling()
 
 
-async def test_a_node_is_read_once_in_an_interval_at_its_own_address_with_the_token(world):
-    world.add("n", "10.0.0.7", 10255)
-    await world.run(36)
-    assert world.kubelets.reads == [("10.0.0.7", 10255, "/metrics/resource", "secret")] * 4
+async def test_a_node_is_read_once_in_an_interval_at_its_own_address_with_the_token(polling):
+    polling.add("n", "10.0.0.7", 10255)
+    await polling.run(36)
+    assert polling.kubelets.reads == [("10.0.0.7", 10255, "/metrics/resource", "secret")] * 4
 
 
-async def test_what_a_node_uses_is_published_from_the_second_read_on(world):
-    world.add("n")
-    await world.run(36)
-    assert world.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5})] * 3
-    assert world.poller.status().nodes["fresh"] == 1
+async def test_the_usage_of_a_node_is_published_from_the_second_read_on(polling):
+    polling.add("n")
+    await polling.run(36)
+    assert polling.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5})] * 3
+    assert polling.poller.status().nodes["fresh"] == 1
 
 
 async def test_cadvisor_is_read_too_where_it_is_switched_on():
-    world = World(cadvisor=True)
-    world.add("n")
-    await world.run(16)
-    assert world.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5, "io_pressure": 0.5})]
+    polling = Polling(cadvisor=True)
+    polling.add("n")
+    await polling.run(16)
+    assert polling.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5, "io_pressure": 0.5})]
 
 
 async def test_the_port_of_the_settings_comes_before_that_of_the_node():
-    world = World(port=1234)
-    world.add("n", port=0)
-    await world.run(6)
-    assert world.kubelets.reads[0][1] == 1234
+    polling = Polling(port=1234)
+    polling.add("n", port=0)
+    await polling.run(6)
+    assert polling.kubelets.reads[0][1] == 1234
 
 
 @pytest.mark.parametrize(
     "address", ["", "example.com", "10.0.0.1/../", "169.254.169.254", "224.0.0.1", "0.0.0.0", "::"]
 )
-async def test_an_address_that_no_kubelet_can_have_gets_no_request(world, address):
-    world.add("n", address)
-    await world.run(6)
-    assert world.kubelets.reads == []
-    assert world.poller.status().failures == {"no_address": 1}
+async def test_an_address_that_no_kubelet_can_have_gets_no_request(polling, address):
+    polling.add("n", address)
+    await polling.run(6)
+    assert polling.kubelets.reads == []
+    assert polling.poller.status().failures == {"no_address": 1}
 
 
-async def test_an_external_address_gets_no_request(world):
-    world.add("n", kind="ExternalIP")
-    await world.run(6)
-    assert world.counted == {Result.NO_ADDRESS: 1}
+async def test_an_external_address_gets_no_request(polling):
+    polling.add("n", kind="ExternalIP")
+    await polling.run(6)
+    assert polling.counted == {Result.NO_ADDRESS: 1}
 
 
-async def test_nodes_that_are_not_ready_or_gone_are_not_read(world):
-    world.add("unready", ready="Unknown")
-    gone = world.add("gone")
-    world.poller.on_node(store.Deleted(key="gone", old=gone, final=None))
-    await world.run(20)
-    assert world.kubelets.reads == []
+async def test_nodes_that_are_not_ready_or_gone_are_not_read(polling):
+    polling.add("unready", ready="Unknown")
+    gone = polling.add("gone")
+    polling.poller.on_node(store.Deleted(key="gone", old=gone, final=None))
+    await polling.run(20)
+    assert polling.kubelets.reads == []
 
 
-async def test_a_node_that_fails_is_read_less_and_less_often(world):
-    world.add("n")
-    world.kubelets.answers["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
-    await world.run(600)
-    assert 5 <= len(world.kubelets.reads) <= 8
-    assert world.poller.status().failures == {"timeout": 1}
+async def test_a_node_that_fails_is_read_less_and_less_often(polling):
+    polling.add("n")
+    polling.kubelets.responses["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
+    await polling.run(600)
+    assert 5 <= len(polling.kubelets.reads) <= 8
+    assert polling.poller.status().failures == {"timeout": 1}
 
 
-async def test_of_many_nodes_that_fail_at_once_one_is_logged(world, monkeypatch):
+async def test_of_many_nodes_that_fail_at_once_one_is_logged(polling, monkeypatch):
     logged = []
     monkeypatch.setattr(poller._log, "warning", lambda *_, **fields: logged.append(fields["node"]))
     for number in range(100):
-        world.add(f"n{number}", "nowhere")
-    await world.run(20)
+        polling.add(f"n{number}", "nowhere")
+    await polling.run(20)
     assert 1 <= len(logged) <= 2
 
 
-async def test_a_node_that_answers_again_is_read_as_before(world):
-    world.add("n")
-    world.kubelets.answers["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
-    await world.run(30)
-    del world.kubelets.answers["10.0.0.1"]
-    await world.run(60)
-    assert world.poller.status().failures == {}
-    assert len(world.published) >= 2
+async def test_a_node_that_responds_again_is_read_as_before(polling):
+    polling.add("n")
+    polling.kubelets.responses["10.0.0.1"] = ReadError(Result.TIMEOUT, "silent")
+    await polling.run(30)
+    del polling.kubelets.responses["10.0.0.1"]
+    await polling.run(60)
+    assert polling.poller.status().failures == {}
+    assert len(polling.published) >= 2
 
 
-async def test_a_measurement_that_is_too_old_is_withdrawn_once(world):
-    world.add("n")
-    await world.run(16)
-    world.kubelets.answers["10.0.0.1"] = b"nonsense"
-    await world.run(100)
-    assert world.published[1:] == [("n", {})]
-    assert world.poller.status().failures == {"malformed": 1}
+async def test_a_measurement_that_is_too_old_is_withdrawn_once(polling):
+    polling.add("n")
+    await polling.run(16)
+    polling.kubelets.responses["10.0.0.1"] = b"nonsense"
+    await polling.run(100)
+    assert polling.published[1:] == [("n", {})]
+    assert polling.poller.status().failures == {"malformed": 1}
 
 
-async def test_a_kubelet_that_measures_nothing_new_counts_as_failing_once_its_measurement_is_old(world):
-    world.add("n1")
-    world.kubelets.answers["10.0.0.1"] = EXPOSITION % (1.0, 1000)
-    await world.run(40)
-    assert (world.poller.status().nodes["stale"], world.poller.status().failures) == (1, {})
-    await world.run(1)
-    assert world.poller.status().failures == {UNCHANGED: 1}
-    del world.kubelets.answers["10.0.0.1"]
-    await world.run(20)
-    assert (world.poller.status().nodes["fresh"], world.poller.status().failures) == (1, {})
+async def test_a_kubelet_that_measures_nothing_new_counts_as_failing_once_its_measurement_is_old(polling):
+    polling.add("n1")
+    polling.kubelets.responses["10.0.0.1"] = EXPOSITION % (1.0, 1000)
+    await polling.run(40)
+    assert (polling.poller.status().nodes["stale"], polling.poller.status().failures) == (1, {})
+    await polling.run(1)
+    assert polling.poller.status().failures == {UNCHANGED: 1}
+    del polling.kubelets.responses["10.0.0.1"]
+    await polling.run(20)
+    assert (polling.poller.status().nodes["fresh"], polling.poller.status().failures) == (1, {})
 
 
-async def test_no_more_than_fifty_nodes_are_read_in_a_second_and_all_in_their_turn(world):
+async def test_no_more_than_fifty_nodes_are_read_in_a_second_and_all_in_their_turn(polling):
     for number in range(1000):
-        world.add(f"n{number}", f"10.0.{number // 250}.{number % 250 + 1}")
-    assert world.poller.interval_s == 20
-    world.clock[0] += 10
-    world.poller._round_s = world.clock[0]
+        polling.add(f"n{number}", f"10.0.{number // 250}.{number % 250 + 1}")
+    assert polling.poller.interval_s == 20
+    polling.clock[0] += 10
+    polling.poller._round_s = polling.clock[0]
     for second in range(1, 21):
-        await world.run(1)
-        assert len(world.kubelets.reads) <= 50 * second
-    assert len(set(world.kubelets.reads)) == 1000
-    assert world.kubelets.most <= poller.AT_ONCE
+        await polling.run(1)
+        assert len(polling.kubelets.reads) <= 50 * second
+    assert len(set(polling.kubelets.reads)) == 1000
+    assert polling.kubelets.most <= poller.AT_ONCE
 
 
-async def test_a_round_without_a_token_reads_nothing_and_says_why(world):
-    world.add("n")
-    world.token.error = errors.Forbidden(403, "Forbidden", "may not create tokens")
+async def test_a_round_without_a_token_reads_nothing_and_says_why(polling):
+    polling.add("n")
+    polling.token.error = errors.Forbidden(403, "Forbidden", "may not create tokens")
     with pytest.raises(errors.Forbidden):
-        await world.run(6)
-    assert "may not create tokens" in world.poller.status().problem().message
-    world.token.error = None
-    await world.run(1)
-    assert world.poller.status().error == ""
+        await polling.run(6)
+    assert "may not create tokens" in polling.poller.status().problem().message
+    polling.token.error = None
+    await polling.run(1)
+    assert polling.poller.status().error == ""
 
 
-async def test_a_kubelet_that_refuses_the_token_has_it_renewed(world):
-    world.add("n")
-    world.kubelets.answers["10.0.0.1"] = ReadError(Result.UNAUTHORIZED, "401")
-    await world.run(6)
-    assert world.token.rejected == 1
+async def test_a_kubelet_that_refuses_the_token_has_it_renewed(polling):
+    polling.add("n")
+    polling.kubelets.responses["10.0.0.1"] = ReadError(Result.UNAUTHORIZED, "401")
+    await polling.run(6)
+    assert polling.token.rejected == 1

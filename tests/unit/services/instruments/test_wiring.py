@@ -1,4 +1,4 @@
-"""What is run and shown for the settings of the signals and the observers of a profile."""
+"""What runs for the settings of the signals and the observers of a profile, and the metrics of nodes."""
 
 import types
 
@@ -14,7 +14,7 @@ from boathouse_policies import profiles
 READ = {"signals": {"kubelets": {"enabled": True, "insecureSkipVerify": True, "intervalSeconds": 30}}}
 
 
-def built(profile, settings=None):
+def wired(profile, settings=None):
     """Return the signals, what must run, and the nodes by state."""
     measured, figures = (
         observers.GuardedObservers(profiles.build(profile).observers, metrics.Metrics().gauges),
@@ -30,16 +30,16 @@ def built(profile, settings=None):
 
 
 def test_a_profile_without_measurements_reads_no_kubelet_and_has_no_problem():
-    signals, running, nodes = built("fair", READ)
+    signals, running, nodes = wired("fair", READ)
     assert (signals.problem, running, nodes["off"]) == (None, [], 2)
 
 
 @pytest.mark.parametrize("profile", ["ila", "boathouse"])
 def test_a_profile_that_measures_says_that_no_kubelet_is_read(profile):
-    signals, running, nodes = built(profile)
+    signals, running, nodes = wired(profile)
     assert (signals.problem.reason, running, nodes["off"]) == (Reason.KUBELETS_NOT_READ, [], 2)
 
 
 def test_a_profile_that_measures_reads_kubelets_where_the_settings_say_so():
-    signals, running, nodes = built("ila", READ)
+    signals, running, nodes = wired("ila", READ)
     assert (signals.problem, len(running), nodes["off"]) == (None, 1, 0)

@@ -16,7 +16,7 @@ NONE = Version()
 
 
 class Leader:
-    """The orders of a leader."""
+    """A leader that publishes and answers orders."""
 
     def __init__(self, epoch=3):
         self.epoch, self.leads = epoch, True
@@ -171,7 +171,7 @@ class Leaders(stateful.RuleBasedStateMachine):
         self.take(self.leader)
 
     def take(self, leader):
-        """As the agent does."""
+        """Take the orders of a leader as the agent does."""
         orders = leader.answer(self.held)
         if orders.version is not None and orders.version >= self.held:
             self.held = orders.version
@@ -195,7 +195,7 @@ def test_orders_of_a_restored_etcd_may_have_the_version_of_those_that_the_agent_
 
 
 TestLeaders = Leaders.TestCase
-TestLeaders.settings = hypothesis.settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLeaders.settings = hypothesis.settings(max_examples=60, stateful_step_count=30)
 
 
 def test_an_answer_that_a_former_leader_made_before_has_a_smaller_version_than_its_successors_orders():

@@ -4,7 +4,7 @@ import pytest
 
 from boathouse.resources.config import HadoopDefaults
 from boathouse.services.mrcluster.cluster import Requests
-from tests.unit.services.mrcluster.builders import cluster, refusal
+from tests.builders.mrclusters import cluster, cluster_refusal
 
 GIB = 1024**3
 
@@ -23,7 +23,7 @@ def test_the_image_of_the_spec_wins():
 
 
 def test_without_any_image_the_cluster_is_refused():
-    assert "set spec.image" in refusal(defaults=HadoopDefaults()).message
+    assert "set spec.image" in cluster_refusal(defaults=HadoopDefaults()).message
 
 
 def test_a_small_cluster_has_as_many_copies_as_core_nodes():
@@ -44,7 +44,7 @@ def test_the_replication_of_the_spec_wins():
 
 
 def test_a_queue_that_does_not_exist_is_refused():
-    assert refusal(queue="nowhere").reason == "QueueNotFound"
+    assert cluster_refusal(queue="nowhere").reason == "QueueNotFound"
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_a_queue_that_does_not_exist_is_refused():
     ],
 )
 def test_what_the_crd_would_refuse_is_refused_here_too(field, value):
-    assert refusal(**{field: value}).reason == "InvalidSpec"
+    assert cluster_refusal(**{field: value}).reason == "InvalidSpec"

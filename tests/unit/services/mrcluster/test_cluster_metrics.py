@@ -1,15 +1,13 @@
-"""What is counted of clusters, and what is read of them at scrape."""
+"""Metrics of clusters, counted and read at scrape."""
 
 import dataclasses
 
-import prometheus_client
 import pytest
 
 from boathouse.resources.mrcluster.status import HdfsUsage, NodeCounts
 from boathouse.services.mrcluster.cluster_metrics import ClusterMetrics
 from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
-from boathouse.telemetry import gauges
-from tests.unit.services.mrcluster.builders import UID, cluster
+from tests.builders.mrclusters import UID, cluster
 
 OF_THE_CLUSTER = {"namespace": "demo", "cluster": "etl"}
 GSP = {"resizing": {"policy": "GSP"}, "transient": {"maximum": 8}}
@@ -19,51 +17,43 @@ BEGUN = ClusterState(
 
 
 @pytest.fixture
-def scraped():
-    """The metrics, and a reader of one value."""
-    registry, scrape = prometheus_client.CollectorRegistry(), gauges.ScrapeGauges()
-    registry.register(scrape)
-    metrics = ClusterMetrics(registry, scrape, {UID: 7.5}.get)
-    return metrics, lambda name, **labels: registry.get_sample_value(f"boathouse_mrcluster_{name}", labels)
+def cluster_metrics(scrape):
+    return ClusterMetrics(scrape.registry, scrape.gauges, {UID: 7.5}.get)
 
 
-def test_each_change_of_the_size_is_counted_by_policy_and_direction(scraped):
-    metrics, value = scraped
+def test_each_change_of_the_size_is_counted_by_policy_and_direction(scrape, cluster_metrics):
     grown = dataclasses.replace(BEGUN, transient=NodeCounts(wanted=5))
     for before, after in ((ClusterState(), BEGUN), (BEGUN, grown), (grown, grown), (grown, BEGUN)):
-        metrics.changed(cluster(**GSP), before, after)
-    assert value("resizes_total", policy="GSP", direction="grow") == 1
-    assert value("resizes_total", policy="GSP", direction="shrink") == 1
-    assert value("resizes_total", policy="Static", direction="grow") == 0
+        cluster_metrics.changed(cluster(**GSP), before, after)
+    assert scrape.value("mrcluster_resizes_total", policy="GSP", direction="grow") == 1
+    assert scrape.value("mrcluster_resizes_total", policy="GSP", direction="shrink") == 1
+    assert scrape.value("mrcluster_resizes_total", policy="Static", direction="grow") == 0
 
 
 @pytest.mark.parametrize(
     ("reason", "outcome"), [("Drained", "drained"), ("TimedOut", "timed_out"), ("Shrinking", "undone")]
 )
-def test_a_drain_that_ended_is_counted_by_its_outcome(scraped, reason, outcome):
-    metrics, value = scraped
+def test_a_drain_that_ended_is_counted_by_its_outcome(scrape, cluster_metrics, reason, outcome):
     leaving = dataclasses.replace(BEGUN, leaving=(LeavingNode(host="t1", since_s=1.0, reason=reason),))
-    metrics.changed(cluster(), BEGUN, leaving)
-    metrics.changed(cluster(), leaving, BEGUN)
-    assert value("drains_total", outcome=outcome) == 1
+    cluster_metrics.changed(cluster(), BEGUN, leaving)
+    cluster_metrics.changed(cluster(), leaving, BEGUN)
+    assert scrape.value("mrcluster_drains_total", outcome=outcome) == 1
 
 
-def test_figures_are_read_at_scrape_until_the_cluster_is_deleted(scraped):
-    metrics, value = scraped
+def test_figures_are_read_at_scrape_until_the_cluster_is_deleted(scrape, cluster_metrics):
     hdfs = HdfsUsage(capacity_bytes=100, used_bytes=40, missing_blocks=2)
-    metrics.changed(cluster(), BEGUN, dataclasses.replace(BEGUN, load_percent=150, slots=6, hdfs=hdfs))
-    assert value("nodes", **OF_THE_CLUSTER, role="transient", state="pending") == 1
-    assert value("load_ratio", **OF_THE_CLUSTER) == 1.5
-    assert value("slots", **OF_THE_CLUSTER) == 6
-    assert value("hdfs_bytes", **OF_THE_CLUSTER, state="used") == 40
-    assert value("missing_blocks", **OF_THE_CLUSTER) == 2
-    assert value("report_age_seconds", **OF_THE_CLUSTER) == 7.5
-    metrics.forget(UID)
-    assert value("slots", **OF_THE_CLUSTER) is None
+    cluster_metrics.changed(cluster(), BEGUN, dataclasses.replace(BEGUN, load_percent=150, slots=6, hdfs=hdfs))
+    assert scrape.value("mrcluster_nodes", **OF_THE_CLUSTER, role="transient", state="pending") == 1
+    assert scrape.value("mrcluster_load_ratio", **OF_THE_CLUSTER) == 1.5
+    assert scrape.value("mrcluster_slots", **OF_THE_CLUSTER) == 6
+    assert scrape.value("mrcluster_hdfs_bytes", **OF_THE_CLUSTER, state="used") == 40
+    assert scrape.value("mrcluster_missing_blocks", **OF_THE_CLUSTER) == 2
+    assert scrape.value("mrcluster_report_age_seconds", **OF_THE_CLUSTER) == 7.5
+    cluster_metrics.forget(UID)
+    assert scrape.value("mrcluster_slots", **OF_THE_CLUSTER) is None
 
 
-def test_a_cluster_without_a_recent_report_has_no_figures(scraped):
-    metrics, value = scraped
-    metrics.changed(cluster(), BEGUN, BEGUN)
-    assert value("slots", **OF_THE_CLUSTER) is None
-    assert value("hdfs_bytes", **OF_THE_CLUSTER, state="used") is None
+def test_a_cluster_without_a_recent_report_has_no_figures(scrape, cluster_metrics):
+    cluster_metrics.changed(cluster(), BEGUN, BEGUN)
+    assert scrape.value("mrcluster_slots", **OF_THE_CLUSTER) is None
+    assert scrape.value("mrcluster_hdfs_bytes", **OF_THE_CLUSTER, state="used") is None

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.settings import memory, sizes
-from tests.unit.services.mrcluster.builders import cluster
+from tests.builders.mrclusters import cluster
 
 MIB = memory.MIB
 HELPERS_MIB = memory.REFRESH_MIB + memory.AGENT_MIB
 ROLES = st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT])
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(ROLES, st.integers(0, 2**44), st.booleans(), st.integers(0, 2**32))
 def test_the_daemons_of_every_size_fit_their_containers_and_these_the_pod(role, limit_bytes, compute, volume_bytes):
     try:
@@ -31,13 +31,13 @@ def test_the_daemons_of_every_size_fit_their_containers_and_these_the_pod(role, 
         assert size.limit_mib - size.heap_mib - inside_mib >= 128
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1344 * MIB, 2**44))
 def test_every_master_of_enough_memory_is_possible(limit_bytes):
     assert len(memory.heaps(Role.MASTER, limit_bytes).daemons) == 4
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.integers(768 * MIB, 2**44), st.sampled_from([Role.CORE, Role.TRANSIENT]))
 def test_every_node_that_the_crd_allows_offers_memory_in_units_of_yarn(limit_bytes, role):
     found = memory.heaps(role, limit_bytes)

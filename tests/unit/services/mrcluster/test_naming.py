@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.naming import Names
-from tests.unit.services.mrcluster.builders import cluster
+from tests.builders.mrclusters import cluster
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 CLUSTER_NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
 HOSTS = st.builds(naming.host_of, st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT]), st.integers(0, 2**31))
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(CLUSTER_NAMES, HOSTS)
 def test_every_name_is_a_dns_label_that_contains_the_whole_name_of_the_cluster(name, host):
     names = Names(cluster(name=name))
@@ -26,7 +26,7 @@ def test_every_name_is_a_dns_label_that_contains_the_whole_name_of_the_cluster(n
         assert LABEL.fullmatch(text)
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.sets(HOSTS, min_size=2, max_size=2))
 def test_no_two_hosts_have_a_name_in_common(hosts):
     names, (one, other) = Names(cluster()), hosts
@@ -42,7 +42,7 @@ def test_the_names_of_a_cluster():
     assert names.network_policy("clients") == "etl-0a1b2c3d-clients"
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.sampled_from([Role.CORE, Role.TRANSIENT]), st.integers(0, 2**31))
 def test_role_and_number_can_be_read_from_a_host(role, number):
     host = naming.host_of(role, number)

@@ -14,7 +14,7 @@ from boathouse_task.agent.canary import Canary
 UID = ObjectUid("u-1")
 
 
-class World:
+class Probing:
     """Clusters' canaries with their controls, and a clock."""
 
     def __init__(self, canary, control):
@@ -58,18 +58,18 @@ def closed_port():
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
 async def test_a_connection_that_succeeds_shows_that_policies_are_not_enforced(canary, closed_port, address):
-    world = World(canary.port, closed_port)
-    world.targets = {UID: address}
-    assert world.probe.finding(UID) is None
-    assert await world.run() is Reason.NOT_ENFORCED
-    assert world.marked == [UID]
+    probing = Probing(canary.port, closed_port)
+    probing.targets = {UID: address}
+    assert probing.probe.finding(UID) is None
+    assert await probing.run() is Reason.NOT_ENFORCED
+    assert probing.marked == [UID]
 
 
 async def test_a_refused_connection_beside_one_that_succeeds_shows_that_policies_are_enforced(closed_port, control):
-    assert await World(closed_port, control.port).run() is Reason.ENFORCED
+    assert await Probing(closed_port, control.port).run() is Reason.ENFORCED
 
 
-async def test_a_connection_without_an_answer_beside_one_that_succeeds_shows_it_too(canary, control, monkeypatch):
+async def test_a_connection_without_a_response_beside_one_that_succeeds_shows_it_too(canary, control, monkeypatch):
     connects = network_probe._connects
 
     async def slow(address, port):
@@ -79,46 +79,46 @@ async def test_a_connection_without_an_answer_beside_one_that_succeeds_shows_it_
             return await connects(address, port)
 
     monkeypatch.setattr(network_probe, "_connects", slow)
-    assert await World(canary.port, control.port).run() is Reason.ENFORCED
+    assert await Probing(canary.port, control.port).run() is Reason.ENFORCED
 
 
 async def test_two_connections_that_fail_show_nothing_until_one_succeeds(closed_port, control):
-    world = World(closed_port, closed_port)
-    assert await world.run() is Reason.CANNOT_TELL
-    world.probe._control = control.port
-    assert await world.run(1) is Reason.ENFORCED
-    assert world.marked == [UID, UID]
+    probing = Probing(closed_port, closed_port)
+    assert await probing.run() is Reason.CANNOT_TELL
+    probing.probe._control = control.port
+    assert await probing.run(1) is Reason.ENFORCED
+    assert probing.marked == [UID, UID]
 
 
 @pytest.mark.parametrize("address", ["", "localhost", "255.255.255.255"])
 async def test_an_error_of_this_host_shows_nothing(canary, control, address):
-    world = World(canary.port, control.port)
-    world.targets = {UID: address}
-    assert await world.run() is Reason.CANNOT_TELL
+    probing = Probing(canary.port, control.port)
+    probing.targets = {UID: address}
+    assert await probing.run() is Reason.CANNOT_TELL
 
 
 async def test_a_cluster_is_probed_again_when_it_is_due_or_has_another_address(canary, control):
-    world = World(canary.port, control.port)
-    await world.run()
+    probing = Probing(canary.port, control.port)
+    await probing.run()
     canary.close()
-    assert await world.run(EVERY_S - 1) is Reason.NOT_ENFORCED
-    assert await world.run(1) is Reason.ENFORCED
-    assert world.marked == [UID, UID]
-    world.targets = {UID: ""}
-    assert await world.run() is Reason.CANNOT_TELL
+    assert await probing.run(EVERY_S - 1) is Reason.NOT_ENFORCED
+    assert await probing.run(1) is Reason.ENFORCED
+    assert probing.marked == [UID, UID]
+    probing.targets = {UID: ""}
+    assert await probing.run() is Reason.CANNOT_TELL
 
 
 async def test_a_result_ends_with_its_target(canary, control):
-    world = World(canary.port, control.port)
-    await world.run()
-    world.targets = {}
-    assert await world.run() is None
-    assert world.marked == [UID, UID]
+    probing = Probing(canary.port, control.port)
+    await probing.run()
+    probing.targets = {}
+    assert await probing.run() is None
+    assert probing.marked == [UID, UID]
 
 
 async def test_few_connections_are_open_at_once(monkeypatch):
-    world = World(1, 2)
-    world.targets = {ObjectUid(f"u-{number}"): "127.0.0.1" for number in range(50)}
+    probing = Probing(1, 2)
+    probing.targets = {ObjectUid(f"u-{number}"): "127.0.0.1" for number in range(50)}
     now, most = 0, 0
 
     async def connects(_address, _port):
@@ -130,5 +130,5 @@ async def test_few_connections_are_open_at_once(monkeypatch):
         return True
 
     monkeypatch.setattr(network_probe, "_connects", connects)
-    await world.run()
-    assert (most, len(world.marked)) == (network_probe.AT_ONCE, 50)
+    await probing.run()
+    assert (most, len(probing.marked)) == (network_probe.AT_ONCE, 50)

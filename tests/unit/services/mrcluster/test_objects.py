@@ -6,16 +6,16 @@ from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import claims, objects, ports
 from boathouse.services.mrcluster.pods import worker_pod
 from boathouse.services.mrcluster.settings import files
-from tests.unit.services.mrcluster.builders import UID, cluster
+from tests.builders.mrclusters import UID, cluster
 
 SELF = {"matchLabels": {"boathouse.dev/job-uid": UID}}
 
 
-def owned(manifest):
+def owners_of(manifest):
     return [each["uid"] for each in manifest["metadata"].get("ownerReferences", ())]
 
 
-def policies(**fields):
+def policies_of(**fields):
     return {each["metadata"]["name"]: each["spec"] for each in objects.network_policies(cluster(**fields))}
 
 
@@ -48,20 +48,20 @@ def test_the_largest_settings_fit_a_config_map():
     assert sum(len(key.encode()) + len(text.encode()) for key, text in data.items()) < 2**20 // 4
 
 
-def test_everything_goes_with_the_cluster():
+def test_every_object_is_deleted_with_the_cluster():
     found = cluster()
-    made = [objects.service(found), objects.config_map(found, files.render(found)), *objects.network_policies(found)]
-    assert [owned(each) for each in made] == [[UID]] * 4
+    created = [objects.service(found), objects.config_map(found, files.render(found)), *objects.network_policies(found)]
+    assert [owners_of(each) for each in created] == [[UID]] * 4
 
 
 def test_a_cluster_reaches_itself_on_all_ports():
-    spec = policies()["etl-0a1b2c3d-cluster"]
+    spec = policies_of()["etl-0a1b2c3d-cluster"]
     assert (spec["podSelector"], spec["policyTypes"]) == (SELF, ["Ingress"])
     assert spec["ingress"] == [{"from": [{"podSelector": SELF}]}]
 
 
 def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_clients():
-    rule, _ = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
     assert rule["from"] == [{"podSelector": {}}]
     opened = {each["port"] for each in rule["ports"]}
     assert {8020, 9870, 9866, 8032, 8088, 10020, 19888} <= opened
@@ -69,7 +69,7 @@ def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_client
 
 
 def test_the_operator_alone_reaches_the_control_port():
-    _, rule = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    _, rule = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
     assert rule["ports"] == [{"port": ports.CONTROL, "protocol": "TCP"}]
     (peer,) = rule["from"]
     assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "boathouse-system"}}
@@ -77,14 +77,14 @@ def test_the_operator_alone_reaches_the_control_port():
 
 
 def test_clients_reach_the_application_masters_of_their_jobs():
-    rule, _ = policies()["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
     first, last = ports.APPLICATION_MASTERS
     assert {"port": first, "endPort": last, "protocol": "TCP"} in rule["ports"]
     assert f"{first}-{last}" in files.render(cluster()).files["mapred-site.xml"]
 
 
 def test_a_closed_cluster_is_reached_by_pods_of_jobs_alone():
-    rule, _ = policies(networkPolicy="Cluster")["etl-0a1b2c3d-clients"]["ingress"]
+    rule, _ = policies_of(networkPolicy="Cluster")["etl-0a1b2c3d-clients"]["ingress"]
     (sender,) = rule["from"]
     (expression,) = sender["podSelector"]["matchExpressions"]
     assert expression["key"] == "boathouse.dev/task-type"
@@ -93,14 +93,14 @@ def test_a_closed_cluster_is_reached_by_pods_of_jobs_alone():
 
 
 def test_a_cluster_may_have_no_network_policy():
-    assert policies(networkPolicy="None") == {}
+    assert policies_of(networkPolicy="None") == {}
 
 
 def test_a_claim_that_is_retained_is_not_owned_and_names_its_cluster():
     manifest = claims.build(cluster(), "c0")
-    assert owned(manifest) == []
+    assert owners_of(manifest) == []
     assert manifest["metadata"]["labels"]["boathouse.dev/job-uid"] == UID
-    assert owned(claims.build(cluster(dataPolicy="Delete"), "c0")) == [UID]
+    assert owners_of(claims.build(cluster(dataPolicy="Delete"), "c0")) == [UID]
 
 
 def test_a_claim_is_as_the_spec_says():

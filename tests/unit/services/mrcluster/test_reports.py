@@ -12,7 +12,7 @@ UID = ObjectUid("u-1")
 REPORT = AgentReport(yarn=YarnFigures(started_s=1, up_s=10), nodes=[NodeFigures("c0")])
 
 
-class World:
+class AgentReports:
     """Reports, and two clocks."""
 
     def __init__(self):
@@ -21,7 +21,7 @@ class World:
         self.reports = Reports(self.marked.append, lambda: self.up_s, lambda: self.now_s)
 
     def take(self, report=REPORT, follows=0, arrival=None):
-        """Take a report; returns when its round began, and the number of its response."""
+        """Take a report; return when its round began, and the number of its response."""
         self.up_s += 5
         self.now_s += 5
         arrival = self.reports.arrive() if arrival is None else arrival
@@ -30,57 +30,57 @@ class World:
 
 
 @pytest.fixture
-def world():
-    return World()
+def reported():
+    return AgentReports()
 
 
-def test_the_last_report_has_an_age(world):
-    assert (world.reports.last(UID), world.reports.age_s(UID)) == (None, None)
-    world.take()
-    world.up_s += 7
-    assert (world.reports.last(UID), world.reports.age_s(UID)) == (REPORT, 7.0)
-    world.reports.forget(UID)
-    world.reports.forget(UID)
-    assert (world.reports.last(UID), world.reports.age_s(UID)) == (None, None)
+def test_the_last_report_has_an_age(reported):
+    assert (reported.reports.last(UID), reported.reports.age_s(UID)) == (None, None)
+    reported.take()
+    reported.up_s += 7
+    assert (reported.reports.last(UID), reported.reports.age_s(UID)) == (REPORT, 7.0)
+    reported.reports.forget(UID)
+    reported.reports.forget(UID)
+    assert (reported.reports.last(UID), reported.reports.age_s(UID)) == (None, None)
 
 
-def test_a_report_whose_body_arrives_after_a_later_one_is_refused(world):
-    slow = world.reports.arrive()
-    world.take()
+def test_a_report_whose_body_arrives_after_a_later_one_is_refused(reported):
+    slow = reported.reports.arrive()
+    reported.take()
     with pytest.raises(Rejected) as refusal:
-        world.take(replace(REPORT, canary=True), arrival=slow)
+        reported.take(replace(REPORT, canary=True), arrival=slow)
     assert refusal.value.reason is Reason.OUT_OF_ORDER
-    assert world.reports.last(UID) == REPORT
+    assert reported.reports.last(UID) == REPORT
 
 
-def test_a_round_began_after_the_response_that_it_follows(world):
-    began_s, first = world.take()
+def test_a_round_began_after_the_response_that_it_follows(reported):
+    began_s, first = reported.take()
     assert began_s is None
-    assert world.take(follows=first)[0] == 1_005.0
+    assert reported.take(follows=first)[0] == 1_005.0
 
 
-def test_if_a_response_is_lost_the_next_round_follows_the_one_before(world):
-    _, first = world.take()
-    _, lost = world.take(follows=first)
-    began_s, second = world.take(follows=first)
-    assert (began_s, world.take(follows=second)[0]) == (1_005.0, 1_015.0)
+def test_if_a_response_is_lost_the_next_round_follows_the_one_before(reported):
+    _, first = reported.take()
+    _, lost = reported.take(follows=first)
+    began_s, second = reported.take(follows=first)
+    assert (began_s, reported.take(follows=second)[0]) == (1_005.0, 1_015.0)
     assert len({first, lost, second}) == 3
 
 
-def test_it_is_unknown_when_a_round_began_that_follows_the_response_of_another_leader(world):
-    world.take()
-    assert world.take(follows=17)[0] is None
+def test_it_is_unknown_when_a_round_began_that_follows_the_response_of_another_leader(reported):
+    reported.take()
+    assert reported.take(follows=17)[0] is None
 
 
-def test_an_agent_that_was_restarted_is_believed_again_after_a_response(world):
-    _, first = world.take()
-    world.take(follows=first)
-    began_s, number = world.take(follows=0)
-    assert (began_s, world.take(follows=number)[0]) == (None, 1_015.0)
+def test_the_rounds_of_a_restarted_agent_count_again_after_a_response(reported):
+    _, first = reported.take()
+    reported.take(follows=first)
+    began_s, number = reported.take(follows=0)
+    assert (began_s, reported.take(follows=number)[0]) == (None, 1_015.0)
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_news"),
+    ("changes", "is_change"),
     [
         pytest.param({"took_ms": 7}, False, id="duration"),
         pytest.param({"yarn": YarnFigures(started_s=1, up_s=15)}, False, id="time since the start"),
@@ -91,7 +91,7 @@ def test_an_agent_that_was_restarted_is_believed_again_after_a_response(world):
         pytest.param({"nodes": []}, True, id="nodes"),
     ],
 )
-def test_a_cluster_is_reconciled_if_its_report_has_news(world, changes, is_news):
-    world.take()
-    world.take(replace(REPORT, **changes))
-    assert world.marked == [UID] * (2 if is_news else 1)
+def test_a_cluster_is_reconciled_if_its_report_has_changed(reported, changes, is_change):
+    reported.take()
+    reported.take(replace(REPORT, **changes))
+    assert reported.marked == [UID] * (2 if is_change else 1)

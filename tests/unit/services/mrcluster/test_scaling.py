@@ -1,4 +1,4 @@
-"""Between clusters and the policy that resizes them."""
+"""Decisions of the policy that resizes clusters, and the load that clusters report to it."""
 
 import dataclasses
 
@@ -13,17 +13,17 @@ from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NOT_READY,
 from boathouse_policies import koala, model, profiles
 from boathouse_task.cluster_contract import AgentReport, NodeFigures, YarnFigures, YarnState
 from tests.builders import core
-from tests.unit.services.mrcluster.planning.world import World
+from tests.builders.simulated_cluster import SimulatedCluster, ready_cluster
 
 UID = ObjectUid("a")
 MASTER = model.TaskId("ns/etl-master")
 
 
-def state(name: str = "a", transient: int = 0, **fields) -> koala.Cluster:
-    """A cluster of three core nodes that has much to do."""
+def busy_cluster(name: str = "a", transient: int = 0, **fields) -> koala.Cluster:
+    """Return the load of a cluster of three core nodes with many pending tasks."""
     busy = {"slots": 6, "node_slots": 2, "running_tasks": 6, "runnable_tasks": 90, "core_nodes": 3}
-    known = busy | {"first_core_nodes": 3, "transient_nodes": transient, "most_nodes": 11} | fields
-    return koala.Cluster(name=model.JobId(name), **known)
+    values = busy | {"first_core_nodes": 3, "transient_nodes": transient, "most_nodes": 11} | fields
+    return koala.Cluster(name=model.JobId(name), **values)
 
 
 class Shell(core.Shell):
@@ -43,16 +43,16 @@ class Shell(core.Shell):
         self.scaling.submit(ObjectUid(name), submission)
 
     def report(self, name: str = "a", **fields) -> None:
-        self.scaling.report(ObjectUid(name), state(name, **fields), master=MASTER, node="n0")
+        self.scaling.report(ObjectUid(name), busy_cluster(name, **fields), master=MASTER, node="n0")
 
     def cycle_at(self, now_s: float) -> list[str]:
-        """What became of the decisions at a time."""
+        """Return the results of the decisions at a time."""
         self.now_s = now_s
         advice = [each.advise(self.queue, self.view()) for each in self.profile.controllers]
         return [self.scaling.take(decision) for decisions in advice for decision in decisions]
 
 
-def test_a_busy_cluster_gets_a_target_with_the_offer_in_words():
+def test_a_busy_cluster_gets_a_target_with_the_offer_in_its_reason():
     shell = Shell()
     shell.submit()
     shell.report()
@@ -163,80 +163,76 @@ def test_the_load_settles_without_growing_and_shrinking_in_turn():
 # The load of a cluster
 
 
-def observed(world: World, **yarn) -> koala.Cluster | None:
-    """What the policy is told if the ResourceManager reports this."""
-    seen: Observation = world.observation()
-    report = AgentReport(hdfs=seen.report.hdfs, nodes=seen.report.nodes, yarn=YarnFigures(started_s=0, **yarn))
-    seen = dataclasses.replace(seen, report=report, slot_mb=256, transient_mb=1024)
-    return load.cluster(seen, Draft(state=seen.state, marks=seen.marks))
-
-
-def ready() -> World:
-    world = World(weight=3)
-    world.settle(20)
-    return world
+def load_of(cluster: SimulatedCluster, **yarn) -> koala.Cluster | None:
+    """Return the load that the policy gets if the ResourceManager reports this."""
+    observation: Observation = cluster.observation()
+    report = AgentReport(
+        hdfs=observation.report.hdfs, nodes=observation.report.nodes, yarn=YarnFigures(started_s=0, **yarn)
+    )
+    observation = dataclasses.replace(observation, report=report, slot_mb=256, transient_mb=1024)
+    return load.cluster(observation, Draft(state=observation.state, marks=observation.marks))
 
 
 def test_masters_of_applications_are_no_tasks_and_waiting_applications_are():
-    found = observed(ready(), running=5, apps_running=2, pending=7, apps_pending=1)
+    found = load_of(ready_cluster(weight=3), running=5, apps_running=2, pending=7, apps_pending=1)
     assert (found.running_tasks, found.runnable_tasks) == (3, 8)
 
 
-def test_nodes_on_their_way_are_pending_and_slots_are_those_of_running_nodes():
-    world = ready()
-    world.decide(5)
-    world.reconcile()
-    found = observed(world)
+def test_nodes_that_start_are_pending_and_slots_are_those_of_running_nodes():
+    cluster = ready_cluster(weight=3)
+    cluster.decide(5)
+    cluster.reconcile()
+    found = load_of(cluster)
     assert (found.core_nodes, found.transient_nodes, found.pending_nodes) == (3, 0, 2)
     assert (found.slots, found.node_slots, found.weight) == (12, 4, 3)
 
 
 def test_a_cluster_takes_no_more_nodes_while_some_found_no_room():
-    world = ready()
-    assert observed(world).growth == 8
-    world.decide(5)
-    world.reconcile()
-    world.reconcile()
-    assert observed(world).growth == 0
+    cluster = ready_cluster(weight=3)
+    assert load_of(cluster).growth == 8
+    cluster.decide(5)
+    cluster.reconcile()
+    cluster.reconcile()
+    assert load_of(cluster).growth == 0
 
 
 def test_a_lost_node_that_yarn_has_not_noticed_has_no_slots():
-    world = ready()
+    cluster = ready_cluster(weight=3)
     lost = NodeFigures("t0", yarn=YarnState.RUNNING, memory_mb=1024)
-    before = observed(world).slots
-    world.report = structs.replace(world.report, nodes=[*world.report.nodes, lost])
-    assert observed(world).slots == before
+    before = load_of(cluster).slots
+    cluster.report = structs.replace(cluster.report, nodes=[*cluster.report.nodes, lost])
+    assert load_of(cluster).slots == before
 
 
 def test_without_a_fresh_report_there_is_no_load():
-    world = ready()
-    world.now_s += 20
-    assert observed(world) is None
+    cluster = ready_cluster(weight=3)
+    cluster.now_s += 20
+    assert load_of(cluster) is None
 
 
 def test_idle_nodes_that_a_long_report_leaves_out_count():
-    world = ready()
-    world.decide(5)
-    world.settle(3)
-    seen = world.observation()
-    nodes = [node for node in seen.report.nodes if node.host.startswith("c")]
-    report = AgentReport(hdfs=seen.report.hdfs, nodes=nodes, yarn=seen.report.yarn, idle_nodes=2)
-    seen = dataclasses.replace(seen, report=report)
-    found = load.cluster(seen, Draft(state=seen.state, marks=seen.marks))
+    cluster = ready_cluster(weight=3)
+    cluster.decide(5)
+    cluster.settle(3)
+    observation = cluster.observation()
+    nodes = [node for node in observation.report.nodes if node.host.startswith("c")]
+    report = AgentReport(hdfs=observation.report.hdfs, nodes=nodes, yarn=observation.report.yarn, idle_nodes=2)
+    observation = dataclasses.replace(observation, report=report)
+    found = load.cluster(observation, Draft(state=observation.state, marks=observation.marks))
     assert (found.transient_nodes, found.pending_nodes, found.slots) == (2, 0, 3 * 2 + 2 * 2)
 
 
-def test_a_liar_makes_a_cluster_grow_within_its_maximum_only():
-    world = ready()
+def test_false_reports_make_a_cluster_grow_within_its_maximum_only():
+    cluster = ready_cluster(weight=3)
     most = 2**62
-    found = observed(world, running=most, pending=most)
+    found = load_of(cluster, running=most, pending=most)
     assert found.most_nodes == 11
-    world.report = AgentReport(
-        hdfs=world.report.hdfs,
+    cluster.report = AgentReport(
+        hdfs=cluster.report.hdfs,
         yarn=YarnFigures(started_s=0, pending=most),
         nodes=[NodeFigures(f"x{i}", yarn=YarnState.RUNNING, memory_mb=most) for i in range(9)],
     )
-    world.decide(10**9)
-    world.reconcile()
-    assert len(world.state.wanted_transient) == 8
-    assert world.hosts(Role.TRANSIENT) == []
+    cluster.decide(10**9)
+    cluster.reconcile()
+    assert len(cluster.state.wanted_transient) == 8
+    assert cluster.hosts(Role.TRANSIENT) == []

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -76,7 +75,7 @@ class Pod:
 
     def run(self, script, *arguments, **env):
         command = ["sh", str(self.folder / script), *arguments]
-        return subprocess.run(command, env=self.env | env, capture_output=True, text=True, timeout=20, check=False)
+        return subprocess.run(command, env=self.env | env, capture_output=True, text=True, timeout=60, check=False)
 
     def start(self, daemon=NAME_NODE, **env):
         """Exit status and termination message."""
@@ -155,14 +154,14 @@ def test_a_name_that_resolves_late_is_enough(pod):
     assert pod.start(DATA_NODE, BOATHOUSE_RESOLVE_SECONDS="2") == (0, "")
 
 
-def test_a_daemon_that_waits_for_a_name_ends_when_it_is_told_to(pod):
-    asked = pod.folder / "asked"
-    pod.program("bin/getent", f'#!/bin/sh\n: >"{asked}"\nexit 2\n')
+def test_a_daemon_that_waits_for_a_name_ends_when_it_is_terminated(pod):
+    requested = pod.folder / "requested"
+    pod.program("bin/getent", f'#!/bin/sh\n: >"{requested}"\nexit 2\n')
     command = ["sh", str(pod.folder / "start.sh"), DATA_NODE]
     process = subprocess.Popen(command, env=pod.env | {"BOATHOUSE_RESOLVE_SECONDS": "60"})
-    waiting.until(asked.exists, "it asks for its name", within_s=20)
+    waiting.until(requested.exists, "it resolves its name", within_s=60)
     process.terminate()
-    assert process.wait(10) == 143
+    assert process.wait(60) == 143
 
 
 def test_an_empty_volume_is_formatted_if_the_cluster_never_had_an_id(pod):
@@ -241,12 +240,9 @@ class Refresh:
 
     def request(self, name, number):
         (self.folder / f"{name}.want").write_text(f"{number}\n")
-        done, end_s = self.folder / f"{name}.done", time.monotonic() + 20
-        while time.monotonic() < end_s:
-            if done.exists() and done.read_text().split()[0] == str(number):
-                return done.read_text()
-            time.sleep(0.02)
-        raise AssertionError(f"{name} {number} was not carried out")
+        done = self.folder / f"{name}.done"
+        waiting.until(lambda: done.exists() and done.read_text().split()[0] == str(number), done.name, within_s=60)
+        return done.read_text()
 
 
 @pytest.fixture
@@ -254,7 +250,7 @@ def refresh(pod):
     running = Refresh(pod)
     yield running
     running.process.terminate()
-    assert running.process.wait(10) in (0, -signal.SIGTERM)
+    assert running.process.wait(60) in (0, -signal.SIGTERM)
 
 
 def test_a_request_of_hdfs_is_carried_out_and_answered(pod, refresh):
@@ -295,11 +291,12 @@ def test_a_client_submits_with_the_prepared_settings(pod):
     assert pod.commands == [f"-Xmx9m -Dx=y -cp {work}/conf:/opt/hadoop/lib/* Main -D a=b c *"]
 
 
-def test_a_client_without_leave_submits_nothing_and_ends_when_it_is_told_to(pod):
+def test_a_client_without_leave_submits_nothing_and_ends_when_it_is_terminated(pod):
+    slept = pod.folder / "slept"
+    pod.program("bin/sleep", f'#!/bin/sh\n: >"{slept}"\nexec /bin/sleep "$@"\n')
     command = ["sh", str(pod.folder / "client.sh"), "Main"]
     process = subprocess.Popen(command, env=pod.env | {"BOATHOUSE_WORK": str(pod.folder / "work")})
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(0.3)
+    waiting.until(slept.exists, "it waits for leave", within_s=60)
     process.terminate()
-    assert process.wait(10) in (143, -signal.SIGTERM)
+    assert process.wait(60) in (143, -signal.SIGTERM)
     assert pod.commands == []

@@ -17,7 +17,7 @@ NODES = [
 ]
 
 
-def found(*, bound=True, nodes=NODES, on=()):
+def facts_of(*, bound=True, nodes=NODES, on=()):
     annotations = {storage.BIND_COMPLETED: "yes"} if bound else {}
     claim = {"metadata": {"name": "etl-c0", "annotations": annotations}, "spec": {"volumeName": "v" if bound else ""}}
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(on)}]}
@@ -31,17 +31,17 @@ def found(*, bound=True, nodes=NODES, on=()):
 
 
 def test_a_volume_of_the_network_is_reachable_wherever_nodes_are():
-    assert found() == ClaimFacts(is_bound=True)
-    assert not found(nodes=[]).is_lost
+    assert facts_of() == ClaimFacts(is_bound=True)
+    assert not facts_of(nodes=[]).is_lost
 
 
 def test_a_volume_on_a_node_is_lost_with_the_node():
-    assert found(on=["n2"]) == ClaimFacts(is_bound=True, is_tied=True, node_exists=True)
-    assert found(on=["n3"]).is_lost
+    assert facts_of(on=["n2"]) == ClaimFacts(is_bound=True, is_tied=True, node_exists=True)
+    assert facts_of(on=["n3"]).is_lost
 
 
 def test_a_claim_without_a_volume_is_not_lost():
-    assert found(bound=False) == ClaimFacts()
+    assert facts_of(bound=False) == ClaimFacts()
 
 
 def test_a_claim_that_does_not_exist_has_no_facts():

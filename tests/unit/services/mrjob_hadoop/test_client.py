@@ -7,28 +7,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from boathouse.cluster import wire
-from boathouse.resources import names
-from boathouse.scheduling import transforms
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.hadoop import client, client_pod
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import client_contract, contract
 from boathouse_task.client_contract import ClientSpec
-from tests.unit.services.conftest import UID, Build
-from tests.unit.services.mrjob_hadoop.world import CLUSTER
+from tests.builders import mrjobs
+from tests.builders.observed_pods import observed_pod, terminated, waiting
+from tests.builders.simulated_hadoop_job import CLUSTER
 
 NODE = model.NodeName("n1")
-TRANSFORM = transforms.pods(
-    names.SCHEDULER_NAME, labels=wiring.MRJOBS.pod_labels, containers=wiring.MRJOBS.pod_containers
-)
 
 
-def build(**spec: Any) -> dict[str, Any]:
-    job = Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+def client_manifest(**spec: Any) -> dict[str, Any]:
+    job = mrjobs.cluster_job(**spec)
     assert job.on_cluster is not None
     builder = ClientBuilder(
         job=job,
@@ -36,7 +29,7 @@ def build(**spec: Any) -> dict[str, Any]:
         on_cluster=job.on_cluster,
         cluster=CLUSTER,
         clusters=(CLUSTER,),
-        settings=PodSettings(progress_url="https://progress", scratch_bytes=1 << 30),
+        settings=mrjobs.SETTINGS,
         image="task:dev",
         image_pull_policy="Always",
         hdfs={},
@@ -44,32 +37,32 @@ def build(**spec: Any) -> dict[str, Any]:
     return builder.build(builder.task_id, client_pod.RESOURCES, NODE)
 
 
-def env(container: dict[str, Any]) -> dict[str, str]:
+def variables_of(container: dict[str, Any]) -> dict[str, str]:
     return {each["name"]: each.get("value", "") for each in container["env"]}
 
 
-def order(manifest: dict[str, Any]) -> ClientSpec:
-    text = env(manifest["spec"]["initContainers"][0])[client_contract.CLIENT_ENV]
+def client_spec(manifest: dict[str, Any]) -> ClientSpec:
+    text = variables_of(manifest["spec"]["initContainers"][0])[client_contract.CLIENT_ENV]
     return msgspec.json.decode(text.replace("$$", "$"), type=ClientSpec)
 
 
-def look(phase: str = "Running", state: dict[str, Any] | None = None, **more: Any) -> client.ClientPod:
-    manifest = build()
-    manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"} | more.pop("metadata", {})
+def read_client(phase: str = "Running", state: dict[str, Any] | None = None, **status: Any) -> client.ClientPod:
+    """Return the client of a pod that the operator created, with this status."""
+    manifest = client_manifest()
+    manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"}
     statuses = [{"name": "task", "state": state}] if state else []
-    manifest["status"] = {"phase": phase, "containerStatuses": statuses} | more
-    found = client.read(TRANSFORM(msgspec.convert(manifest, wire.PodView)))
+    manifest["status"] = {"phase": phase, "containerStatuses": statuses} | status
+    found = client.read(observed_pod(manifest))
     assert found is not None
     return found
 
 
-def ended(exit_code: int, message: str = "", reason: str = "Error", phase: str = "Running", **more: Any):
-    terminated = {"exitCode": exit_code, "reason": reason, "message": message, "finishedAt": "2026-01-01T00:01:00Z"}
-    return look(phase, {"terminated": terminated}, **more)
+def read_ended_client(exit_code: int, message: str = "", reason: str = "Error") -> client.ClientPod:
+    return read_client(state=terminated(exit_code, message, reason))
 
 
 def test_the_cluster_s_image_submits_and_the_task_image_runs_beside_it() -> None:
-    spec = build()["spec"]
+    spec = client_manifest()["spec"]
     (runtime,), (submitter,) = spec["initContainers"], spec["containers"]
     assert (runtime["image"], runtime["restartPolicy"], runtime["command"]) == (
         "task:dev",
@@ -82,7 +75,7 @@ def test_the_cluster_s_image_submits_and_the_task_image_runs_beside_it() -> None
 
 
 def test_only_the_task_image_has_the_token() -> None:
-    spec = build()["spec"]
+    spec = client_manifest()["spec"]
     mounts = [
         {each["name"] for each in part["volumeMounts"]} for part in (*spec["initContainers"], *spec["containers"])
     ]
@@ -90,26 +83,26 @@ def test_only_the_task_image_has_the_token() -> None:
 
 
 def test_the_scheduler_counts_what_the_pod_requests() -> None:
-    facts = TRANSFORM(msgspec.convert(build(), wire.PodView))
+    facts = observed_pod(client_manifest())
     assert facts.resources == client_pod.RESOURCES
 
 
-def test_the_order_has_the_tag_and_the_scripts_of_the_attempt() -> None:
-    found = order(build(mapper={"command": ["m.py", "$(id)"]}, env=[{"name": "A", "value": "b"}]))
-    assert found.settings["mapreduce.job.tags"] == f"{UID}-2"
+def test_the_client_spec_has_the_tag_and_the_scripts_of_the_attempt() -> None:
+    found = client_spec(client_manifest(mapper={"command": ["m.py", "$(id)"]}, env=[{"name": "A", "value": "b"}]))
+    assert found.settings["mapreduce.job.tags"] == f"{mrjobs.UID}-2"
     assert found.scripts["boathouse-mapper"] == ["m.py", "$(id)"]
     assert (found.attempt, found.exported) == (2, ["A"])
 
 
 def test_the_pod_names_the_keys_of_the_storage_and_has_no_value_of_them() -> None:
-    manifest = build(storage={"s3": {"secretRef": {"name": "keys"}}})
+    manifest = client_manifest(storage={"s3": {"secretRef": {"name": "keys"}}})
     variables = {"fs.s3a.access.key": "AWS_ACCESS_KEY_ID", "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY"}
-    assert order(manifest).secret_settings == variables
+    assert client_spec(manifest).secret_settings == variables
     (runtime,), (submitter,) = manifest["spec"]["initContainers"], manifest["spec"]["containers"]
-    given = {each["name"]: each.get("valueFrom") for each in runtime["env"]}
+    sources = {each["name"]: each.get("valueFrom") for each in runtime["env"]}
     for name in variables.values():
-        assert given[name] == {"secretKeyRef": {"name": "keys", "key": name}}
-        assert name not in env(submitter)
+        assert sources[name] == {"secretKeyRef": {"name": "keys", "key": name}}
+        assert name not in variables_of(submitter)
 
 
 PROGRAM: dict[str, Any] = {"jar": {"url": "local:///opt/j.jar"}}
@@ -122,66 +115,66 @@ SECRETS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("spec", SECRETS, ids=lambda spec: next(iter(spec)))
 def test_the_status_has_no_output_of_a_program_with_secrets(spec: dict[str, Any]) -> None:
-    assert build(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
+    assert client_manifest(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"] == "File"
 
 
 @pytest.mark.parametrize("spec", [{}, {"env": [{"name": "A", "value": "b"}]}], ids=["no variables", "plain variables"])
 def test_the_status_has_the_last_lines_of_a_program_without_secrets(spec: dict[str, Any]) -> None:
-    policy = build(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"]
+    policy = client_manifest(**PROGRAM, **spec)["spec"]["containers"][0]["terminationMessagePolicy"]
     assert policy == "FallbackToLogsOnError"
 
 
 @pytest.mark.parametrize("storage", [None, {"s3": {}}], ids=["no storage", "no secret"])
 def test_a_job_without_a_secret_has_no_keys(storage: dict[str, Any] | None) -> None:
-    assert order(build(storage=storage)).secret_settings == {}
+    assert client_spec(client_manifest(storage=storage)).secret_settings == {}
 
 
 def test_arguments_are_not_expanded_by_kubernetes() -> None:
     jar = {"url": "local:///opt/j.jar", "arguments": ["$(HOME)"]}
-    assert build(jar=jar)["spec"]["containers"][0]["command"][-1] == "$$(HOME)"
+    assert client_manifest(jar=jar)["spec"]["containers"][0]["command"][-1] == "$$(HOME)"
 
 
 def test_variables_of_boathouse_come_last_so_that_they_win() -> None:
-    (submitter,) = build(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"]
+    (submitter,) = client_manifest(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"]
     assert [each["name"] for each in submitter["env"]].count("JAVA_HOME") == 2
-    assert env(submitter)["JAVA_HOME"] == CLUSTER.java_home
+    assert variables_of(submitter)["JAVA_HOME"] == CLUSTER.java_home
 
 
 def test_the_user_may_let_the_client_have_more_heaps_of_glibc() -> None:
-    assert env(build()["spec"]["containers"][0])["MALLOC_ARENA_MAX"] == "4"
-    (submitter,) = build(env=[{"name": "MALLOC_ARENA_MAX", "value": "8"}])["spec"]["containers"]
-    assert env(submitter)["MALLOC_ARENA_MAX"] == "8"
+    assert variables_of(client_manifest()["spec"]["containers"][0])["MALLOC_ARENA_MAX"] == "4"
+    (submitter,) = client_manifest(env=[{"name": "MALLOC_ARENA_MAX", "value": "8"}])["spec"]["containers"]
+    assert variables_of(submitter)["MALLOC_ARENA_MAX"] == "8"
 
 
 def test_a_pod_that_was_built_is_read() -> None:
-    found = look(state={"running": {}})
+    found = read_client(state={"running": {}})
     assert (found.attempt, found.state, found.node) == (2, PodLife.RUNNING, "n1")
     assert found.settings == CLUSTER.settings
 
 
 def test_a_pod_of_another_type_is_no_client() -> None:
-    manifest = build()
+    manifest = client_manifest()
     manifest["metadata"]["labels"]["boathouse.dev/task-type"] = "map"
-    assert client.read(TRANSFORM(msgspec.convert(manifest, wire.PodView))) is None
+    assert client.read(observed_pod(manifest)) is None
 
 
-def test_it_has_ended_when_its_first_container_has() -> None:
-    assert (ended(0).state, ended(0).ending) == (PodLife.SUCCEEDED, None)
-    assert ended(1).state is PodLife.FAILED
+def test_a_client_has_ended_when_its_first_container_has() -> None:
+    assert (read_ended_client(0).state, read_ended_client(0).ending) == (PodLife.SUCCEEDED, None)
+    assert read_ended_client(1).state is PodLife.FAILED
 
 
 @pytest.mark.parametrize(
     ("pod", "reason", "user_error"),
     [
-        (ended(1, "Exception in thread main"), "TaskFailed", True),
-        (ended(137), "PodLost", False),
-        (ended(137, reason="OOMKilled"), "OOMKilled", True),
-        (ended(128, "no sh", reason="StartError"), "RuntimeNotFound", True),
-        (look("Failed", reason="Evicted", message="the node was low on memory"), "Evicted", False),
+        (read_ended_client(1, "Exception in thread main"), "TaskFailed", True),
+        (read_ended_client(137), "PodLost", False),
+        (read_ended_client(137, reason="OOMKilled"), "OOMKilled", True),
+        (read_ended_client(128, "no sh", reason="StartError"), "RuntimeNotFound", True),
+        (read_client("Failed", reason="Evicted", message="the node was low on memory"), "Evicted", False),
     ],
     ids=["program", "killed", "memory", "no shell", "evicted"],
 )
-def test_it_says_who_is_to_blame(pod: client.ClientPod, reason: str, user_error: bool) -> None:
+def test_a_failure_is_the_users_or_the_infrastructures(pod: client.ClientPod, reason: str, user_error: bool) -> None:
     assert pod.ending is not None
     assert (pod.ending.reason, pod.ending.user_error) == (reason, user_error)
 
@@ -194,22 +187,22 @@ def test_it_says_who_is_to_blame(pod: client.ClientPod, reason: str, user_error:
     ],
 )
 @pytest.mark.parametrize("part", ["initContainerStatuses", "containerStatuses"])
-def test_it_says_why_one_of_its_containers_does_not_start(part: str, reason: str, message: str, expected: str) -> None:
+def test_a_client_says_why_one_of_its_containers_does_not_start(
+    part: str, reason: str, message: str, expected: str
+) -> None:
     name = {"initContainerStatuses": "runtime", "containerStatuses": "task"}[part]
-    waiting = {"name": name, "state": {"waiting": {"reason": reason, "message": message}}}
-    found = look("Pending", **{part: [waiting]})
+    found = read_client("Pending", **{part: [{"name": name, "state": waiting(reason, message)}]})
     assert found.problem is not None
     assert (found.state, found.problem.reason) == (PodLife.STARTING, expected)
 
 
 def test_a_client_that_is_prepared_has_no_problem() -> None:
-    waiting = {"waiting": {"reason": "PodInitializing"}}
     runtime = [{"name": "runtime", "state": {"running": {}}}]
-    assert look("Pending", waiting, initContainerStatuses=runtime).problem is None
+    assert read_client("Pending", waiting("PodInitializing"), initContainerStatuses=runtime).problem is None
 
 
-def test_what_the_task_image_could_not_prepare_is_the_ending() -> None:
+def test_an_error_of_the_task_image_is_the_ending() -> None:
     result = contract.TaskResult(outcome="failed", reason="FileNotFound", message="no such file", user_error=True)
-    ending = ended(1, msgspec.json.encode(result).decode()).ending
+    ending = read_ended_client(1, msgspec.json.encode(result).decode()).ending
     assert ending is not None
     assert (ending.reason, ending.message) == ("FileNotFound", "no such file")

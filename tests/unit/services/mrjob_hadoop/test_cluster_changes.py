@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from tests.unit.services.conftest import Build
-from tests.unit.services.hadoop import builders
-from tests.unit.services.mrjob_hadoop.world import CLUSTER, World
+import dataclasses
+
+from tests.builders import mrjobs
+from tests.builders.mrclusters import cluster_facts
+from tests.builders.simulated_hadoop_job import CLUSTER, SimulatedHadoopJob
 
 
-def marks(world: World) -> list[str]:
+def collect_marks(job: SimulatedHadoopJob) -> list[str]:
     """Return the jobs that are marked from now on."""
     found: list[str] = []
-    world.jobs._mark = found.append  # type: ignore[assignment]
+    job.jobs._mark = found.append  # type: ignore[assignment]
     return found
 
 
 async def test_a_change_or_the_deletion_of_its_cluster_reconciles_a_job() -> None:
-    world = World()
-    await world.reconcile()
-    found = marks(world)
-    world.directory.put(Build.replace(CLUSTER, is_ready=False))
-    world.directory.forget(CLUSTER.uid)
-    assert found == [Build.UID, Build.UID]
+    job = SimulatedHadoopJob()
+    await job.reconcile()
+    found = collect_marks(job)
+    job.directory.put(dataclasses.replace(CLUSTER, is_ready=False))
+    job.directory.forget(CLUSTER.uid)
+    assert found == [mrjobs.UID, mrjobs.UID]
 
 
-async def test_clusters_of_others_that_come_and_go_reconcile_no_job() -> None:
-    world = World()
-    await world.reconcile()
-    found = marks(world)
-    world.directory.put(builders.cluster(uid="c-2", name="lake", namespace="other"))
-    world.directory.forget("c-2")
+async def test_changes_of_other_clusters_reconcile_no_job() -> None:
+    job = SimulatedHadoopJob()
+    await job.reconcile()
+    found = collect_marks(job)
+    job.directory.put(cluster_facts(uid="c-2", name="lake", namespace="other"))
+    job.directory.forget("c-2")
     assert found == []

@@ -10,8 +10,8 @@ from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.job import model, on_cluster
-from tests.unit.services.conftest import Build
-from tests.unit.services.mrjob_hadoop.world import CLUSTER, CONFIG
+from tests.builders import mrjobs
+from tests.builders.simulated_hadoop_job import CLUSTER
 
 ELSEWHERE = {
     "image": "the cluster's image runs the tasks",
@@ -52,18 +52,14 @@ ELSEWHERE = {
 """Fields that are no setting of Hadoop, and what becomes of them."""
 
 
-def job(**spec: Any) -> model.Job:
-    return Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
-
-
-def words(**spec: Any) -> list[str]:
-    found = job(**spec)
+def command_of(**spec: Any) -> list[str]:
+    found = mrjobs.cluster_job(**spec)
     assert found.on_cluster is not None
     return options.command(found, found.on_cluster)
 
 
-def settings(**spec: Any) -> dict[str, str]:
-    found = words(**spec)
+def settings_of(**spec: Any) -> dict[str, str]:
+    found = command_of(**spec)
     return dict(found[at + 1].split("=", 1) for at, word in enumerate(found) if word == "-D")
 
 
@@ -136,65 +132,71 @@ def test_a_setting_appears_once() -> None:
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
 )
 def test_a_field_becomes_a_setting(spec: dict[str, Any], key: str, value: str) -> None:
-    assert settings(**spec)[key] == value
+    assert settings_of(**spec)[key] == value
 
 
 def test_what_is_the_clusters_default_is_not_set() -> None:
-    found = settings()
+    found = settings_of()
     parts = ("memory", "separator", "vcores", "output.", "failures", "exit", "ignoreKey")
     assert not [key for key in found if any(part in key.removeprefix("mapreduce.output.file") for part in parts)]
 
 
 def test_lazy_output_is_an_option() -> None:
-    assert "-lazyOutput" in words(lazyOutput=True)
-    assert "-lazyOutput" not in words()
+    assert "-lazyOutput" in command_of(lazyOutput=True)
+    assert "-lazyOutput" not in command_of()
 
 
 def test_properties_of_the_commands_are_settings_of_the_job() -> None:
-    found = job(conf={"my.name": "value", "mapreduce.job.tags": "mine"}, hadoop={"settings": {"my.name": "other"}})
+    found = mrjobs.cluster_job(
+        conf={"my.name": "value", "mapreduce.job.tags": "mine"}, hadoop={"settings": {"my.name": "other"}}
+    )
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["my.name"], given["mapreduce.job.tags"]) == ("value", "uid-1")
 
 
 def test_commands_are_scripts_so_that_streaming_does_not_split_them() -> None:
-    found = words(mapper={"command": ["m.py", "a b"]}, combiner={"command": ["c.py"]}, reducer={"command": ["r.py"]})
+    found = command_of(
+        mapper={"command": ["m.py", "a b"]}, combiner={"command": ["c.py"]}, reducer={"command": ["r.py"]}
+    )
     places = [found[found.index(f"-{part}") + 1] for part in ("mapper", "combiner", "reducer")]
     assert places == ["boathouse-mapper", "boathouse-combiner", "boathouse-reducer"]
     assert found[found.index("-files") + 1].startswith("file:///work/run/boathouse-mapper,")
 
 
 def test_a_job_without_a_mapper_passes_lines_unchanged() -> None:
-    assert options.scripts(job(mapper=None))["boathouse-mapper"] == ["cat"]
+    assert options.scripts(mrjobs.cluster_job(mapper=None))["boathouse-mapper"] == ["cat"]
 
 
 def test_generic_options_come_before_those_of_streaming() -> None:
-    found = words(hadoop={"archives": ["hdfs://lake/a.zip#a"]}, partitioner={"type": "KeyFieldBasedPartitioner"})
+    found = command_of(hadoop={"archives": ["hdfs://lake/a.zip#a"]}, partitioner={"type": "KeyFieldBasedPartitioner"})
     generic = max(at for at, word in enumerate(found) if word in {"-D", "-files", "-archives"})
     assert generic < found.index("-partitioner")
 
 
 def test_a_jar_runs_with_its_arguments() -> None:
     jar = {"url": "s3://b/job.jar", "mainClass": "demo.Main", "arguments": ["hdfs://pond/in", "two words"]}
-    found = words(jar=jar)
+    found = command_of(jar=jar)
     assert found == [options.RUN_JAR, "/work/run/boathouse-job.jar", "demo.Main", "hdfs://pond/in", "two words"]
 
 
 def test_a_jar_of_the_image_is_not_copied() -> None:
-    found = job(jar={"url": "local:///opt/examples.jar"})
+    found = mrjobs.cluster_job(jar={"url": "local:///opt/examples.jar"})
     assert found.on_cluster is not None
-    assert words(jar={"url": "local:///opt/examples.jar"})[1] == "/opt/examples.jar"
+    assert command_of(jar={"url": "local:///opt/examples.jar"})[1] == "/opt/examples.jar"
     assert options.jar_file(found.on_cluster) == []
 
 
 def test_the_clusters_that_a_programs_arguments_name_are_found() -> None:
-    found = job(jar={"url": "local:///j.jar", "arguments": ["-in", "hdfs://pond/a,hdfs://sea/b", "hdfs://HOST:8020/x"]})
+    found = mrjobs.cluster_job(
+        jar={"url": "local:///j.jar", "arguments": ["-in", "hdfs://pond/a,hdfs://sea/b", "hdfs://HOST:8020/x"]}
+    )
     assert found.on_cluster is not None
     assert options.names_in_arguments(found.on_cluster) == ["pond", "sea"]
 
 
 def test_the_settings_of_boathouse_win() -> None:
-    found = job(hadoop={"settings": {"mapreduce.job.tags": "mine", "a.b": "c"}})
+    found = mrjobs.cluster_job(hadoop={"settings": {"mapreduce.job.tags": "mine", "a.b": "c"}})
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["mapreduce.job.tags"], given["a.b"], given["mapreduce.job.name"]) == ("uid-1", "c", "wordcount")
@@ -207,7 +209,7 @@ CLOSED = ("fs.defaultFS", "mapreduce.framework.name", "yarn.resourcemanager.addr
 @pytest.mark.parametrize("fields", ["settings", "conf"])
 def test_a_job_runs_where_its_tag_is_looked_for(fields: str) -> None:
     mine = dict.fromkeys(CLOSED, "other") | {"a.b": "c"}
-    found = job(**({"conf": mine} if fields == "conf" else {"hadoop": {"settings": mine}}))
+    found = mrjobs.cluster_job(**({"conf": mine} if fields == "conf" else {"hadoop": {"settings": mine}}))
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert (given["a.b"], given.keys() & set(CLOSED)) == ("c", set())
@@ -216,7 +218,7 @@ def test_a_job_runs_where_its_tag_is_looked_for(fields: str) -> None:
 
 def test_a_job_may_set_the_copies_of_its_files_and_name_another_hdfs() -> None:
     mine = {"dfs.replication": "1", "dfs.nameservices": "far", "dfs.ha.namenodes.far": "a,b"}
-    found = job(hadoop={"settings": mine | {"dfs.ha.namenodes.lake": "x"}})
+    found = mrjobs.cluster_job(hadoop={"settings": mine | {"dfs.ha.namenodes.lake": "x"}})
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     assert mine | {"dfs.nameservices": "far,lake", "dfs.ha.namenodes.lake": "nn"} == {
@@ -228,8 +230,8 @@ S3 = {"endpointURL": "http://s3.demo:9000", "region": "eu", "secretRef": {"name"
 JAR = {"url": "local:///j.jar"}
 
 
-def of_storage(**spec: Any) -> dict[str, str]:
-    found = job(**spec)
+def storage_settings(**spec: Any) -> dict[str, str]:
+    found = mrjobs.cluster_job(**spec)
     assert found.on_cluster is not None
     given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
     return {key.removeprefix("fs.s3a."): value for key, value in given.items() if key.startswith("fs.s3a.")}
@@ -237,7 +239,7 @@ def of_storage(**spec: Any) -> dict[str, str]:
 
 @pytest.mark.parametrize("spec", [{}, {"jar": JAR}], ids=["streaming", "jar"])
 def test_hadoop_reaches_the_storage_of_the_job(spec: dict[str, Any]) -> None:
-    assert of_storage(storage={"s3": S3}, **spec) == {
+    assert storage_settings(storage={"s3": S3}, **spec) == {
         "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
         "connection.ssl.enabled": "false",
         "endpoint": "http://s3.demo:9000",
@@ -247,17 +249,17 @@ def test_hadoop_reaches_the_storage_of_the_job(spec: dict[str, Any]) -> None:
 
 
 def test_requests_without_a_secret_are_unsigned() -> None:
-    provider = of_storage(storage={"s3": {}})["aws.credentials.provider"]
+    provider = storage_settings(storage={"s3": {}})["aws.credentials.provider"]
     assert provider == "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
 
 
 def test_a_job_without_storage_has_the_clusters_settings_of_s3a() -> None:
-    assert of_storage(storage=None) == {}
+    assert storage_settings(storage=None) == {}
 
 
 def test_the_users_settings_of_s3a_win() -> None:
     mine = {"settings": {"fs.s3a.endpoint": "mine"}}
-    found = of_storage(storage={"s3": S3}, hadoop=mine, conf={"fs.s3a.path.style.access": "false"})
+    found = storage_settings(storage={"s3": S3}, hadoop=mine, conf={"fs.s3a.path.style.access": "false"})
     assert (found["endpoint"], found["path.style.access"]) == ("mine", "false")
 
 
@@ -276,8 +278,8 @@ def test_the_users_settings_of_s3a_win() -> None:
     ids=["separator", "outputSeparator", "recordDelimiter", "conf", "name", "comma", "secret", "envFrom"],
 )
 def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) -> None:
-    body = Build.body(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
-    refusal = model.from_resource(body, CONFIG)
+    resource = mrjobs.mrjob(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+    refusal = model.from_resource(resource, mrjobs.CONFIG)
     assert isinstance(refusal, Refusal)
     assert message in refusal.message
 
@@ -285,6 +287,6 @@ def test_what_hadoop_cannot_do_is_refused(spec: dict[str, Any], message: str) ->
 @pytest.mark.parametrize("arguments", [["-D", "mapreduce.job.tags=mine"], ["-Dmapreduce.job.tags=mine", "/in"]])
 def test_a_program_must_keep_the_tag_by_which_its_applications_are_found(arguments: list[str]) -> None:
     jar = {"url": "local:///j.jar", "arguments": arguments}
-    refusal = model.from_resource(Build.body(clusterRef={"name": "lake"}, jar=jar), CONFIG)
+    refusal = model.from_resource(mrjobs.mrjob(clusterRef={"name": "lake"}, jar=jar), mrjobs.CONFIG)
     assert isinstance(refusal, Refusal)
     assert refusal.message.startswith("spec.jar.arguments set mapreduce.job.tags")

@@ -13,7 +13,7 @@ from boathouse_policies import model
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
-def executor(phase="Running", node="n1", *, deleted=False, disrupted="", **status):
+def executor_pod(phase="Running", node="n1", *, deleted=False, disrupted="", **status):
     conditions = [wire.Condition(type="PodScheduled", status="True", last_transition_time=NOW)]
     if disrupted:
         conditions.append(wire.Condition(type="DisruptionTarget", status="True", reason=disrupted))
@@ -26,12 +26,12 @@ def executor(phase="Running", node="n1", *, deleted=False, disrupted="", **statu
 @pytest.mark.parametrize(
     ("pod", "state"),
     [
-        (executor("Pending", node=""), PodLife.UNPLACED),
-        (executor("Pending"), PodLife.STARTING),
-        (executor(), PodLife.RUNNING),
-        (executor("Succeeded"), PodLife.SUCCEEDED),
-        (executor(deleted=True), PodLife.SUCCEEDED),
-        (executor("Failed"), PodLife.FAILED),
+        (executor_pod("Pending", node=""), PodLife.UNPLACED),
+        (executor_pod("Pending"), PodLife.STARTING),
+        (executor_pod(), PodLife.RUNNING),
+        (executor_pod("Succeeded"), PodLife.SUCCEEDED),
+        (executor_pod(deleted=True), PodLife.SUCCEEDED),
+        (executor_pod("Failed"), PodLife.FAILED),
     ],
 )
 def test_an_executor_is_in_the_state_of_its_phase_and_has_ended_when_it_is_deleted(pod, state):
@@ -39,18 +39,18 @@ def test_an_executor_is_in_the_state_of_its_phase_and_has_ended_when_it_is_delet
 
 
 def test_an_executor_has_its_node_its_size_and_the_time_of_its_binding():
-    pod = executor()
+    pod = executor_pod()
     assert (pod.node, pod.resources.cpu_milli, pod.placed_s) == ("n1", 500, NOW.timestamp())
 
 
 @pytest.mark.parametrize(
     ("pod", "reason"),
     [
-        (executor("Failed"), "ExecutorFailed"),
-        (executor("Failed", reason="Evicted"), "Evicted"),
-        (executor(deleted=True, disrupted="PreemptionByScheduler"), "PreemptionByScheduler"),
-        (executor(disrupted="PreemptionByScheduler"), ""),
-        (executor(deleted=True), ""),
+        (executor_pod("Failed"), "ExecutorFailed"),
+        (executor_pod("Failed", reason="Evicted"), "Evicted"),
+        (executor_pod(deleted=True, disrupted="PreemptionByScheduler"), "PreemptionByScheduler"),
+        (executor_pod(disrupted="PreemptionByScheduler"), ""),
+        (executor_pod(deleted=True), ""),
     ],
 )
 def test_an_executor_that_was_disrupted_has_failed_for_that_reason(pod, reason):
@@ -58,6 +58,6 @@ def test_an_executor_that_was_disrupted_has_failed_for_that_reason(pod, reason):
 
 
 def test_a_pod_that_ended_does_not_end_otherwise():
-    failed = executor("Failed")
+    failed = executor_pod("Failed")
     assert app_pod.ended(failed) is failed
-    assert app_pod.ended(executor(), "DriverFailed").reason == "DriverFailed"
+    assert app_pod.ended(executor_pod(), "DriverFailed").reason == "DriverFailed"

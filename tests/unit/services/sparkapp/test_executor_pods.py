@@ -1,17 +1,13 @@
 """The executors that Spark creates from our properties and template, beside those of its own submission."""
 
 import json
-import pathlib
 import re
 
-import pytest
+from tests.builders.differences import declaration, differences, leaves
+from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container, recorded
+from tests.spark import ours
 
-from tests.spark import configurations, ours
-from tests.unit.services.sparkapp.recordings import NAMES, PAIRS, container
-from tests.unit.services.sparkapp.test_submission import declared, differences, flat
-
-FILE = pathlib.Path(__file__).parents[3] / "spark/recorded/executors.json"
-OURS = json.loads(FILE.read_text())["configurations"]
+OURS = recorded("executors")["configurations"]
 EXECUTOR = {
     r"metadata\.(name|ownerReferences.*)|spec\.hostname": "names from the application's",
     r"metadata\.labels\.spark-app-selector|C\.env\.SPARK_APPLICATION_ID\.value": "the same",
@@ -33,15 +29,15 @@ EXECUTOR = {
 """Where an executor differs from that of Spark's own submission, by path (`C` is the container), and why."""
 
 
-def fields(pod):
-    """The fields of a pod; options for Java by their value, because Spark numbers them at random."""
+def executor_fields(pod):
+    """Return the fields of a pod; options for Java by their value, because Spark numbers them at random."""
     plain = json.loads(json.dumps(pod))
     (inner,) = plain["spec"].pop("containers")
     inner["env"] = [
         {"name": f"SPARK_JAVA_OPT={each['value']}", "value": True} if each["name"] == "SPARK_JAVA_OPT" else each
         for each in inner["env"]
     ]
-    return dict([*flat(plain), *flat(inner, "C")])
+    return dict([*leaves(plain), *leaves(inner, "C")])
 
 
 def by_profile(pods):
@@ -54,27 +50,28 @@ def pairs_of(name, recording):
     return [(mine[key], theirs[key]) for key in mine]
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=NAMES)
-def test_the_recording_is_of_these_properties_and_this_template(configuration):
+@of_each_submission
+def test_the_recording_is_of_these_properties_and_this_template(configuration, recording):
+    assert recording
     assert OURS[configuration.name]["digest"] == ours.digest(configuration), "run `make record-spark`"
 
 
-@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+@of_each_submission
 def test_executors_differ_from_sparks_only_where_that_is_declared(configuration, recording):
     for mine, theirs in pairs_of(configuration.name, recording):
-        found = differences(fields(mine), fields(theirs))
-        assert [path for path in sorted(found) if not declared(path, EXECUTOR)] == []
+        found = differences(executor_fields(mine), executor_fields(theirs))
+        assert [path for path in sorted(found) if not declaration(path, EXECUTOR)] == []
 
 
-@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+@of_each_submission
 def test_executors_request_what_they_would_request_of_sparks_own_submission(configuration, recording):
     for mine, theirs in pairs_of(configuration.name, recording):
-        resources = container(mine)["resources"]
+        resources = only_container(mine)["resources"]
         computed = {
             kind: {name: value for name, value in amounts.items() if name != "ephemeral-storage"}
             for kind, amounts in resources.items()
         }
-        assert computed == container(theirs)["resources"]
+        assert computed == only_container(theirs)["resources"]
 
 
 def test_no_executor_has_a_token_or_the_drivers_account():
@@ -92,7 +89,7 @@ def test_no_executor_has_a_token_or_the_drivers_account():
 def test_every_executor_is_restricted():
     for each in OURS.values():
         for pod in each["executors"]:
-            security = container(pod)["securityContext"]
+            security = only_container(pod)["securityContext"]
             assert security["allowPrivilegeEscalation"] is False
             assert security["capabilities"] == {"drop": ["ALL"]}
             assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
@@ -100,13 +97,15 @@ def test_every_executor_is_restricted():
 
 
 def test_every_declared_difference_occurs():
-    seen = set()
-    for configuration, recording in PAIRS:
+    occurring = set()
+    for configuration, recording in SUBMISSIONS:
         for mine, theirs in pairs_of(configuration.name, recording):
-            seen |= {declared(path, EXECUTOR) for path in differences(fields(mine), fields(theirs))}
-    assert [pattern for pattern in EXECUTOR if pattern not in seen] == []
+            occurring |= {
+                declaration(path, EXECUTOR) for path in differences(executor_fields(mine), executor_fields(theirs))
+            }
+    assert [pattern for pattern in EXECUTOR if pattern not in occurring] == []
 
 
 def test_no_path_is_declared_twice():
-    paths = {path for each in OURS.values() for pod in each["executors"] for path in fields(pod)}
+    paths = {path for each in OURS.values() for pod in each["executors"] for path in executor_fields(pod)}
     assert [path for path in sorted(paths) if sum(bool(re.fullmatch(p, path)) for p in EXECUTOR) > 1] == []

@@ -1,4 +1,4 @@
-"""A driver and the minimum of its executors, in a cycle of the scheduler."""
+"""A driver and the minimum of its executors in a cycle of the scheduler."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.submission import objects
 from boathouse_policies import model, profiles, run_times
 from tests.builders import core
-from tests.unit.services.sparkapp.builders import app
+from tests.builders.sparkapps import app
 
 PROFILES = config.PROFILES
 
 
-def queued(nodes, *applications, profile="fair"):
-    """A world with these applications waiting, each with its whole gang."""
+def queued_world(nodes, *applications, profile="fair"):
+    """Return a scheduler with these applications waiting, each with its whole gang."""
     world = core.Shell(core.nodes(nodes, core.amount(4000, 16, disk_gib=100)), profile=profiles.build(profile))
     for each in applications:
         found = gang.of(each, 1, minimum=each.minimum)
@@ -21,30 +21,30 @@ def queued(nodes, *applications, profile="fair"):
     return world
 
 
-def created(plan):
+def created_tasks(plan):
     return [each.task.id for each in plan.decisions if isinstance(each, model.Create)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_driver_starts_when_its_minimum_has_room_beside_it(profile):
     three, four = app(executor={"instances": 3}), app(executor={"instances": 4})
-    assert created(queued(1, three, profile=profile).plan()) == ["team/pi-0a1b2c3d-a1-driver"]
-    assert created(queued(1, four, profile=profile).plan()) == []
+    assert created_tasks(queued_world(1, three, profile=profile).plan()) == ["team/pi-0a1b2c3d-a1-driver"]
+    assert created_tasks(queued_world(1, four, profile=profile).plan()) == []
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_of_two_applications_that_do_not_fit_together_one_starts_whole(profile):
     pair = [app(name=name, uid=f"{name * 8}-0-0-0-0", executor={"instances": 2}) for name in "ab"]
-    world = queued(1, *pair, profile=profile)
-    assert len(created(world.cycle())) == 1
-    assert created(world.cycle()) == []
+    world = queued_world(1, *pair, profile=profile)
+    assert len(created_tasks(world.cycle())) == 1
+    assert created_tasks(world.cycle()) == []
 
 
 def test_an_application_without_a_minimum_starts_alone():
     elastic = app(dynamicAllocation={"enabled": True})
     found = gang.of(elastic, 1, minimum=elastic.minimum)
     assert len(found.tasks) == 1
-    assert created(queued(1, elastic).plan()) == ["team/pi-0a1b2c3d-a1-driver"]
+    assert created_tasks(queued_world(1, elastic).plan()) == ["team/pi-0a1b2c3d-a1-driver"]
 
 
 def test_a_driver_that_runs_is_submitted_with_all_of_its_minimum():
@@ -71,18 +71,18 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
 
 
 def elastic_world(*nodes, least="1g"):
-    """Nodes on which an application waits whose program ran for 100 s with all its memory."""
+    """Return a scheduler with a pending application whose program ran for 100 s with all its memory."""
     found = app(executor={"memory": "4g", "instances": 2, "elasticMemory": {"min": least}})
     learner, stage = run_times.Learner(), gang.executor_stage(found)
     learner.learn(stage, seconds=100.0, input_bytes=0.0, less=False)
-    wanted = gang.of(found, 1, minimum=2, estimates=learner.estimates(stage, 0.0))
+    pending = gang.of(found, 1, minimum=2, estimates=learner.estimates(stage, 0.0))
     world = core.Shell(
         [core.node(f"n{number}", core.amount(4000, gib, disk_gib=100)) for number, gib in enumerate(nodes)],
         profile=profiles.build("yarn-me"),
     )
-    world.queue.submit(wanted.job, [wanted.driver, wanted.executor], wanted.tasks)
-    tasks = {wanted.driver.id: 1, wanted.executor.id: 2}
-    submitted = model.Submitted(now_s=0.0, job=wanted.job, classes=(wanted.driver, wanted.executor), tasks=tasks)
+    world.queue.submit(pending.job, [pending.driver, pending.executor], pending.tasks)
+    tasks = {pending.driver.id: 1, pending.executor.id: 2}
+    submitted = model.Submitted(now_s=0.0, job=pending.job, classes=(pending.driver, pending.executor), tasks=tasks)
     for observer in world.profile.observers:
         observer.observe(submitted)
     return world
@@ -94,7 +94,7 @@ def executor_sizes(plan):
 
 def test_all_executors_get_the_memory_that_fits_the_fullest_node():
     plan = elastic_world(8, 4).plan()
-    assert created(plan) == ["team/pi-0a1b2c3d-a1-driver"]
+    assert created_tasks(plan) == ["team/pi-0a1b2c3d-a1-driver"]
     sizes = executor_sizes(plan)
     assert len(sizes) == 2
     assert sizes[0] == sizes[1] <= 4096
@@ -106,4 +106,4 @@ def test_executors_have_all_their_memory_where_it_fits():
 
 def test_executors_never_get_less_than_their_least():
     plan = elastic_world(8, 4, least="3g").plan()
-    assert created(plan) == executor_sizes(plan) == []
+    assert created_tasks(plan) == executor_sizes(plan) == []

@@ -2,12 +2,13 @@
 
 import re
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.services.sparkapp.submission import naming
 from boathouse.services.sparkapp.submission.naming import AttemptNames
-from tests.unit.services.sparkapp.builders import UID
+from tests.builders.sparkapps import UID
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 PARTS = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,60}[a-z0-9])?", fullmatch=True)
@@ -16,13 +17,14 @@ ATTEMPTS = st.integers(1, 10**6)
 UIDS = st.uuids().map(str)
 
 
-def names_of(name=None, uid=UID, attempt=1):
+def attempt_names(name=None, uid=UID, attempt=1):
     return AttemptNames(application=name or "pi", uid=uid, attempt=attempt)
 
 
+@settings(max_examples=40)
 @given(OBJECT_NAMES, UIDS, ATTEMPTS)
 def test_every_name_is_a_dns_label_within_its_bound(name, uid, attempt):
-    names = names_of(name, uid, attempt)
+    names = attempt_names(name, uid, attempt)
     for text in (names.driver_pod, names.config_map, names.service):
         assert len(text) <= 63
         assert LABEL.fullmatch(text)
@@ -32,9 +34,10 @@ def test_every_name_is_a_dns_label_within_its_bound(name, uid, attempt):
     assert len(names.application_id) <= 63
 
 
+@settings(max_examples=40)
 @given(OBJECT_NAMES, OBJECT_NAMES, UIDS, ATTEMPTS, ATTEMPTS)
 def test_no_two_attempts_have_a_name_in_common(one, other, uid, first, second):
-    a, b = names_of(one, uid, first), names_of(other, uid, second)
+    a, b = attempt_names(one, uid, first), attempt_names(other, uid, second)
     if (one, first) == (other, second):
         return
     assert a.driver_pod != b.driver_pod
@@ -45,18 +48,26 @@ def test_no_two_attempts_have_a_name_in_common(one, other, uid, first, second):
 
 
 def test_an_application_that_is_created_again_has_other_names():
-    old, new = names_of(), names_of(uid="1" + UID[1:])
+    old, new = attempt_names(), attempt_names(uid="1" + UID[1:])
     assert old.driver_pod != new.driver_pod
     assert old.application_id != new.application_id
 
 
+@settings(max_examples=40)
 @given(OBJECT_NAMES, ATTEMPTS)
 def test_the_attempt_can_be_read_from_a_drivers_name(name, attempt):
-    assert naming.attempt_of(names_of(name, attempt=attempt).driver_pod) == attempt
+    assert naming.attempt_of(attempt_names(name, attempt=attempt).driver_pod) == attempt
+
+
+@pytest.mark.parametrize(("first", "second"), [("a" * 60, "a" * 59 + "b"), ("a.b", "a-b")], ids=["long", "dots"])
+def test_names_that_would_be_truncated_or_replaced_to_the_same_differ(first, second):
+    a, b = attempt_names(first), attempt_names(second)
+    assert a.driver_pod != b.driver_pod
+    assert a.executor_prefix != b.executor_prefix
 
 
 def test_a_short_name_is_kept():
-    names = names_of("word-count", attempt=3)
+    names = attempt_names("word-count", attempt=3)
     assert names.driver_pod == "word-count-0a1b2c3d-a3-driver"
     assert names.executor_prefix == "word-count-0a1b2c3d-a3"
     assert names.service == "word-count-0a1b2c3d-ui"

@@ -1,4 +1,4 @@
-"""The objects of an attempt: owned, restricted, and the same whenever they are made."""
+"""The objects of an attempt: owned, restricted, and the same whenever they are created."""
 
 import json
 import subprocess
@@ -6,9 +6,8 @@ import subprocess
 import pytest
 
 from boathouse.services.sparkapp.submission import objects
-from tests.unit.services.hadoop.builders import cluster
-from tests.unit.services.sparkapp.builders import UID, app
-from tests.unit.services.sparkapp.recordings import container
+from tests.builders.mrclusters import cluster_facts
+from tests.builders.sparkapps import UID, app, only_container
 
 USER = "HADOOP_USER_NAME"
 FIELDS = {
@@ -37,19 +36,19 @@ SOURCES = {
 }
 
 
-def made(attempt=1, **fields):
+def submission_of(attempt=1, **fields):
     return objects.of(app(**fields), attempt)
 
 
 @pytest.fixture
 def pods():
-    """The driver's pod and the template of the executors."""
-    submission = made(**FIELDS)
+    """Return the driver's pod and the template of the executors."""
+    submission = submission_of(**FIELDS)
     return submission.driver, json.loads(submission.config_map["data"]["executor.yaml"])
 
 
 def test_everything_is_owned_by_the_application():
-    submission = made()
+    submission = submission_of()
     for each in (submission.config_map, submission.service, submission.driver):
         (owner,) = each["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("SparkApp", UID, True)
@@ -57,23 +56,23 @@ def test_everything_is_owned_by_the_application():
 
 
 def test_the_same_attempt_has_the_same_objects():
-    assert made(**FIELDS) == made(**FIELDS)
-    assert made(2).driver["metadata"]["name"] != made(1).driver["metadata"]["name"]
-    assert made(2).service == made(1).service
+    assert submission_of(**FIELDS) == submission_of(**FIELDS)
+    assert submission_of(2).driver["metadata"]["name"] != submission_of(1).driver["metadata"]["name"]
+    assert submission_of(2).service == submission_of(1).service
 
 
 def test_the_config_map_cannot_be_changed():
-    assert made().config_map["immutable"] is True
+    assert submission_of().config_map["immutable"] is True
 
 
 def test_a_stopping_driver_does_not_delete_the_service():
-    assert not any(key.startswith("spark-") for key in made().service["metadata"]["labels"])
-    assert made(ui={"service": False}).service is None
+    assert not any(key.startswith("spark-") for key in submission_of().service["metadata"]["labels"])
+    assert submission_of(ui={"service": False}).service is None
 
 
 def test_the_service_selects_drivers_of_the_application_and_follows_the_port():
-    service = made(sparkConf={"spark.ui.port": "4050"}).service["spec"]
-    assert service["selector"].items() <= made().driver["metadata"]["labels"].items()
+    service = submission_of(sparkConf={"spark.ui.port": "4050"}).service["spec"]
+    assert service["selector"].items() <= submission_of().driver["metadata"]["labels"].items()
     assert [(port["port"], port["targetPort"]) for port in service["ports"]] == [(4040, 4050)]
 
 
@@ -100,36 +99,36 @@ def test_both_roles_have_the_fields_of_the_spec(pods):
         assert pod["spec"]["imagePullSecrets"] == [{"name": "registry"}]
         assert pod["spec"]["priorityClassName"] == "low"
         assert pod["spec"]["securityContext"]["runAsUser"] == 1234
-        assert container(pod)["envFrom"] == [{"configMapRef": {"name": "settings"}}]
+        assert only_container(pod)["envFrom"] == [{"configMapRef": {"name": "settings"}}]
 
 
 def test_both_roles_mount_the_volumes(pods):
     for pod in pods:
         volumes = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in pod["spec"]["volumes"]}
         assert {name: volumes[name] for name in SOURCES} == SOURCES
-        mounts = {each["name"]: each for each in container(pod)["volumeMounts"]}
+        mounts = {each["name"]: each for each in only_container(pod)["volumeMounts"]}
         assert mounts["m"] == {"name": "m", "mountPath": "/m", "readOnly": True}
 
 
 def test_a_variable_of_the_role_replaces_that_of_the_spec(pods):
-    values = [[each["value"] for each in container(pod)["env"] if each["name"] == "X"] for pod in pods]
+    values = [[each["value"] for each in only_container(pod)["env"] if each["name"] == "X"] for pod in pods]
     assert values == [["both"], ["role"]]
 
 
 def test_the_user_of_the_pods_has_a_name():
-    assert "spark:x:1234:77:" in made(**FIELDS).config_map["data"]["passwd"]
-    assert "spark:x:185:185:" in made().config_map["data"]["passwd"]
+    assert "spark:x:1234:77:" in submission_of(**FIELDS).config_map["data"]["passwd"]
+    assert "spark:x:185:185:" in submission_of().config_map["data"]["passwd"]
 
 
 def test_the_script_that_ends_an_executor_is_a_shell_script(tmp_path):
     path = tmp_path / "decom.sh"
-    path.write_text(made().config_map["data"]["decom.sh"])
+    path.write_text(submission_of().config_map["data"]["decom.sh"])
     subprocess.run(["sh", "-n", str(path)], check=True)
 
 
 def test_both_roles_are_restricted(pods):
     for pod in pods:
-        security = container(pod)["securityContext"]
+        security = only_container(pod)["securityContext"]
         assert security["allowPrivilegeEscalation"] is False
         assert security["capabilities"] == {"drop": ["ALL"]}
         assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
@@ -138,39 +137,43 @@ def test_both_roles_are_restricted(pods):
 
 
 def test_metrics_are_announced_where_they_are_served():
-    driver = made(monitoring={"prometheus": True}, sparkConf={"spark.ui.port": "4050"}).driver
+    driver = submission_of(monitoring={"prometheus": True}, sparkConf={"spark.ui.port": "4050"}).driver
     assert driver["metadata"]["annotations"]["prometheus.io/port"] == "4050"
-    assert "prometheus.io/port" not in made().driver["metadata"]["annotations"]
+    assert "prometheus.io/port" not in submission_of().driver["metadata"]["annotations"]
 
 
 def test_an_attempt_says_which_clusters_its_properties_name():
-    submission = objects.of(app(hadoopClusters=["lake"]), 1, [cluster(name="lake", uid="u-1")])
+    submission = objects.of(app(hadoopClusters=["lake"]), 1, [cluster_facts(name="lake", uid="u-1")])
     assert submission.config_map["metadata"]["annotations"] == {"boathouse.dev/hadoop-clusters": "lake=u-1"}
     assert "spark.hadoop.dfs.nameservices" in submission.config_map["data"]["spark.properties"]
-    assert "annotations" not in made().config_map["metadata"]
+    assert "annotations" not in submission_of().config_map["metadata"]
 
 
 @pytest.mark.parametrize(("fields", "user"), [({}, None), ({"hadoopClusters": ["lake"]}, "hadoop")])
 def test_pods_that_see_a_cluster_are_its_user(fields, user):
-    submission = made(**fields)
+    submission = submission_of(**fields)
     template = json.loads(submission.config_map["data"]["executor.yaml"])
     for pod in (submission.driver, template):
-        found = {each["name"]: each.get("value") for each in container(pod)["env"]}
+        found = {each["name"]: each.get("value") for each in only_container(pod)["env"]}
         assert found.get(USER) == user
 
 
 def test_executors_act_as_the_user_that_the_driver_is_in_hadoop():
-    def first(fields):
-        return [each for each in container(made(**fields).driver)["env"] if each["name"] in {USER, "SPARK_USER"}]
+    def users(fields):
+        return [
+            each
+            for each in only_container(submission_of(**fields).driver)["env"]
+            if each["name"] in {USER, "SPARK_USER"}
+        ]
 
-    assert first({}) == [{"name": "SPARK_USER", "value": "spark"}]
+    assert users({}) == [{"name": "SPARK_USER", "value": "spark"}]
     of_driver = {"name": "SPARK_USER", "value": f"$({USER})"}
-    assert first({"hadoopClusters": ["lake"]}) == [{"name": USER, "value": "hadoop"}, of_driver]
+    assert users({"hadoopClusters": ["lake"]}) == [{"name": USER, "value": "hadoop"}, of_driver]
     own = {"name": USER, "valueFrom": {"secretKeyRef": {"name": "who", "key": "user"}}}
-    assert first({"env": [own]}) == [own, of_driver]
+    assert users({"env": [own]}) == [own, of_driver]
 
 
 def test_the_application_may_be_another_user_of_hadoop():
-    submission = made(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
-    found = [each for each in container(submission.driver)["env"] if each["name"] == USER]
+    submission = submission_of(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
+    found = [each for each in only_container(submission.driver)["env"] if each["name"] == USER]
     assert found == [{"name": USER, "value": "ann"}]

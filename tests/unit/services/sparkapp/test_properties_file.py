@@ -12,14 +12,14 @@ TEXTS = st.text(LINES, max_size=60)
 
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
-def test_what_is_written_is_read_back(given_properties):
-    assert properties_files.parse(properties_file.render(given_properties)) == given_properties
+def test_rendered_properties_are_parsed_to_the_same(properties):
+    assert properties_files.parse(properties_file.render(properties)) == properties
 
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
-def test_each_property_is_one_line_of_printable_ascii(given_properties):
-    text = properties_file.render(given_properties)
-    assert len(text.splitlines()) == len(given_properties)
+def test_each_property_is_one_line_of_printable_ascii(properties):
+    text = properties_file.render(properties)
+    assert len(text.splitlines()) == len(properties)
     assert all(" " <= each <= "~" or each == "\n" for each in text)
 
 

@@ -1,4 +1,4 @@
-"""What drivers say by Spark's REST interface, and what is believed of it."""
+"""Responses of Spark's REST interface as the operator decodes them."""
 
 import json
 
@@ -11,7 +11,7 @@ from boathouse.services.sparkapp.rest import answers, driver_client
 EXPECTED = {"spark.master": "k8s://https://kubernetes.default.svc", "spark.executor.memory": "1g"}
 
 
-def environment(**changed):
+def environment_response(**changed):
     properties = {key: value for key, value in (EXPECTED | changed).items() if value is not None}
     return json.dumps({"sparkProperties": [list(pair) for pair in properties.items()]}).encode()
 
@@ -27,11 +27,11 @@ def test_without_running_jobs_there_is_no_percentage():
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"{}", b'[{"numTasks": "many"}]', b"[" * 100_000, b'[{"numTasks": 1e99}]', b"\xff"]
+    "body", [b"", b"{}", b'[{"numTasks": "many"}]', b"[" * 100_000, b'[{"numTasks": 1e99}]', b"\xff"]
 )
-def test_what_is_not_understood_is_no_report(answer):
-    assert answers.progress(answer) is None
-    assert answers.overridden(answer, EXPECTED) is None or answer == b"{}"
+def test_a_response_that_cannot_be_decoded_is_no_report(body):
+    assert answers.progress(body) is None
+    assert answers.overridden(body, EXPECTED) is None or body == b"{}"
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["numTasks", "numCompletedTasks"]), st.integers(-(2**63), 2**63 - 1))))
@@ -47,13 +47,13 @@ def test_the_spills_of_the_completed_stages_are_summed_up():
     assert answers.spilled_bytes(json.dumps([{"diskBytesSpilled": 2**62}] * 4).encode()) == 2**60
 
 
-@pytest.mark.parametrize("answer", [b"", b"{}", b'[{"diskBytesSpilled": "many"}]', b"[" * 100_000])
-def test_spills_that_are_not_understood_are_no_report(answer):
-    assert answers.spilled_bytes(answer) is None
+@pytest.mark.parametrize("body", [b"", b"{}", b'[{"diskBytesSpilled": "many"}]', b"[" * 100_000])
+def test_spills_that_cannot_be_decoded_are_no_report(body):
+    assert answers.spilled_bytes(body) is None
 
 
 def test_a_program_that_keeps_its_properties_overrides_nothing():
-    assert answers.overridden(environment(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
+    assert answers.overridden(environment_response(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_program_that_keeps_its_properties_overrides_nothing():
     ],
 )
 def test_properties_that_a_program_sets_itself_are_named(changed, keys):
-    assert answers.overridden(environment(**changed), EXPECTED) == keys
+    assert answers.overridden(environment_response(**changed), EXPECTED) == keys
 
 
 @pytest.mark.parametrize(

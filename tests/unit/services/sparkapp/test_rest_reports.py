@@ -1,4 +1,4 @@
-"""Drivers are read in turns; one that does not answer holds up no other for long."""
+"""Drivers are read in turns; one that does not respond delays no other for long."""
 
 import asyncio
 import json
@@ -12,14 +12,14 @@ from tests.wire import waiting
 JOBS = json.dumps([{"numTasks": 4, "numCompletedTasks": 1}]).encode()
 ENVIRONMENT = json.dumps({"sparkProperties": [["spark.executor.memory", "9g"]]}).encode()
 STAGES = json.dumps([{"diskBytesSpilled": 70}, {"diskBytesSpilled": 30}]).encode()
-ANSWERS = {"jobs": JOBS, "environment": ENVIRONMENT, "stages": STAGES}
+RESPONSES = {"jobs": JOBS, "environment": ENVIRONMENT, "stages": STAGES}
 
 
 class Drivers:
-    """Answers by address; those that are silent answer when the test lets them."""
+    """Drivers by address; silent ones respond when the test releases them."""
 
     def __init__(self):
-        self.asked, self.silent, self.released = [], set(), asyncio.Event()
+        self.requests, self.silent, self.released = [], set(), asyncio.Event()
 
     async def __aenter__(self):
         return self
@@ -28,15 +28,15 @@ class Drivers:
         pass
 
     async def get(self, address, _port, path):
-        self.asked.append((address, path))
+        self.requests.append((address, path))
         if address in self.silent:
             await self.released.wait()
             return None
-        return next(answer for part, answer in ANSWERS.items() if part in path)
+        return next(body for part, body in RESPONSES.items() if part in path)
 
 
-class Reading:
-    """Reports with a clock that the test turns."""
+class DriverReports:
+    """Reports of drivers, with a clock that the test turns."""
 
     def __init__(self):
         self.drivers, self.changed, self.now_s = Drivers(), [], 0.0
@@ -58,61 +58,61 @@ class Reading:
 
 
 @pytest.fixture
-async def reading():
-    made = Reading()
-    task = asyncio.create_task(made.reports.run())
-    yield made
+async def drivers():
+    found = DriverReports()
+    task = asyncio.create_task(found.reports.run())
+    yield found
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_driver_is_read_every_ten_seconds_and_its_environment_once(reading):
-    reading.follow("a")
-    await waiting.eventually(lambda: reading.changed == ["a"])
-    found = reading.reports.of("a", "p1")
+async def test_a_driver_is_read_every_ten_seconds_and_its_environment_once(drivers):
+    drivers.follow("a")
+    await waiting.eventually(lambda: drivers.changed == ["a"])
+    found = drivers.reports.of("a", "p1")
     assert (found.progress.percent, found.overridden) == (25, ("spark.executor.memory",))
-    reading.now_s = 11.0
-    await waiting.eventually(lambda: len(reading.drivers.asked) == 3)
-    assert [path.split("/")[-1] for _, path in reading.drivers.asked] == [
+    drivers.now_s = 11.0
+    await waiting.eventually(lambda: len(drivers.drivers.requests) == 3)
+    assert [path.split("/")[-1] for _, path in drivers.drivers.requests] == [
         "jobs?status=running",
         "environment",
         "jobs?status=running",
     ]
 
 
-async def test_spills_are_read_of_drivers_whose_executors_have_less_memory(reading):
-    reading.follow("a", reads_spills=True)
-    await waiting.eventually(lambda: reading.changed == ["a"])
-    assert reading.reports.of("a", "p1").spilled_bytes == 100
+async def test_spills_are_read_of_drivers_whose_executors_have_less_memory(drivers):
+    drivers.follow("a", reads_spills=True)
+    await waiting.eventually(lambda: drivers.changed == ["a"])
+    assert drivers.reports.of("a", "p1").spilled_bytes == 100
 
 
-async def test_a_report_of_an_earlier_driver_does_not_count(reading):
-    reading.follow("a")
-    await waiting.eventually(lambda: reading.changed)
-    reading.follow("a", pod="p2")
-    assert reading.reports.of("a", "p2").progress is None
-    assert reading.reports.of("a", "p1").progress is None
+async def test_a_report_of_an_earlier_driver_does_not_count(drivers):
+    drivers.follow("a")
+    await waiting.eventually(lambda: drivers.changed)
+    drivers.follow("a", pod="p2")
+    assert drivers.reports.of("a", "p2").progress is None
+    assert drivers.reports.of("a", "p1").progress is None
 
 
-async def test_a_namespace_of_silent_drivers_leaves_workers_to_others(reading):
-    reading.drivers.silent = {f"silent-{number}" for number in range(50)}
-    for uid in sorted(reading.drivers.silent):
-        reading.follow(uid, namespace="hostile")
-    reading.follow("a")
-    await waiting.eventually(lambda: reading.changed == ["a"])
-    reading.drivers.released.set()
+async def test_a_namespace_of_silent_drivers_leaves_workers_to_others(drivers):
+    drivers.drivers.silent = {f"silent-{number}" for number in range(50)}
+    for uid in sorted(drivers.drivers.silent):
+        drivers.follow(uid, namespace="hostile")
+    drivers.follow("a")
+    await waiting.eventually(lambda: drivers.changed == ["a"])
+    drivers.drivers.released.set()
 
 
 @pytest.fixture
 async def server():
-    """Serve hostile answers on the loopback address."""
+    """Serve hostile responses on the loopback address."""
 
     async def endless(request):
-        answer = web.StreamResponse()
-        await answer.prepare(request)
+        response = web.StreamResponse()
+        await response.prepare(request)
         for _ in range(1000):
-            await answer.write(b"[" * 10_000)
-        return answer
+            await response.write(b"[" * 10_000)
+        return response
 
     async def slow(_request):
         await asyncio.sleep(30)
@@ -134,15 +134,15 @@ async def server():
 
 
 @pytest.mark.parametrize(
-    ("path", "answer"), [("fine", JOBS), ("endless", None), ("slow", None), ("elsewhere", None), ("no", None)]
+    ("path", "body"), [("fine", JOBS), ("endless", None), ("slow", None), ("elsewhere", None), ("no", None)]
 )
-async def test_only_a_short_direct_answer_is_read(server, monkeypatch, path, answer):
+async def test_only_a_short_direct_response_is_read(server, monkeypatch, path, body):
     monkeypatch.setattr(driver_client, "url_of", lambda _, port, path: f"http://127.0.0.1:{port}/{path}")
-    monkeypatch.setattr(driver_client, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(driver_client, "TIMEOUT_S", 0.1 if path == "slow" else 60)
     async with driver_client.DriverClient() as client:
-        assert await client.get("10.0.0.1", server, path) == answer
+        assert await client.get("10.0.0.1", server, path) == body
 
 
-async def test_a_port_that_nobody_listens_on_is_no_answer():
+async def test_a_port_that_nobody_listens_on_is_no_response():
     async with driver_client.DriverClient() as client:
         assert await client.get("127.0.0.1", 1, "x") is None

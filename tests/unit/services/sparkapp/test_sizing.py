@@ -8,7 +8,7 @@ from boathouse.resources import quantity
 from boathouse.services.sparkapp.submission import sizing
 from boathouse.services.sparkapp.submission.sizes import mebibytes, spark_size
 from boathouse.services.sparkapp.submission.sizing import ResourceProfile
-from tests.unit.services.sparkapp.recordings import NAMES, PAIRS, container, is_python
+from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
 
 PROFILE_FIELDS = {
     "cores": "cores",
@@ -19,38 +19,44 @@ PROFILE_FIELDS = {
 }
 
 
+def is_python(recording):
+    return recording["properties"]["spark.kubernetes.resource.type"] == "python"
+
+
 def amounts(found, kind):
-    """The requests or limits of a recorded container, as numbers."""
+    """Return the requests or limits of a recorded container, as numbers."""
     return {name: quantity.milli(value) for name, value in found["resources"].get(kind, {}).items()}
 
 
-def as_recorded(requests):
+def recorded_amounts(requests):
+    """Return requests and limits as numbers."""
     memory = {"memory": requests.memory_bytes * 1000}
     limit = {"cpu": quantity.milli(requests.cpu_limit)} if requests.cpu_limit else {}
     extended = {name: count * 1000 for name, count in requests.extended}
     return {"cpu": requests.cpu_milli, **memory}, {**memory, **limit, **extended}
 
 
-@pytest.mark.parametrize("recording", [recording for _, recording in PAIRS], ids=NAMES)
-def test_a_driver_requests_what_spark_would(recording):
-    found = container(recording["driver"])
-    expected = as_recorded(sizing.driver(recording["properties"], is_python=is_python(recording)))
+@of_each_submission
+def test_a_driver_requests_what_spark_would(configuration, recording):
+    assert configuration.name
+    found = only_container(recording["driver"])
+    expected = recorded_amounts(sizing.driver(recording["properties"], is_python=is_python(recording)))
     assert expected == (amounts(found, "requests"), amounts(found, "limits"))
 
 
-@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+@of_each_submission
 def test_an_executor_requests_what_spark_would(configuration, recording):
     profile = configuration.profile
     for pod in recording["executors"]:
         in_default = pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0"
-        wanted = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
-        requests = sizing.executor(recording["properties"], is_python=is_python(recording), profile=wanted)
-        found = container(pod)
-        assert as_recorded(requests) == (amounts(found, "requests"), amounts(found, "limits"))
+        requested = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
+        requests = sizing.executor(recording["properties"], is_python=is_python(recording), profile=requested)
+        found = only_container(pod)
+        assert recorded_amounts(requests) == (amounts(found, "requests"), amounts(found, "limits"))
 
 
 def test_fifty_recorded_configurations_have_executors():
-    assert sum(bool(recording["executors"]) for _, recording in PAIRS) >= 50
+    assert sum(bool(recording["executors"]) for _, recording in SUBMISSIONS) >= 50
 
 
 def test_the_minimum_of_executors_is_that_of_spark():

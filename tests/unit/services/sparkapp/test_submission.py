@@ -1,20 +1,17 @@
 """The driver's pod and its properties, field by field beside those of Spark's own submission."""
 
 import json
-import re
-
-import pytest
 
 from boathouse.services.sparkapp.submission import objects
 from boathouse_cli.conversion import properties_files
-from tests.unit.services.sparkapp.builders import app
-from tests.unit.services.sparkapp.recordings import NAMES, PAIRS
+from tests.builders.differences import declaration, differences, leaves
+from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission
 
 POD = {
     r"metadata\.(name|namespace|ownerReferences.*)": "names from the application's; the SparkApp is the owner",
     r"metadata\.labels\.(app\.kubernetes\.io|boathouse\.dev)/.*": "labels of Boathouse",
     r"metadata\.labels\.spark-version": "the operator does not know the version of the image",
-    r"spec\.(automountServiceAccountToken|enableServiceLinks|terminationGracePeriodSeconds)": "said, not defaulted",
+    r"spec\.(automountServiceAccountToken|enableServiceLinks|terminationGracePeriodSeconds)": "set, not defaulted",
     r"spec\.serviceAccount": "the old name of serviceAccountName",
     r"spec\.tolerations.*": "a driver leaves an unreachable node sooner than after 300 s",
     r"spec\.securityContext.*": "Pod Security restricted",
@@ -41,7 +38,7 @@ PROPERTIES = {
     r"spark\.kubernetes\.executor\.podNamePrefix": "names from the application's",
     r"spark\.kubernetes\.submission\..*": "there is no submitter",
     r"spark\.submit\.pyFiles": "empty, which is the default",
-    r"spark\.kubernetes\.container\.image\.pull(Policy|Secrets)": "said always, or in the template",
+    r"spark\.kubernetes\.container\.image\.pull(Policy|Secrets)": "always set, or in the template",
     r"spark\.kubernetes\.executor\.(podTemplate(File|ContainerName)|scheduler\.name)": "executors from a template",
     r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName": "or executors would have the driver's",
     r"spark\.kubernetes\.(driver|executor)\.volumes\..*": "in the pod and in the template",
@@ -56,39 +53,11 @@ PROPERTIES = {
 """Where the properties differ, by key, and why."""
 
 
-def flat(value, path=""):
-    """The leaves of a JSON value by path; lists of named values by name."""
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield from flat(child, f"{path}.{key}".lstrip("."))
-    elif isinstance(value, list):
-        for number, child in enumerate(value):
-            name = child.get("name", number) if isinstance(child, dict) else number
-            rest = {k: v for k, v in child.items() if k != "name"} if isinstance(child, dict) else child
-            yield from flat(rest, f"{path}.{name}")
-    else:
-        yield path, value
-
-
 def pod_fields(pod, text):
-    """The fields of a pod; `text` replaces what is called otherwise."""
+    """Return the fields of a pod by path; `text` replaces other names."""
     plain = json.loads(text(json.dumps(pod, ensure_ascii=False)))
     (container,) = plain["spec"].pop("containers")
-    return dict([*flat(plain), *flat(container, "C")])
-
-
-def replaced(text, known):
-    for each, replacement in known.items():
-        text = text.replace(each, replacement)
-    return text
-
-
-def differences(ours, theirs):
-    return {path for path in {*ours, *theirs} if ours.get(path, ...) != theirs.get(path, ...)}
-
-
-def declared(path, reasons):
-    return next((pattern for pattern in reasons if re.fullmatch(pattern, path)), None)
+    return dict([*leaves(plain), *leaves(container, "C")])
 
 
 def submission_of(configuration):
@@ -97,8 +66,10 @@ def submission_of(configuration):
 
 def driver_fields(configuration, recording):
     submission = submission_of(configuration)
-    known = {submission.names.application_id: "APPLICATION-ID", "$$(": "$("}
-    ours = pod_fields(submission.driver, lambda text: replaced(text, known))
+    application_id = submission.names.application_id
+    ours = pod_fields(
+        submission.driver, lambda text: text.replace(application_id, "APPLICATION-ID").replace("$$(", "$(")
+    )
     return ours, pod_fields(recording["driver"], str)
 
 
@@ -107,18 +78,18 @@ def property_fields(configuration, recording):
     return ours, recording["properties"]
 
 
-@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+@of_each_submission
 def test_a_drivers_pod_differs_from_sparks_only_where_that_is_declared(configuration, recording):
     ours, theirs = driver_fields(configuration, recording)
-    assert [path for path in sorted(differences(ours, theirs)) if not declared(path, POD)] == []
+    assert [path for path in sorted(differences(ours, theirs)) if not declaration(path, POD)] == []
 
 
-@pytest.mark.parametrize(("configuration", "recording"), PAIRS, ids=NAMES)
+@of_each_submission
 def test_the_properties_differ_from_sparks_only_where_that_is_declared(configuration, recording):
     ours, theirs = property_fields(configuration, recording)
     found = {key for key in differences(ours, theirs) if str(ours.get(key)).lower() != str(theirs.get(key)).lower()}
     trimmed = {key for key in found if ours.get(key, "").strip() == theirs.get(key, "?").strip()}
-    assert [key for key in sorted(found - trimmed) if not declared(key, PROPERTIES)] == []
+    assert [key for key in sorted(found - trimmed) if not declaration(key, PROPERTIES)] == []
 
 
 def test_kubernetes_does_not_replace_variables_in_arguments():
@@ -128,8 +99,8 @@ def test_kubernetes_does_not_replace_variables_in_arguments():
 
 def test_every_declared_difference_occurs():
     pods, keys = set(), set()
-    for configuration, recording in PAIRS:
-        pods |= {declared(path, POD) for path in differences(*driver_fields(configuration, recording))}
-        keys |= {declared(key, PROPERTIES) for key in differences(*property_fields(configuration, recording))}
+    for configuration, recording in SUBMISSIONS:
+        pods |= {declaration(path, POD) for path in differences(*driver_fields(configuration, recording))}
+        keys |= {declaration(key, PROPERTIES) for key in differences(*property_fields(configuration, recording))}
     assert [pattern for pattern in POD if pattern not in pods] == []
     assert [pattern for pattern in PROPERTIES if pattern not in keys] == []

@@ -1,4 +1,4 @@
-"""A cluster's nodes as the scheduler gets them."""
+"""The nodes of a cluster as they are submitted to the scheduler."""
 
 import msgspec
 import pytest
@@ -8,44 +8,37 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling.pods import translate
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.placement import classes
 from boathouse.services.mrcluster.placement.factory import NodePods
-from boathouse.services.mrcluster.planning.observation import Wanted
 from boathouse.services.mrcluster.pods.node_pod import NodePod
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import koala, model
-from tests.unit.services.mrcluster.builders import UID, cluster
-from tests.unit.services.mrcluster.test_pods import FULL, SETTINGS
+from tests.builders.mrclusters import FULL, SETTINGS, UID, cluster, wanted_hosts
 
 HOSTS = ("t17", "c1", "master", "c0", "t4")
 IN_PODS = {"emptyDir": True}
 VOLATILE = {"dataPolicy": "Delete", "master": {"volume": IN_PODS}, "core": {"volume": IN_PODS}}
 
 
-def pods(**fields) -> NodePods:
+def node_pods(**fields) -> NodePods:
     found = cluster(**fields)
     return NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
 
 
-def wanted(*hosts: str) -> list[Wanted]:
-    return [Wanted(host=host, role=naming.role_of(host)) for host in hosts]
-
-
-def nodes(*hosts: str, existing=(), **fields) -> classes.Nodes:
-    return classes.of(pods(**fields), wanted(*hosts), existing)
+def submitted_nodes(*hosts: str, existing=(), **fields) -> classes.Nodes:
+    return classes.of(node_pods(**fields), wanted_hosts(*hosts), existing)
 
 
 def class_of(found: classes.Nodes, host: str) -> model.TaskClass:
-    task = next(one for one in found.tasks if found.factory.hosts[one.id] == host)
-    return next(one for one in found.classes if one.id == task.task_class)
+    task = next(task for task in found.tasks if found.factory.hosts[task.id] == host)
+    return next(task_class for task_class in found.classes if task_class.id == task.task_class)
 
 
 @pytest.mark.parametrize("fields", [{}, FULL, VOLATILE])
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_class_is_what_the_pod_requests_and_may_not_share(host, fields):
-    found = nodes(*HOSTS, **fields)
-    task, known = pods(**fields).task(host), class_of(found, host)
+    found = submitted_nodes(*HOSTS, **fields)
+    task, known = node_pods(**fields).task(host), class_of(found, host)
     manifest = found.factory.build(task, known.resources, model.NodeName("n1"))
     view = msgspec.convert(manifest, wire.PodView)
     assert view.spec.node_name == "n1"
@@ -56,28 +49,30 @@ def test_a_class_is_what_the_pod_requests_and_may_not_share(host, fields):
 
 
 def test_the_master_is_served_first_and_hosts_in_the_order_of_their_numbers():
-    found = nodes(*HOSTS)
+    found = submitted_nodes(*HOSTS)
     assert [found.factory.hosts[task.id] for task in found.tasks] == ["master", "c0", "c1", "t4", "t17"]
-    assert [one.id for one in found.classes] == [f"{UID}/{last}" for last in ("master", "c0", "c1", "transient")]
+    assert [task_class.id for task_class in found.classes] == [
+        f"{UID}/{last}" for last in ("master", "c0", "c1", "transient")
+    ]
     assert {one.stage for one in found.classes} == {model.Stage.NODE}
 
 
 def test_a_class_of_a_host_with_a_claim_names_it_and_hosts_without_one_share_theirs():
-    known = class_of(nodes("c0"), "c0")
+    known = class_of(submitted_nodes("c0"), "c0")
     assert len(known.constraints.claims) == 1
-    assert class_of(nodes("t1"), "t1").constraints.claims == ()
-    assert [one.id for one in nodes("c0", "c1", **VOLATILE).classes] == [f"{UID}/core"]
+    assert class_of(submitted_nodes("t1"), "t1").constraints.claims == ()
+    assert [one.id for one in submitted_nodes("c0", "c1", **VOLATILE).classes] == [f"{UID}/core"]
 
 
 def test_core_nodes_of_a_cluster_take_the_same_port_that_no_socket_has():
-    ports = {class_of(nodes(host), host).constraints.host_ports for host in ("c0", "c1")}
+    ports = {class_of(submitted_nodes(host), host).constraints.host_ports for host in ("c0", "c1")}
     assert ports == {(model.HostPort(port=0, protocol=f"apart/demo/{UID}"),)}
-    assert not class_of(nodes("t1"), "t1").constraints.host_ports
-    assert not class_of(nodes("master"), "master").constraints.host_ports
+    assert not class_of(submitted_nodes("t1"), "t1").constraints.host_ports
+    assert not class_of(submitted_nodes("master"), "master").constraints.host_ports
 
 
 def test_zones_and_node_selectors_are_constraints():
-    known = class_of(nodes("t1", **FULL), "t1").constraints
+    known = class_of(submitted_nodes("t1", **FULL), "t1").constraints
     assert known.node_selector == (("disk", "ssd"),)
     zone = model.Expression(key="topology.kubernetes.io/zone", operator=model.Operator.IN, values=("a", "b"))
     assert known.affinity == (model.AffinityTerm(expressions=(zone,)),)
@@ -88,7 +83,7 @@ def test_nodes_are_kept_apart_by_the_labels_that_they_share():
     term = {"topologyKey": "zone", "labelSelector": {}, "mismatchLabelKeys": ["team"]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     template = {"metadata": {"labels": {"team": "blue"}}, "affinity": {"podAntiAffinity": required}}
-    known = class_of(nodes("t1", podTemplate=template), "t1")
+    known = class_of(submitted_nodes("t1", podTemplate=template), "t1")
     other = model.Expression(key="team", operator=model.Operator.NOT_IN, values=("blue",))
     pods_of_others = model.PodSet(selector=model.Selector(expressions=(other,)), namespaces=("demo",))
     assert known.constraints.pod_anti_affinity == (model.PodTerm(topology_key="zone", pods=pods_of_others),)
@@ -102,32 +97,32 @@ def test_a_pod_without_a_node_is_bound_and_one_that_is_deleted_is_not():
         name="x", uid="u5", host="t5", role=Role.TRANSIENT, number=5, life=PodLife.UNPLACED, deleting_since_s=1.0
     )
     running = NodePod(name="x", uid="u6", host="t6", role=Role.TRANSIENT, number=6, node="n1")
-    found = nodes("t7", existing=(waiting, deleted, running))
+    found = submitted_nodes("t7", existing=(waiting, deleted, running))
     assert [(found.factory.hosts[task.id], task.pod_uid) for task in found.tasks] == [("t4", "u4"), ("t7", None)]
 
 
 def test_the_job_has_the_weight_and_the_priority_of_the_cluster():
-    job = classes.of(pods(weight=3, **FULL), [], priority=7).job
+    job = classes.of(node_pods(weight=3, **FULL), [], priority=7).job
     assert (job.id, job.name, job.weight, job.priority) == (UID, "demo/etl", 3.0, 7)
     assert (job.priority_class, job.queue, job.namespace) == ("low", "default", "demo")
 
 
 @pytest.mark.parametrize(("policy", "last"), [("gsp", "transient"), ("ggp", "transient"), ("ggdp", "core")])
 def test_policies_know_the_classes_of_roles_and_by_which_the_cluster_grows(policy, last):
-    found = nodes("master", "c0", "c1", "t4").submission(koala.Config(policy=koala.Policy(policy)))
+    found = submitted_nodes("master", "c0", "c1", "t4").submission(koala.Config(policy=koala.Policy(policy)))
     assert found.worker == f"{UID}/{last}"
     assert found.tasks == {f"{UID}/master": 1, f"{UID}/core": 2, f"{UID}/transient": 1}
-    assert [one.id for one in found.classes] == list(found.tasks)
-    assert not any(one.constraints.claims for one in found.classes)
+    assert [task_class.id for task_class in found.classes] == list(found.tasks)
+    assert not any(task_class.constraints.claims for task_class in found.classes)
 
 
 def test_a_cluster_without_compute_has_no_transient_nodes():
-    found = nodes("c0", compute=False).submission(koala.Config(policy=koala.Policy.STATIC))
-    assert [one.id for one in found.classes] == [f"{UID}/master", f"{UID}/core"]
+    found = submitted_nodes("c0", compute=False).submission(koala.Config(policy=koala.Policy.STATIC))
+    assert [task_class.id for task_class in found.classes] == [f"{UID}/master", f"{UID}/core"]
 
 
 def test_a_tenants_pod_takes_no_node_from_a_cluster_of_another_namespace():
     labels = {names.LABEL_APART: UID}
     view = msgspec.convert({"metadata": {"name": "p", "namespace": "other", "labels": labels}}, wire.PodView)
-    (port,) = class_of(nodes("c0"), "c0").constraints.host_ports
+    (port,) = class_of(submitted_nodes("c0"), "c0").constraints.host_ports
     assert not any(port.conflicts(other) for other in translate.host_ports(view))

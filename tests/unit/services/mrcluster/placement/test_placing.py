@@ -1,4 +1,4 @@
-"""Nodes of a cluster at the scheduler's desk: where their volumes are, and decisions about their number."""
+"""Nodes of a cluster in the scheduler: where their volumes are, and decisions about their number."""
 
 import dataclasses
 
@@ -14,11 +14,9 @@ from boathouse.services.mrcluster.scaling import Scaling
 from boathouse.services.mrcluster.settings import files
 from boathouse_policies import koala, model, profiles
 from tests.builders import manifests
+from tests.builders.mrclusters import SETTINGS, UID, cluster, wanted_hosts
 from tests.builders.operators import desks
 from tests.unit.scheduling.test_volumes import claim, volume
-from tests.unit.services.mrcluster.builders import UID, cluster
-from tests.unit.services.mrcluster.placement.test_classes import wanted
-from tests.unit.services.mrcluster.test_pods import SETTINGS
 
 NODE = {"cpu": "16", "memory": "64Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 CLUSTER = cluster(metadata={"namespace": "ns"}, transient={"maximum": 8})
@@ -39,72 +37,76 @@ class Desk(desks.Desk):
         for name in nodes:
             self.node(name, labels={"kubernetes.io/hostname": name}, allocatable=NODE)
 
-    def stores(self, *objects: storage.ClaimView | storage.VolumeView) -> None:
-        self.claims |= {one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)}
-        self.volumes |= {one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)}
+    def store(self, *objects: storage.ClaimView | storage.VolumeView) -> None:
+        self.claims |= {each.metadata.key: each for each in objects if isinstance(each, storage.ClaimView)}
+        self.volumes |= {each.metadata.name: each for each in objects if isinstance(each, storage.VolumeView)}
         self.scheduler.intake.on_storage()
 
     def submit_hosts(self, *hosts: str) -> None:
-        classes.submit(self.scheduler, classes.of(PODS, wanted(*hosts)))
+        classes.submit(self.scheduler, classes.of(PODS, wanted_hosts(*hosts)))
 
-    def decided(self, *hosts: str) -> list[str | None]:
-        """The nodes of these hosts after a cycle."""
+    def placed_on(self, *hosts: str) -> list[str | None]:
+        """Run a cycle; return the nodes of these hosts."""
         self.scheduler.cycle()
         operations = [self.row(PODS.task(host)).operation for host in hosts]
-        return [one.node if one else None for one in operations]
+        return [operation.node if operation else None for operation in operations]
 
 
-def of(host: str, **fields) -> storage.ClaimView:
+def claim_of(host: str, **fields) -> storage.ClaimView:
     return claim(Names(CLUSTER).claim(host), **fields)
 
 
-def test_a_host_whose_claim_is_bound_to_a_local_volume_goes_where_that_is():
+def test_a_host_whose_claim_is_bound_to_a_local_volume_is_placed_on_its_node():
     desk = Desk("n1", "n2", "n3")
-    desk.stores(of("c0", volume="v0"), volume("v0", host="n2"), of("c1", volume="v1"), volume("v1", host="n3"))
+    desk.store(
+        claim_of("c0", volume="v0"), volume("v0", host="n2"), claim_of("c1", volume="v1"), volume("v1", host="n3")
+    )
     desk.submit_hosts("c0", "c1")
-    assert desk.decided("c0", "c1") == ["n2", "n3"]
+    assert desk.placed_on("c0", "c1") == ["n2", "n3"]
 
 
-def test_a_host_whose_volume_is_on_a_full_node_waits_and_others_do_not():
+def test_a_host_whose_volume_is_on_a_full_node_is_pending_and_others_are_not():
     desk = Desk("n1", "n2")
     desk.show(desks.task_pod("ns/x", node="n2", revision=1, containers=(manifests.container(cpu="16"),)))
-    desk.stores(of("c0", volume="v0"), volume("v0", host="n2"))
+    desk.store(claim_of("c0", volume="v0"), volume("v0", host="n2"))
     desk.submit_hosts("c0", "t1")
-    assert desk.decided("c0", "t1") == [None, "n1"]
+    assert desk.placed_on("c0", "t1") == [None, "n1"]
     message = desk.scheduler.diagnosis(model.JobId(UID)).message
     assert "1 Insufficient cpu, 1 node(s) didn't match PersistentVolume's node affinity" in message
 
 
 def test_claims_that_wait_for_their_first_consumer_get_local_volumes_on_different_nodes():
     desk = Desk("n1", "n2")
-    desk.stores(of("c0"), of("c1"), *(volume(f"{host}-{i}", host=host) for host in ("n1", "n2") for i in (0, 1)))
+    desk.store(
+        claim_of("c0"), claim_of("c1"), *(volume(f"{host}-{i}", host=host) for host in ("n1", "n2") for i in (0, 1))
+    )
     desk.submit_hosts("c0", "c1")
-    placed = desk.decided("c0", "c1")
+    placed = desk.placed_on("c0", "c1")
     assert sorted(placed) == ["n1", "n2"]
     promised = [desk.row(PODS.task(host)).promise.bindings.volumes for host in ("c0", "c1")]
     assert [chosen.partition("-")[0] for ((_, chosen),) in promised] == placed
 
 
-def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_host_goes():
+def test_claims_that_wait_for_their_first_consumer_are_provisioned_where_their_host_is_placed():
     desk = Desk("n1", "n2", provisioner="example.com/d")
-    desk.stores(of("master", size="10Gi"), of("c0"))
+    desk.store(claim_of("master", size="10Gi"), claim_of("c0"))
     desk.submit_hosts("master", "c0")
-    assert None not in desk.decided("master", "c0")
+    assert None not in desk.placed_on("master", "c0")
     for host in ("master", "c0"):
         assert desk.row(PODS.task(host)).promise.bindings.provisions == (f"ns/{Names(CLUSTER).claim(host)}",)
 
 
-def test_a_host_waits_until_its_claim_is_shown():
+def test_a_host_is_pending_until_its_claim_is_observed():
     desk = Desk("n1", provisioner="example.com/d")
     desk.submit_hosts("c0")
-    assert desk.decided("c0") == [None]
-    desk.stores(of("c0"))
-    assert desk.decided("c0") == ["n1"]
+    assert desk.placed_on("c0") == [None]
+    desk.store(claim_of("c0"))
+    assert desk.placed_on("c0") == ["n1"]
 
 
-def load(**fields) -> koala.Cluster:
-    busy = {"slots": 4, "node_slots": 2, "core_nodes": 2, "first_core_nodes": 2, "most_nodes": 8}
-    return koala.Cluster(name=model.JobId(UID), **busy | fields)
+def cluster_load(**fields) -> koala.Cluster:
+    values = {"slots": 4, "node_slots": 2, "core_nodes": 2, "first_core_nodes": 2, "most_nodes": 8}
+    return koala.Cluster(name=model.JobId(UID), **values | fields)
 
 
 class Scaled:
@@ -117,31 +119,31 @@ class Scaled:
         self.desk.scheduler.scaler = self.scaling.take
         self.scaling.submit(ObjectUid(UID), classes.of(PODS, []).submission(koala.Config()))
 
-    def reports(self, **fields) -> None:
-        self.scaling.report(ObjectUid(UID), load(**fields), master=model.TaskId("ns/m"), node="n1")
+    def report(self, **fields) -> None:
+        self.scaling.report(ObjectUid(UID), cluster_load(**fields), master=model.TaskId("ns/m"), node="n1")
 
-    def refused_at(self, *times_s: float) -> list[str]:
+    def refusals_at(self, *times_s: float) -> list[str]:
         for now_s in times_s:
             self.desk.now_s = now_s
             self.desk.scheduler.cycle()
-        told = [event for event in self.desk.observer.events if isinstance(event, model.Refused)]
+        refused = [event for event in self.desk.observer.events if isinstance(event, model.Refused)]
         self.desk.observer.events.clear()
-        return [event.reason for event in told]
+        return [event.reason for event in refused]
 
 
 def test_a_decision_that_is_refused_is_reported_once_and_decided_again_after_a_period():
     scaled = Scaled()
-    scaled.reports(transient_nodes=4, leaving_nodes=2)
-    assert scaled.refused_at(29.0) == []
-    assert scaled.refused_at(30.0, 31.0, 32.0, 58.0) == ["Leaving"]
-    scaled.reports(transient_nodes=4, leaving_nodes=2)
-    assert scaled.refused_at(60.0, 61.0) == ["Leaving"]
+    scaled.report(transient_nodes=4, leaving_nodes=2)
+    assert scaled.refusals_at(29.0) == []
+    assert scaled.refusals_at(30.0, 31.0, 32.0, 58.0) == ["Leaving"]
+    scaled.report(transient_nodes=4, leaving_nodes=2)
+    assert scaled.refusals_at(60.0, 61.0) == ["Leaving"]
 
 
 def test_a_decision_is_kept_for_the_next_plan_without_a_refusal():
     scaled = Scaled()
-    scaled.reports(running_tasks=4, runnable_tasks=90)
-    assert scaled.refused_at(30.0, 31.0) == []
+    scaled.report(running_tasks=4, runnable_tasks=90)
+    assert scaled.refusals_at(30.0, 31.0) == []
     assert scaled.scaling.target(ObjectUid(UID)).nodes == 7
 
 
@@ -150,5 +152,5 @@ def test_without_the_switch_no_cluster_is_resized(scale):
     desk = Desk("n1", profile="koala", switches=profiles.Switches(scale=scale))
     desk.scheduler.scaler = lambda _: ""
     desk.scheduler.adjuster.take(model.Scale(job=model.JobId(UID), workers=4, reason=""))
-    told = [event.reason for event in desk.observer.events if isinstance(event, model.Refused)]
-    assert told == ([] if scale else ["SwitchedOff"])
+    reasons = [event.reason for event in desk.observer.events if isinstance(event, model.Refused)]
+    assert reasons == ([] if scale else ["SwitchedOff"])

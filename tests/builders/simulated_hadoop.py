@@ -1,4 +1,4 @@
-"""YARN and an agent in miniature: what a cluster's master would report of its nodes."""
+"""A simulated YARN and a simulated agent, which reports as a cluster's master would."""
 
 import dataclasses
 
@@ -15,7 +15,6 @@ class Yarn:
 
     Attributes:
         excluded: Hosts that take no more containers.
-        lost: Containers that were on nodes that ended before they were drained.
     """
 
     excluded: frozenset[str] = frozenset()
@@ -37,7 +36,7 @@ class Yarn:
 
 @dataclasses.dataclass
 class Agent:
-    """The agent and what it has stored on the master's claim: later orders win, whoever sends them.
+    """The agent and what it has stored on the master's claim: later orders win, from whichever leader.
 
     Attributes:
         version: Of the orders that it holds.
@@ -62,7 +61,7 @@ class Agent:
         self.is_refreshed = True
 
     def report(self, up: set[str], now_s: float) -> AgentReport:
-        """What it reports of hosts whose pods run."""
+        """Return the report about hosts whose pods run."""
         live = {host for host in up if host.startswith("c")}
         known = sorted(up | self.yarn.excluded | set(self.hdfs.disks), key=naming.number_of)
         nodes = [

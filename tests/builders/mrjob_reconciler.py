@@ -1,11 +1,12 @@
-"""A reconciler at its desk: all it talks to is here, and a test may let the world change while it waits."""
+"""The reconciler of MRJobs with an API server of one MRJob, a scheduler, and a clock that the test turns."""
+
+from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import registry
 
-from boathouse.cluster import errors
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
@@ -13,50 +14,46 @@ from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
-from tests.unit.services.conftest import Build
+from tests.builders import mrjobs
+from tests.builders.frame import NOT_FOUND
+
+if TYPE_CHECKING:
+    from boathouse.cluster import errors
 
 KEY = "demo/wordcount"
-SETUP = "wordcount-u1-s0-setup"
-GONE = errors.NotFound(404, "NotFound", "")
-STALE = errors.Conflict(409, "Conflict", "")
 
 
-def body(uid: str = "u1", revision: int = 1, **spec: Any) -> dict[str, Any]:
-    """An MRJob as the API server holds it."""
-    made = Build.body(**spec)
-    return {**made, "metadata": made["metadata"] | {"uid": uid, "resourceVersion": str(revision)}}
-
-
-class Desk:
-    """The reconciler, its API server and its scheduler.
+class JobReconciler:
+    """The reconciler of a given MRJob; it is its own API server, scheduler and publisher of the trust bundle.
 
     Attributes:
-        stored: the MRJob that the API server has.
-        meanwhile: called while a ConfigMap is asked for, and while a status is written.
-        refusal: what a write of a status ends with.
-        queue: what the namespace's label names.
-        over: tasks whose pods the scheduler saw go.
+        stored: The MRJob that the API server has.
+        on_request: Called during a read of a ConfigMap and during a write of a status.
+        status_error: The error with which writes of a status end.
+        namespace_queue: The queue that the namespace's label names.
+        ended: Tasks whose pods the scheduler observed to be gone.
     """
 
-    def __init__(self, **config: Any) -> None:
+    def __init__(self, resource: dict[str, Any] | None = None, **config: Any) -> None:
         self.stored: dict[str, Any] | None = None
-        self.meanwhile = lambda: None
-        self.refusal: errors.ClusterError | None = None
-        self.queue: str | None = None
-        self.over: set[str] = set()
-        self.written: list[tuple[str, dict[str, Any]]] = []
+        self.on_request = lambda: None
+        self.status_error: errors.ClusterError | None = None
+        self.namespace_queue: str | None = None
+        self.ended: set[str] = set()
+        self.statuses: list[tuple[str, dict[str, Any]]] = []
         self.submitted: list[tuple[str, ...]] = []
         self.withdrawn: list[str] = []
-        self.published: set[str] = set()
+        self.bundles: set[str] = set()
         self.events: list[str] = []
-        self.now_s = Build.CREATED_S
+        self.now_s = mrjobs.CREATED_S
         limits = OperatorConfig.model_validate(config).tenant_limits
-        self.jobs = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
+        self.objects = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         context = self._context(limits)
         counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
         kind = self._kind(context, config)
         self.pods = kind.pods
-        self.reconciler = reconciler.Reconciler(kind, context, self.jobs, counts)
+        self.reconciler = reconciler.Reconciler(kind, context, self.objects, counts)
+        self.store(resource)
 
     def _context(self, limits: TenantLimits) -> reconciler.Context:
         return reconciler.Context(
@@ -73,7 +70,7 @@ class Desk:
 
     def _kind(self, context: reconciler.Context, config: dict[str, Any]) -> MRJobKind:
         settings = OperatorConfig.model_validate({"task": {"image": "task:dev"}} | config)
-        settings.follow(lambda _: self.queue)
+        settings.follow(lambda _: self.namespace_queue)
         leader = SimpleNamespace(
             settings=settings,
             cluster_id="",
@@ -88,34 +85,39 @@ class Desk:
         )
         return MRJobKind(leader, lambda _, call: call())
 
-    def holds(self, one: dict[str, Any] | None) -> None:
-        """Let the API server hold this MRJob, and the watch have told of it."""
-        if self.stored is not None and (one is None or one["metadata"]["uid"] != self.stored["metadata"]["uid"]):
-            self.jobs.on_deleted(self.stored)
-        self.stored = one
-        if one is not None:
-            self.jobs.on_object(one)
+    def store(self, resource: dict[str, Any] | None) -> None:
+        """Store an MRJob, or none, in the API server; the watch reports it."""
+        before = self.stored
+        if before is not None and (resource is None or resource["metadata"]["uid"] != before["metadata"]["uid"]):
+            self.objects.on_deleted(before)
+        self.stored = resource
+        if resource is not None:
+            self.objects.on_object(resource)
 
-    async def look(self) -> float | None:
+    async def reconcile(self) -> float | None:
         return await self.reconciler.reconcile(KEY)
+
+    @property
+    def last_status(self) -> dict[str, Any]:
+        return self.statuses[-1][1]
 
     # The API server
 
     async def get(self, resource, _name, _namespace):
         if resource.kind != mrjob_names.KIND:
-            self.meanwhile()
-            raise GONE
+            self.on_request()
+            raise NOT_FOUND
         if self.stored is None:
-            raise GONE
+            raise NOT_FOUND
         return self.stored
 
     async def patch_status(self, _resource, _name, status, _namespace, *, uid, **_more):
-        self.meanwhile()
-        if self.refusal is not None:
-            raise self.refusal
-        self.written.append((uid, status))
-        known = self.stored["metadata"]
-        metadata = known | {"resourceVersion": str(int(known["resourceVersion"]) + 1)}
+        self.on_request()
+        if self.status_error is not None:
+            raise self.status_error
+        self.statuses.append((uid, status))
+        before = self.stored["metadata"]
+        metadata = before | {"resourceVersion": str(int(before["resourceVersion"]) + 1)}
         self.stored = self.stored | {"metadata": metadata, "status": status}
         return self.stored
 
@@ -126,7 +128,7 @@ class Desk:
 
     def submit(self, _job, _classes, tasks, _factory, **_more):
         self.submitted.append(tuple(task.id for task in tasks))
-        return [task.id for task in tasks if task.id in self.over]
+        return [task.id for task in tasks if task.id in self.ended]
 
     def withdraw(self, job_id) -> None:
         self.withdrawn.append(job_id)
@@ -134,10 +136,10 @@ class Desk:
     def diagnosis(self, _job_id) -> None:
         return None
 
-    # The bundle
+    # The trust bundle
 
     async def ensure(self, namespace: str) -> None:
-        self.published.add(namespace)
+        self.bundles.add(namespace)
 
     def forget(self, namespace: str) -> None:
-        self.published.discard(namespace)
+        self.bundles.discard(namespace)

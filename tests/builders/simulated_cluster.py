@@ -1,4 +1,4 @@
-"""A cluster with its pods, the operator's part of it, and an operator that may die between any two writes."""
+"""A simulated cluster with its pods and agent, and an operator that may die between any two writes."""
 
 import dataclasses
 
@@ -12,8 +12,9 @@ from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks,
 from boathouse.services.mrcluster.pods.node_pod import NodePod
 from boathouse.services.mrcluster.state import cluster_state
 from boathouse_task.cluster_contract import AgentReport, Version
-from tests.unit.services.mrcluster import builders
-from tests.unit.services.mrcluster.planning.hadoop_model import Agent, Hdfs, Yarn
+from tests.builders import mrclusters
+from tests.builders.frame import condition_of
+from tests.builders.simulated_hadoop import Agent, Hdfs, Yarn
 
 BEGIN_S = 1_000_000.0
 
@@ -22,8 +23,8 @@ class ProcessEndedError(Exception):
     """The operator's process ended."""
 
 
-class World:
-    """One cluster. `reconcile` is the operator; everything else happens around it.
+class SimulatedCluster:
+    """One cluster. `reconcile` is the operator; all else is Kubernetes, Hadoop and time.
 
     Attributes:
         status: As the API server has it.
@@ -63,8 +64,8 @@ class World:
         self.events: list = []
 
     @property
-    def cluster(self):
-        return builders.cluster(metadata={"generation": self.generation}, status=self.status, **self.spec)
+    def model(self):
+        return mrclusters.cluster(metadata={"generation": self.generation}, status=self.status, **self.spec)
 
     @property
     def state(self) -> cluster_state.ClusterState:
@@ -72,7 +73,7 @@ class World:
 
     def observation(self) -> Observation:
         return Observation(
-            cluster=self.cluster,
+            cluster=self.model,
             state=self.state,
             now_s=self.now_s,
             nodes=list(self.pods.values()),
@@ -176,12 +177,12 @@ class World:
             self.yarn.containers.pop(host, None)
 
     def vanish(self, host: str) -> None:
-        """The object of a pod that is being deleted goes."""
+        """Remove the object of a pod that is being deleted."""
         if host in self.pods and self.pods[host].deleting_since_s is not None:
             del self.pods[host]
 
     def lose_node(self, host: str) -> None:
-        """The Kubernetes node of a pod goes, and with it, in time, the pod."""
+        """Remove the Kubernetes node of a pod; the pod follows later."""
         self.change(host, node_gone=True, is_ready=False)
         self.yarn.containers.pop(host, None)
 
@@ -209,11 +210,17 @@ class World:
     # Time
 
     def settle(self, rounds: int = 60, *, write: bool = False) -> None:
-        """Let everything go its way, without faults."""
+        """Let time pass without faults."""
         for _ in range(rounds):
             self.turn()
             if write:
                 self.hdfs.write(self.up & self.hdfs.disks.keys())
+
+    def pass_quiet_time(self) -> None:
+        """Let 200 s pass in few turns, in which nodes start and grace periods end."""
+        self.settle(4)
+        self.turn(150.0)
+        self.turn()
 
     def turn(self, seconds: float = 10.0) -> None:
         self.now_s += seconds
@@ -239,5 +246,21 @@ class World:
         if load.cluster(self.observation(), draft) is not None:
             self.target = Target(nodes=nodes, stores=stores, reason="by the test")
 
+    def condition(self, condition_type: str) -> tuple[str, str] | None:
+        """Return the status and the reason of a condition."""
+        return condition_of(self.state, condition_type)
+
+    @property
+    def event_reasons(self) -> set[str]:
+        return {event.reason for event in self.events}
+
     def hosts(self, role: Role) -> list[str]:
         return sorted(host for host, pod in self.pods.items() if pod.role is role and not pod.is_over)
+
+
+def ready_cluster(**spec) -> SimulatedCluster:
+    """Return a cluster that has become ready."""
+    cluster = SimulatedCluster(**spec)
+    cluster.pass_quiet_time()
+    assert cluster.state.phase == "Ready", cluster.state.conditions
+    return cluster

@@ -1,4 +1,4 @@
-"""A job on a modelled cluster: leaders die, clients are cut off, ResourceManagers restart, clusters are replaced.
+"""A simulated job on a cluster: leaders die, clients are cut off, ResourceManagers restart, clusters are replaced.
 
 Invariant: at no time do two applications of the job run.
 """
@@ -11,7 +11,6 @@ import types
 from typing import Any
 
 from boathouse import failpoints
-from boathouse.resources.config import OperatorConfig
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.hadoop import directory
@@ -21,15 +20,13 @@ from boathouse.services.mrjob.hadoop import tags
 from boathouse.services.mrjob.hadoop.client import ClientPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.kind import MRJOB, JobMemory
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse.services.mrjob.state import job_state
 from boathouse_task.cluster_contract import ApplicationFigures
-from tests.unit.services.conftest import Build
-from tests.unit.services.hadoop import builders
+from tests.builders import mrjobs
+from tests.builders.mrclusters import cluster_facts
 
-NOW_S = Build.CREATED_S + 1000
-CLUSTER = builders.cluster(uid="c-1", name="lake", namespace="demo")
-CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
+NOW_S = mrjobs.CREATED_S + 1000
+CLUSTER = cluster_facts(uid="c-1", name="lake", namespace="demo")
 
 
 class Killed(BaseException):
@@ -69,78 +66,78 @@ class Client:
         )
 
 
-class Scheduler:
+class _Scheduler:
     """Creates pods some time after they were submitted; forgets all with its process."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self.waiting: int = 0
+    def __init__(self, job: SimulatedHadoopJob) -> None:
+        self._job = job
+        self.pending: int = 0
 
     def submit(self, _job: Any, _classes: Any, _tasks: Any, builder: Any) -> list[Any]:
-        if any(pod.attempt == builder.attempt for pod in self._world.pods.values()):
+        if any(pod.attempt == builder.attempt for pod in self._job.pods.values()):
             return []
-        if builder.attempt in self._world.over:
+        if builder.attempt in self._job.ended:
             return [builder.task_id]
-        self.waiting = builder.attempt
+        self.pending = builder.attempt
         return []
 
     def withdraw(self, _job: Any) -> None:
-        self.waiting = 0
+        self.pending = 0
 
     def may_create(self, _job: Any) -> bool:
-        return bool(self.waiting)
+        return bool(self.pending)
 
     def diagnosis(self, _job: Any) -> None:
         return None
 
     def create(self) -> None:
-        if self.waiting:
-            self._world.create_pod(self.waiting)
-            self.waiting = 0
+        if self.pending:
+            self._job.create_pod(self.pending)
+            self.pending = 0
 
 
-class Clients:
+class _Clients:
     """The index of pods."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, job: SimulatedHadoopJob) -> None:
+        self._job = job
 
     def of(self, _uid: Any) -> tuple[ClientPod, ...]:
-        return tuple(client.pod for client in self._world.pods.values())
+        return tuple(client.pod for client in self._job.pods.values())
 
     def find(self, _uid: Any, name: str) -> ClientPod | None:
-        client = self._world.pods.get(name)
+        client = self._job.pods.get(name)
         return client.pod if client else None
 
 
-class Bundles:
-    """Certificates are another test's matter."""
+class _Bundles:
+    """Publishes nothing."""
 
     async def ensure(self, _namespace: str) -> None: ...
 
 
-class World:
-    """What happens outside of the leader, and the leader.
+class SimulatedHadoopJob:
+    """A job, its leader, and all that happens outside of the leader.
 
     Attributes:
         status: The job's status as the API server has it.
         pods: Pods that the API server has, by name.
         processes: Clients that run somewhere.
-        over: Attempts whose pods the scheduler knows to have ended.
+        ended: Attempts whose pods the scheduler observed to be gone.
         applications: What the ResourceManager knows.
     """
 
     def __init__(self, seed: int = 0, **spec: Any) -> None:
         self.random = random.Random(seed)
         self.now_s = NOW_S
-        self.job = Build.job(**({"input": ["/in"], "output": "/out", "clusterRef": {"name": "lake"}} | spec))
+        self.model = mrjobs.cluster_job(**spec)
         self.suspend = False
         self.status: dict[str, Any] = {}
         self.deleting_since_s: float | None = None
         self.is_gone = False
         self.pods: dict[str, Client] = {}
         self.processes: list[Client] = []
-        self.over: set[int] = set()
+        self.ended: set[int] = set()
         self.applications: dict[str, tuple[str, ApplicationFigures]] = {}
         self.cluster = CLUSTER
         self.rm_started_s = NOW_S - 1000
@@ -154,33 +151,32 @@ class World:
     def start(self) -> None:
         """Start a leader that knows only what the API server has."""
         self.lives += 1
-        self.scheduler = Scheduler(self)
+        self.scheduler = _Scheduler(self)
         self.tags = Applications(lambda _: None, lambda: self.now_s)
         self.directory = directory.Directory()
         self.directory.put(self.cluster)
         context = types.SimpleNamespace(now=lambda: self.now_s, may_lead=lambda: True, events=None)
         leader = types.SimpleNamespace(
-            settings=CONFIG,
+            settings=mrjobs.CONFIG,
             clusters=self.directory,
             applications=self.tags,
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
-            bundles=Bundles(),
+            bundles=_Bundles(),
             controllers=types.SimpleNamespace(context=context, mark=lambda _: None),
         )
-        settings = PodSettings(progress_url="https://p", scratch_bytes=1 << 30)
-        self.jobs = HadoopJobs(leader, MRJOB, settings, lambda _delay, _call: None)  # type: ignore[arg-type]
-        self.jobs.clients = Clients(self)  # type: ignore[assignment]
+        self.jobs = HadoopJobs(leader, MRJOB, mrjobs.SETTINGS, lambda _delay, _call: None)  # type: ignore[arg-type]
+        self.jobs.clients = _Clients(self)  # type: ignore[assignment]
         self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *_: None)  # type: ignore[assignment]
-        self.memory = JobMemory(Build.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
+        self.memory = JobMemory(mrjobs.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
 
     async def reconcile(self, *, is_delayed: bool = False) -> None:
         """Reconcile the job in the frame's order."""
         if self.is_gone:
             return
         job = dataclasses.replace(
-            self.job,
+            self.model,
             deleting_since_s=self.deleting_since_s,
-            spec=self.job.spec.model_copy(update={"suspend": self.suspend}),
+            spec=self.model.spec.model_copy(update={"suspend": self.suspend}),
         )
         desired = self.jobs.plan(self.jobs.observe(job, self.memory), self.memory)
         self.memory.state = desired.state
@@ -232,15 +228,15 @@ class World:
             if client.deleting_since_s is not None and not client.is_cut_off:
                 if client.state.is_live:
                     self.end(client, 143)
-                self.over.add(client.attempt)
+                self.ended.add(client.attempt)
                 del self.pods[name]
 
     # Clients
 
     def ask_leave(self, client: Client) -> None:
-        pod = self.jobs.find(Build.UID, "demo", f"client-a{client.attempt}")  # type: ignore[arg-type]
+        pod = self.jobs.find(mrjobs.UID, "demo", f"client-a{client.attempt}")  # type: ignore[arg-type]
         if not client.is_cut_off and pod is not None and pod.uid == client.uid:
-            client.has_leave = client.has_leave or self.jobs.may_submit(Build.UID, pod)  # type: ignore[arg-type]
+            client.has_leave = client.has_leave or self.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
 
     def submit(self, client: Client) -> None:
         """Submit an application, even if the pod is being deleted or is cut off from the operator."""
@@ -249,7 +245,7 @@ class World:
             self.submissions += 1
             name = f"application_1_{self.submissions}"
             figures = ApplicationFigures(id=name, state="RUNNING", started_ms=int(self.now_s * 1000))
-            self.applications[name] = (f"{Build.UID}-{client.attempt}", figures)
+            self.applications[name] = (f"{mrjobs.UID}-{client.attempt}", figures)
 
     # The cluster
 
@@ -278,7 +274,7 @@ class World:
 
     def report(self) -> None:
         """Answer the orders of the leader. A ResourceManager that has just started may know no application yet."""
-        wanted, kill = self.tags.orders(self.cluster.uid)
+        tags_, kill = self.tags.orders(self.cluster.uid)
         for name in kill:
             if name in self.running:
                 self.kills.append(name)
@@ -286,7 +282,7 @@ class World:
         is_recovered = self.now_s >= self.rm_started_s + tags.RECOVERY_S / 2
         found = {
             tag: [figures for each, figures in self.applications.values() if each == tag] if is_recovered else []
-            for tag in wanted
+            for tag in tags_
         }
         self.tags.answered(
             self.cluster.uid, at_s=self.now_s, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found
@@ -298,7 +294,7 @@ class World:
     # Random events
 
     def happen(self) -> None:
-        """Let one thing happen outside of the leader."""
+        """Let one event happen outside of the leader."""
         client = self.random.choice(self.processes) if self.processes else None
         what = self.random.choice(
             ("create", "leave", "submit", "end", "cut", "heal", "report", "rm", "cluster", "finish", "time")
@@ -333,7 +329,7 @@ class World:
             client.is_cut_off = False
 
     async def settle(self) -> None:
-        """Let everything work until the job is over."""
+        """Let everything work until the job has ended."""
         for client in self.processes:
             client.is_cut_off = False
         for _ in range(400):

@@ -1,4 +1,4 @@
-"""MRJobs and DriverApps beside one another: real scheduler and controllers, a fake API server, pretended kubelets."""
+"""MRJobs and DriverApps beside one another: real scheduler and controllers, a fake API server, simulated kubelets."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ APP = "demo/app"
 SPLITS = 2
 
 
-def app(name="app", **spec):
+def driver_app_manifest(name="app", **spec):
     """Return a DriverApp with two executors."""
     metadata = {"name": name, "namespace": "demo"}
     return {"apiVersion": names.API_VERSION, "kind": "DriverApp", "metadata": metadata, "spec": {"executors": 2} | spec}
@@ -62,7 +62,7 @@ class Nodes:
         if phase == "Pending":
             self._api.set_phase(key, "Running")
             for number in range(count):
-                self._api.add(executor(pod, number))
+                self._api.add(executor_manifest(pod, number))
         elif count and not self.holds and self.executors() == count:
             self._api.end_pod(key)
 
@@ -72,7 +72,7 @@ class Nodes:
         return sum(pod["metadata"]["name"].startswith("exec-") and pod["status"]["phase"] == "Running" for pod in pods)
 
 
-def executor(driver, number, **owner):
+def executor_manifest(driver, number, **owner):
     """Return a pod as a driver creates it."""
     metadata = driver["metadata"]
     controller = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
@@ -83,8 +83,8 @@ def executor(driver, number, **owner):
 
 
 @dataclasses.dataclass(kw_only=True)
-class World:
-    """What a test acts on and asserts about."""
+class TwoKinds:
+    """A leader with both kinds, its API server, and the nodes."""
 
     api: fake_api.FakeApi
     nodes: Nodes
@@ -111,14 +111,14 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(api):
+async def leading(api):
     """Run a leader with both kinds, and the nodes; stop both at the end, as a crash would."""
     async with leaders.leading(api, KINDS) as leader, contextlib.AsyncExitStack() as stack:
-        made = World(api=api, nodes=Nodes(api), leader=leader)
-        mrjobs = made.kind("MRJob")
-        made.nodes.tasks.operator = types.SimpleNamespace(orders=mrjobs.orders, plans=mrjobs.plans)
-        stack.push_async_callback(schedulers.stop, asyncio.create_task(made.nodes.run()))
-        yield made
+        kinds = TwoKinds(api=api, nodes=Nodes(api), leader=leader)
+        mrjobs = kinds.kind("MRJob")
+        kinds.nodes.tasks.operator = types.SimpleNamespace(orders=mrjobs.orders, plans=mrjobs.plans)
+        stack.push_async_callback(schedulers.stop, asyncio.create_task(kinds.nodes.run()))
+        yield kinds
 
 
 eventually = waiting.eventually

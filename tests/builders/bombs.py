@@ -1,0 +1,16 @@
+"""Compressed data that is small and would be large when it is decompressed."""
+
+from __future__ import annotations
+
+import zlib
+
+GZIP = 31
+ZLIB = 15
+
+
+def bomb(mebibytes: int, wbits: int = GZIP) -> bytes:
+    """Return a stream that holds so many MiB of zeros; it is not complete, which no reader finds before its limit."""
+    compressor = zlib.compressobj(9, wbits=wbits)
+    block = bytes(1 << 20)
+    first, other = (compressor.compress(block) + compressor.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return first + (mebibytes - 1) * other

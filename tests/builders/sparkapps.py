@@ -1,0 +1,82 @@
+"""SparkApps as the API server has them, their models, their drivers, and recordings of Spark's own submission."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+from boathouse.resources.config import OperatorConfig, SparkDefaults
+from boathouse.services.frame.kind import Refusal
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp import app as sparkapp_model
+from boathouse.services.sparkapp.planning.observation import DriverPod
+from boathouse.services.sparkapp.submission.naming import AttemptNames
+from tests.spark import configurations
+
+UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
+CONFIG = OperatorConfig(spark=SparkDefaults(image=configurations.IMAGE))
+ATTEMPT = AttemptNames(application="pi", uid=UID, attempt=1)
+STARTED_S = 1_000_000.0
+
+
+def sparkapp(
+    *,
+    name: str = configurations.NAME,
+    uid: str = UID,
+    metadata: dict[str, Any] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """Return a SparkApp in Python as the API server has it."""
+    own = {"name": name, "namespace": configurations.NAMESPACE, "uid": uid, "generation": 1}
+    own |= {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    fields = {"type": "Python", "mainApplicationFile": configurations.PYTHON_FILE} | spec
+    return {"metadata": own | (metadata or {}), "spec": fields, "status": status or {}}
+
+
+def app(**fields: Any) -> sparkapp_model.App:
+    """Return the model of a SparkApp with these fields."""
+    found = sparkapp_model.from_resource(sparkapp(**fields), CONFIG)
+    assert not isinstance(found, Refusal), found
+    return found
+
+
+def app_refusal(**fields: Any) -> Refusal:
+    """Return why a SparkApp with these fields cannot run."""
+    found = sparkapp_model.from_resource(sparkapp(**fields), CONFIG)
+    assert isinstance(found, Refusal)
+    return found
+
+
+def driver_pod(state: PodLife = PodLife.RUNNING, attempt: int = 1, **fields: Any) -> DriverPod:
+    """Return the pod of a driver, placed and started at `STARTED_S` as far as its state says."""
+    values = {"attempt": attempt, "name": f"pi-a{attempt}-driver", "uid": f"u{attempt}", "state": state}
+    if state is not PodLife.UNPLACED:
+        values |= {"node": "n1", "placed_s": STARTED_S}
+        values |= {} if state is PodLife.STARTING else {"started_s": STARTED_S}
+    return DriverPod(**(values | fields))
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """Return what `python -m tests.spark.record` has recorded."""
+    return json.loads((pathlib.Path(__file__).parents[1] / "spark/recorded" / f"{name}.json").read_text())
+
+
+_SUBMISSIONS = recorded("submission")["configurations"]
+SUBMISSIONS = [(configuration, _SUBMISSIONS[configuration.name]) for configuration in configurations.ALL]
+"""Each configuration with what Spark's own submission created for it."""
+
+
+of_each_submission = pytest.mark.parametrize(
+    ("configuration", "recording"), SUBMISSIONS, ids=[configuration.name for configuration, _ in SUBMISSIONS]
+)
+"""Parametrize a test with each recorded submission."""
+
+
+def only_container(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return the only container of a manifest."""
+    (found,) = pod["spec"]["containers"]
+    return found
