@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NODE = (8, 16 * 1024)
 
 
+@functools.cache
 def mix(seed: int = 1) -> mix_workload.Mix:
     return mix_workload.mix(seed, jobs=30, applications=10, nodes=40, node=NODE, load=0.9, s=240)
 
@@ -38,7 +40,7 @@ def test_jobs_and_applications_use_the_given_share_of_memory() -> None:
 
 
 def test_memory_is_scarcer_than_cpu() -> None:
-    assert all(mix(seed).cpu_load < 0.8 for seed in (1, 2, 3))
+    assert all(mix(seed).cpu_load < 0.8 for seed in (1, 2))
 
 
 def test_tasks_do_what_the_model_of_the_trace_says() -> None:
@@ -55,7 +57,7 @@ def test_the_least_mean_time_is_that_of_each_alone() -> None:
 
 
 def test_a_seed_gives_the_same_workload_again() -> None:
-    assert mix(2) == mix(2) != mix(3)
+    assert mix.__wrapped__(1) == mix(1) != mix(2)
 
 
 @pytest.fixture
@@ -79,29 +81,29 @@ def begin(
 
 
 async def test_neighbours_slow_tasks_down(nodes: modelled_nodes.Nodes) -> None:
-    crowd = [begin(nodes, "a", work_ms=1e6)[1] for _ in range(8)]
+    crowd, *_ = [begin(nodes, "a", work_ms=1e6)[1] for _ in range(8)]
     few = begin(nodes, "b", work_ms=1e6)[1]
-    before_ms = nodes.left_ms(crowd[0]), nodes.left_ms(few)
-    await asyncio.sleep(0.3)
-    assert before_ms[0] - nodes.left_ms(crowd[0]) < before_ms[1] - nodes.left_ms(few)
+    few_ms, crowd_ms = nodes.left_ms(few), nodes.left_ms(crowd)
+    await begin(nodes, "b")[2].wait()
+    assert crowd_ms - nodes.left_ms(crowd) < few_ms - nodes.left_ms(few)
 
 
 async def test_a_copy_ends_after_the_last_map(nodes: modelled_nodes.Nodes) -> None:
     gate = Gate(1)
     pod, _, ended = begin(nodes, "a", gate)
-    await asyncio.sleep(0.2)
+    await begin(nodes, "b")[2].wait()  # as much work without a gate
     assert not ended.is_set()
     nodes.mapped(gate, [pod])
-    await asyncio.wait_for(ended.wait(), 5)
+    await ended.wait()
 
 
 async def test_a_paused_task_does_not_go_on(nodes: modelled_nodes.Nodes) -> None:
     pod, activity, ended = begin(nodes, "a")
-    nodes.change(pod, lambda one: setattr(one, "paused", True))
-    await asyncio.sleep(0.2)
+    nodes.change(pod, lambda running: setattr(running, "paused", True))
+    await begin(nodes, "b")[2].wait()  # as much work that is not paused
     assert nodes.left_ms(activity) > 0
-    nodes.change(pod, lambda one: setattr(one, "paused", False))
-    await asyncio.wait_for(ended.wait(), 5)
+    nodes.change(pod, lambda running: setattr(running, "paused", False))
+    await ended.wait()
 
 
 @pytest.mark.parametrize("part", partial_operator.PARTS)

@@ -22,7 +22,7 @@ from boathouse_sim.reproduce.ikayak.runs import Run, Runs
 from boathouse_sim.reproduce.ikayak.setting import Setting
 from boathouse_sim.reproduce.ikayak.study import IKayak
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, PLACING, STOCK, Variant
-from tests.builders import reproductions
+from tests.builders import reproductions, simulations
 
 SMALL = Setting(pairs=3, size=0.25)
 
@@ -71,10 +71,8 @@ def test_each_program_is_measured():
 
 def test_an_executors_reservation_begins_when_its_driver_is_up():
     workload = SMALL.workload(0)
-    driver = Live(workload, variants.build(STOCK), seed=0)
-    while driver.advance():
-        pass
-    waits = [wait_s for _, wait_s in case.reservations(workload, driver.world.records)]
+    world = simulations.run(Live(workload, variants.build(STOCK), seed=0))
+    waits = [wait_s for _, wait_s in case.reservations(workload, world.records)]
     executors = sum(one.executors for one in workload.apps if isinstance(one, Spark))
     assert len(waits) == executors
     assert min(waits) == 0.0
@@ -85,11 +83,9 @@ def test_busy_cpus_are_the_work_over_the_time():
     workload = dataclasses.replace(SMALL, pairs=1).workload(0)
     late = dataclasses.replace(workload.apps[0], id="late", maps=1, reduces=0, submit_ms=1_000_000)
     workload = dataclasses.replace(workload, apps=(*workload.apps, late))
-    driver = Live(workload, variants.build(STOCK), seed=0)
-    while driver.advance():
-        pass
-    found = case.measure(workload, driver.world.finished(), driver.world.records)
-    core_ms = driver.world.tally.busy_core_ms - late.map.segments[0].cpu_ms
+    world = simulations.run(Live(workload, variants.build(STOCK), seed=0))
+    found = case.measure(workload, world.finished(), world.records)
+    core_ms = world.tally.busy_core_ms - late.map.segments[0].cpu_ms
     assert found.cpu[""] == pytest.approx(core_ms / 188 / 1_000_000, rel=1e-6)
 
 
@@ -283,25 +279,27 @@ def test_rows_can_be_written_as_json():
     )
 
 
-def test_in_the_full_form_every_assumption_is_varied():
+@pytest.fixture(scope="module")
+def claims_of_full_form():
+    """The rows of all experiments of the full form, from equal measurements."""
     parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
-    claims = [one for part in parts for one in findings(part, {}).claims]
-    effects = [told for one in claims for told in one.assumptions]
-    assert len(claims) > 40
+    return [row for part in parts for row in findings(part, {}).claims]
+
+
+def test_in_the_full_form_every_assumption_is_varied(claims_of_full_form):
+    effects = [assumption.effect for row in claims_of_full_form for assumption in row.assumptions]
+    assert len(claims_of_full_form) > 40
     assert effects
-    assert not [told for told in effects if "full form" in told.effect]
+    assert not [effect for effect in effects if "full form" in effect]
 
 
-def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
-    parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
+def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue(claims_of_full_form):
     accuracy = Accuracy(fuzzy=0.1, linear=0.2, mean=0.2, half=0.1, reducers=1, samples=1, points=((1.0, 1.0),))
-    learnt = Remaining(seeds=1, jobs=1).findings(reproductions.Given(accuracy))
-    reproductions.assert_catalogued(
-        "ikayak", [one for part in parts for one in findings(part, {}).claims] + list(learnt.claims)
-    )
+    learnt = Remaining(seeds=1, jobs=1).findings(reproductions.Given(accuracy)).claims
+    reproductions.assert_catalogued("ikayak", [*claims_of_full_form, *learnt])
 
 
 def test_what_is_claimed_of_a_figure_has_its_picture():
-    parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK, 2))
+    parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK, 1))
     names = {figure.name for part in parts for figure in findings(part, {}).figures}
     assert names == {f"Figure {one}" for one in ("6", "7", "8", "9b", "10", "11", "12", "13a", "13b")}
