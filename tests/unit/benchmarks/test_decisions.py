@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SIZE = core.amount(500, 1)
 
 
-def written(*decisions: model.Decision, pending: int = 0, mean_s: float = 10.0) -> dict[str, journal.Run]:
+def recording(*decisions: model.Decision, pending: int = 0, mean_s: float = 10.0) -> dict[str, journal.Run]:
     """The runs of a recording with one cycle."""
     text = io.StringIO()
     book = journal.Journal(text)
@@ -27,17 +27,17 @@ def written(*decisions: model.Decision, pending: int = 0, mean_s: float = 10.0) 
     return journal.parse(text.getvalue().splitlines())
 
 
-def compared(one: dict[str, journal.Run], other: dict[str, journal.Run]) -> compare.Comparison:
-    return compare.scenarios("test", one, other)
+def compared(first: dict[str, journal.Run], other: dict[str, journal.Run]) -> compare.Comparison:
+    return compare.scenarios("test", first, other)
 
 
 def test_equal_recordings_are_equal():
-    assert compared(written(core.create(resources=SIZE)), written(core.create(resources=SIZE))).equal
+    assert compared(recording(core.create(resources=SIZE)), recording(core.create(resources=SIZE))).equal
 
 
 def test_another_node_is_named_with_both_decisions():
     (found,) = compared(
-        written(core.create(on="n0", resources=SIZE)), written(core.create(on="n1", resources=SIZE))
+        recording(core.create(on="n0", resources=SIZE)), recording(core.create(on="n1", resources=SIZE))
     ).divergences
     assert (found.kind, found.place) == ("d", 1)
     assert found.ours == "1.500000 Create ns/job/map-0 n0 500 1073741824 3"
@@ -45,34 +45,34 @@ def test_another_node_is_named_with_both_decisions():
 
 
 def test_a_decision_that_is_missing_is_named():
-    found = compared(written(core.create(resources=SIZE)), written()).divergences
-    assert [one.theirs for one in found if one.kind == "d"] == ["(nothing more)"]
+    found = compared(recording(core.create(resources=SIZE)), recording()).divergences
+    assert [divergence.theirs for divergence in found if divergence.kind == "d"] == ["(nothing more)"]
 
 
 def test_another_number_of_pending_tasks_is_named_apart_from_decisions():
-    found = compared(written(pending=2), written(pending=3)).divergences
-    assert [(one.kind, one.ours, one.theirs) for one in found if one.kind == "p"] == [
-        ("p", "1.500000 job/map Unschedulable 2", "1.500000 job/map Unschedulable 3")
-    ]
+    found = compared(recording(pending=2), recording(pending=3)).divergences
+    assert [
+        (divergence.kind, divergence.ours, divergence.theirs) for divergence in found if divergence.kind == "p"
+    ] == [("p", "1.500000 job/map Unschedulable 2", "1.500000 job/map Unschedulable 3")]
 
 
 @pytest.mark.parametrize(("mean_s", "tolerable"), [(10.0, True), (10.049, True), (10.06, False)])
 def test_means_may_differ_by_half_a_percent(mean_s, tolerable):
-    assert compared(written(), written(mean_s=mean_s)).tolerable is tolerable
+    assert compared(recording(), recording(mean_s=mean_s)).tolerable is tolerable
 
 
 def test_a_run_that_one_recording_lacks_is_a_difference():
-    found = compared(written(), {})
+    found = compared(recording(), {})
     assert (found.missing, found.tolerable) == (("only",), False)
 
 
 def test_a_scenario_that_one_recording_lacks_is_named_without_figures():
-    for runs, place in (((written(), {}), "a"), (({}, written()), "b")):
+    for runs, place in (((recording(), {}), "a"), (({}, recording()), "b")):
         assert compare.lines(compared(*runs), most=3) == [f"only in {place}: test"]
 
 
 def test_a_scenario_that_one_recording_lacks_is_no_difference_of_what_both_have():
-    assert compare.scenarios("test", {}, written(), common=True).equal
+    assert compare.scenarios("test", {}, recording(), common=True).equal
 
 
 def test_unchanged_pending_classes_are_written_once():

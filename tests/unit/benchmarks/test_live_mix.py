@@ -61,7 +61,7 @@ def test_a_seed_gives_the_same_workload_again() -> None:
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[modelled_nodes.Nodes]:
+async def modelled() -> AsyncIterator[modelled_nodes.Nodes]:
     subject = modelled_nodes.Nodes(["a", "b"], cores=8)
     running = asyncio.create_task(subject.run())
     yield subject
@@ -70,39 +70,39 @@ async def nodes() -> AsyncIterator[modelled_nodes.Nodes]:
 
 
 def begin(
-    nodes: modelled_nodes.Nodes, node: str, gate: Gate | None = None, work_ms: float = 100
+    modelled: modelled_nodes.Nodes, node: str, gate: Gate | None = None, work_ms: float = 100
 ) -> tuple[modelled_nodes.Running, Activity, asyncio.Event]:
     """Start to compute."""
     pod, ended = modelled_nodes.Running(node=node, namespace="demo", name="pod"), asyncio.Event()
     activity = Activity(node, work_ms, (1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), ended.set, gate=gate)
-    nodes.add(pod)
-    nodes.start(pod, activity)
+    modelled.add(pod)
+    modelled.start(pod, activity)
     return pod, activity, ended
 
 
-async def test_neighbours_slow_tasks_down(nodes: modelled_nodes.Nodes) -> None:
-    crowd, *_ = [begin(nodes, "a", work_ms=1e6)[1] for _ in range(8)]
-    few = begin(nodes, "b", work_ms=1e6)[1]
-    few_ms, crowd_ms = nodes.left_ms(few), nodes.left_ms(crowd)
-    await begin(nodes, "b")[2].wait()
-    assert crowd_ms - nodes.left_ms(crowd) < few_ms - nodes.left_ms(few)
+async def test_neighbours_slow_tasks_down(modelled: modelled_nodes.Nodes) -> None:
+    crowd, *_ = [begin(modelled, "a", work_ms=1e6)[1] for _ in range(8)]
+    few = begin(modelled, "b", work_ms=1e6)[1]
+    few_ms, crowd_ms = modelled.left_ms(few), modelled.left_ms(crowd)
+    await begin(modelled, "b")[2].wait()
+    assert crowd_ms - modelled.left_ms(crowd) < few_ms - modelled.left_ms(few)
 
 
-async def test_a_copy_ends_after_the_last_map(nodes: modelled_nodes.Nodes) -> None:
+async def test_a_copy_ends_after_the_last_map(modelled: modelled_nodes.Nodes) -> None:
     gate = Gate(1)
-    pod, _, ended = begin(nodes, "a", gate)
-    await begin(nodes, "b")[2].wait()  # as much work without a gate
+    pod, _, ended = begin(modelled, "a", gate)
+    await begin(modelled, "b")[2].wait()  # as much work without a gate
     assert not ended.is_set()
-    nodes.mapped(gate, [pod])
+    modelled.mapped(gate, [pod])
     await ended.wait()
 
 
-async def test_a_paused_task_does_not_go_on(nodes: modelled_nodes.Nodes) -> None:
-    pod, activity, ended = begin(nodes, "a")
-    nodes.change(pod, lambda running: setattr(running, "paused", True))
-    await begin(nodes, "b")[2].wait()  # as much work that is not paused
-    assert nodes.left_ms(activity) > 0
-    nodes.change(pod, lambda running: setattr(running, "paused", False))
+async def test_a_paused_task_does_not_go_on(modelled: modelled_nodes.Nodes) -> None:
+    pod, activity, ended = begin(modelled, "a")
+    modelled.change(pod, lambda running: setattr(running, "paused", True))
+    await begin(modelled, "b")[2].wait()  # as much work that is not paused
+    assert modelled.left_ms(activity) > 0
+    modelled.change(pod, lambda running: setattr(running, "paused", False))
     await ended.wait()
 
 

@@ -38,18 +38,18 @@ def test_a_longer_period_takes_longer():
 
 
 @pytest.fixture(scope="module")
-def mean_job_times_s():
+def dss_workload_times_s():
     """Mean job times of a workload that DSS simulated too, by profile."""
     workload = neutral.read_neutral(WORKLOADS / f"{WORKLOAD}.json")
     return {name: simulations.results(workload, name, heartbeat_s=1.0).mean_job_time_s for name in NAMES}
 
 
 @pytest.mark.parametrize("profile", ["yarn", "yarn-no-reservations", "meganode"])
-def test_the_mean_job_time_is_that_of_dss(mean_job_times_s, profile):
-    assert mean_job_times_s[profile] == pytest.approx(DSS[NAMES[profile]]["mean_job_time_s"], rel=0.05)
+def test_the_mean_job_time_is_that_of_dss(dss_workload_times_s, profile):
+    assert dss_workload_times_s[profile] == pytest.approx(DSS[NAMES[profile]]["mean_job_time_s"], rel=0.05)
 
 
-def test_the_gain_of_memory_elasticity_is_that_of_dss(mean_job_times_s):
+def test_the_gain_of_memory_elasticity_is_that_of_dss(dss_workload_times_s):
     theirs = 1 - DSS["YARN-ME"]["mean_job_time_s"] / DSS["YARN"]["mean_job_time_s"]
-    ours = 1 - mean_job_times_s["yarn-me"] / mean_job_times_s["yarn"]
+    ours = 1 - dss_workload_times_s["yarn-me"] / dss_workload_times_s["yarn"]
     assert ours == pytest.approx(theirs, abs=0.05)
