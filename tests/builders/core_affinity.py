@@ -78,7 +78,7 @@ namespaces = st.fixed_dictionaries({}, optional={"x": labels, "y": labels})
 
 
 @st.composite
-def nodes(draw: st.DrawFn, most: int = 6) -> list[model.Node]:
+def drawn_nodes(draw: st.DrawFn, most: int = 6) -> list[model.Node]:
     """Some nodes; some lack a label, or have a taint."""
     return [
         core.node(
@@ -100,7 +100,7 @@ def nodes(draw: st.DrawFn, most: int = 6) -> list[model.Node]:
 
 
 @st.composite
-def pods(draw: st.DrawFn, where: st.SearchStrategy[str]) -> reference.Pod:
+def drawn_pods(draw: st.DrawFn, where: st.SearchStrategy[str]) -> reference.Pod:
     """A pod on a node, perhaps one that does not exist."""
     anti = draw(st.one_of(st.just(()), few(terms)))
     return reference.Pod(
@@ -198,9 +198,9 @@ def pod_of(of: model.TaskClass, job: model.Job, node: str = "") -> reference.Pod
 
 def drawn_shell(data: st.DataObject, most_pods: int = 8) -> Shell:
     """A shell with drawn nodes, namespaces and pods of other schedulers."""
-    shell = Shell(data.draw(nodes()), data.draw(namespaces))
+    shell = Shell(data.draw(drawn_nodes()), data.draw(namespaces))
     where = st.sampled_from([*shell.nodes, *shell.nodes, "gone"])
-    for i, pod in enumerate(data.draw(st.lists(pods(where), max_size=most_pods))):
+    for i, pod in enumerate(data.draw(st.lists(drawn_pods(where), max_size=most_pods))):
         shell.observe(f"p{i}", pod)
     return shell
 

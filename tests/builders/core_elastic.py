@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 SIZE = core.amount(1000, 2)
 
 
-def elastic(size: model.Resources, seconds: float, factor: float = 1.2, output_bytes: float = 0, **fields) -> Elastic:
+def elastic_estimates(
+    size: model.Resources, seconds: float, factor: float = 1.2, output_bytes: float = 0, **fields
+) -> Elastic:
     """Estimates of a map that takes so many times as long with less memory, and then writes its output twice."""
     ideal_bytes = size.memory_bytes
     run_time = Mapper(
@@ -51,7 +53,7 @@ class Shell(core.ReportingShell):
     ) -> model.TaskClass:
         """Submit a job of one class that can do with less memory where `seconds` are known."""
         size = size or SIZE
-        estimates = model.UNKNOWN if seconds is None else elastic(size, seconds)
+        estimates = model.UNKNOWN if seconds is None else elastic_estimates(size, seconds)
         fields = {"submitted_s": self.now_s, "estimates": estimates, "class_name": stage.name.lower()} | fields
         return super().submit(name, count, size, locations, stage=stage, **fields)
 

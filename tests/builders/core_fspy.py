@@ -93,12 +93,12 @@ class Stage:
         return core.task_class(job, self.size, f"{place}-{self.kind}", stage=self.kind, estimates=estimates)
 
 
-def maps(tasks: int, task_s: float = 1.0, *, stated: bool = True, **fields: Any) -> Stage:
+def map_stage(tasks: int, task_s: float = 1.0, *, stated: bool = True, **fields: Any) -> Stage:
     return Stage(tasks=tasks, task_s=task_s, stated_s=task_s if stated else None, **fields)
 
 
-def reduces(tasks: int, task_s: float = 1.0, **fields: Any) -> Stage:
-    return maps(tasks, task_s, kind=model.Stage.REDUCE, **fields)
+def reduce_stage(tasks: int, task_s: float = 1.0, **fields: Any) -> Stage:
+    return map_stage(tasks, task_s, kind=model.Stage.REDUCE, **fields)
 
 
 @dataclasses.dataclass
@@ -186,6 +186,6 @@ class Shell(core.ReportingShell):
         self.report(model.Ended(now_s=self.now_s, job=run.job.id, succeeded=True))
 
 
-def shell(slots: int = 1, config: fspy.Config | None = None) -> Shell:
+def slots_shell(slots: int = 1, config: fspy.Config | None = None) -> Shell:
     """A shell with one node that holds so many tasks of a core and 1 GiB."""
     return Shell([core.node(allocatable=core.amount(1000 * slots, slots))], config)

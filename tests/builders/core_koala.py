@@ -10,7 +10,7 @@ from boathouse_policies.koala import Cluster
 NODE_SLOTS = 8
 
 
-def cluster(
+def cluster_state(
     tasks: int = 0, *, name: str = "c", core: int = 20, transient: int = 0, waiting: int = 0, **fields
 ) -> Cluster:
     """A cluster with so many running tasks, and slots for its nodes."""
@@ -27,11 +27,11 @@ def cluster(
 
 
 @st.composite
-def clusters(draw: st.DrawFn, name: str = "c") -> Cluster:
+def drawn_clusters(draw: st.DrawFn, name: str = "c") -> Cluster:
     """Any state that a master can report."""
     core, transient = draw(st.integers(1, 40)), draw(st.integers(0, 40))
     running = draw(st.integers(0, (core + transient) * NODE_SLOTS))
-    return cluster(
+    return cluster_state(
         running,
         name=name,
         core=core,

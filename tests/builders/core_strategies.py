@@ -81,7 +81,7 @@ def _load(draw: st.DrawFn, name: str, *, simple: bool) -> Load:
     return job, classes, tasks
 
 
-def shell_of(
+def loaded_shell(
     nodes: Sequence[model.Node],
     load: list[Load],
     profile: tuple[str, str] = ("fair", "least-loaded"),

@@ -67,4 +67,4 @@ class Future:
 
 def estimates(size: model.Resources, seconds: float):
     """Estimates of a map that takes twice as long with less memory."""
-    return core_elastic.elastic(size, seconds, 2.0, step_bytes=core.GIB)
+    return core_elastic.elastic_estimates(size, seconds, 2.0, step_bytes=core.GIB)

@@ -1,9 +1,16 @@
 """Builders: what a test does not name does not matter to it."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from boathouse_sim.reproduce import figures, sources, stored, study
 from boathouse_sim.reproduce.claim import Claim, Kind, Relation
+
+
+class Part(Protocol):
+    """An experiment of a study."""
+
+    def findings(self, seen) -> study.Findings: ...
 
 
 def claim(relation="ge", paper_value=0.5, value=0.6, interval=None, **others) -> Claim:
@@ -24,8 +31,19 @@ def claim(relation="ge", paper_value=0.5, value=0.6, interval=None, **others) ->
 
 def assert_catalogued(study: str, claims: Sequence[Claim]) -> None:
     """The claims are those of the study's catalogue, and no two have one text."""
-    assert sorted(one.id for one in claims) == sorted(sources.catalogue(study).sources)
-    assert not stored.repeated(one.claim for one in claims)
+    assert sorted(row.id for row in claims) == sorted(sources.catalogue(study).sources)
+    assert not stored.repeated(row.claim for row in claims)
+
+
+def rows(part: Part, seen: object) -> dict[str, Claim]:
+    """The rows of a part of a study from given measurements, by their claim."""
+    return {row.claim: row for row in part.findings(seen).claims}
+
+
+def row(part: Part, seen: object, words: str) -> Claim:
+    """The only row whose claim has these words."""
+    (found,) = [row for claim, row in rows(part, seen).items() if words in claim]
+    return found
 
 
 def figure(*panels: figures.Panel) -> figures.Figure:

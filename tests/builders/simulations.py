@@ -149,7 +149,7 @@ def records(found: Workload, profile="fifo", seed=0):
     return live_world(found, profile, seed).records
 
 
-def placements(driver) -> list[tuple[float, str, str, int]]:
+def placement_log(driver) -> list[tuple[float, str, str, int]]:
     """(milliseconds, task, node, MiB) of each placement of a simulation, in order."""
     made, place = [], driver.world.place
 
@@ -203,7 +203,7 @@ class Script:
         return live_world(found, profile, watch=watch).finished()
 
 
-def suspend(events, until_s=None):
+def suspend_first(events, until_s=None):
     """A decision to suspend the task that started first."""
     started = next(event for event in events if isinstance(event, model.Started))
     task = model.Task(id=started.task, task_class=started.task_class)
@@ -213,20 +213,20 @@ def suspend(events, until_s=None):
 
 def suspend_until(until_s):
     """A decision to suspend the task that started first until a second."""
-    return lambda events: suspend(events, until_s)
+    return lambda events: suspend_first(events, until_s)
 
 
-def resume(events):
+def resume_first(events):
     """A decision to resume the task that started first."""
-    (decision,) = suspend(events)
+    (decision,) = suspend_first(events)
     return [model.Resume(task=decision.task, node=decision.node, resources=decision.resources, reason="test")]
 
 
-def resize(cpu_milli):
+def resize_first(cpu_milli):
     """A decision to give the task that started first this much CPU."""
 
     def decide(events):
-        (decision,) = suspend(events)
+        (decision,) = suspend_first(events)
         size = model.Resources(cpu_milli=cpu_milli, memory_bytes=1000 << 20)
         return [model.Resize(task=decision.task, node=decision.node, resources=size, reason="test")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 NODE = (8, 16 * 1024)
 
 
+@functools.cache
 def mix(seed: int = 1) -> mix_workload.Mix:
     return mix_workload.mix(seed, jobs=30, applications=10, nodes=40, node=NODE, load=0.9, s=240)
 
@@ -38,7 +40,7 @@ def test_jobs_and_applications_use_the_given_share_of_memory() -> None:
 
 
 def test_memory_is_scarcer_than_cpu() -> None:
-    assert all(mix(seed).cpu_load < 0.8 for seed in (1, 2, 3))
+    assert all(mix(seed).cpu_load < 0.8 for seed in (1, 2))
 
 
 def test_tasks_do_what_the_model_of_the_trace_says() -> None:
@@ -55,11 +57,11 @@ def test_the_least_mean_time_is_that_of_each_alone() -> None:
 
 
 def test_a_seed_gives_the_same_workload_again() -> None:
-    assert mix(2) == mix(2) != mix(3)
+    assert mix.__wrapped__(1) == mix(1) != mix(2)
 
 
 @pytest.fixture
-async def nodes() -> AsyncIterator[modelled_nodes.Nodes]:
+async def modelled() -> AsyncIterator[modelled_nodes.Nodes]:
     subject = modelled_nodes.Nodes(["a", "b"], cores=8)
     running = asyncio.create_task(subject.run())
     yield subject
@@ -68,40 +70,40 @@ async def nodes() -> AsyncIterator[modelled_nodes.Nodes]:
 
 
 def begin(
-    nodes: modelled_nodes.Nodes, node: str, gate: Gate | None = None, work_ms: float = 100
+    modelled: modelled_nodes.Nodes, node: str, gate: Gate | None = None, work_ms: float = 100
 ) -> tuple[modelled_nodes.Running, Activity, asyncio.Event]:
     """Start to compute."""
     pod, ended = modelled_nodes.Running(node=node, namespace="demo", name="pod"), asyncio.Event()
     activity = Activity(node, work_ms, (1.0, 0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), ended.set, gate=gate)
-    nodes.add(pod)
-    nodes.start(pod, activity)
+    modelled.add(pod)
+    modelled.start(pod, activity)
     return pod, activity, ended
 
 
-async def test_neighbours_slow_tasks_down(nodes: modelled_nodes.Nodes) -> None:
-    crowd = [begin(nodes, "a", work_ms=1e6)[1] for _ in range(8)]
-    few = begin(nodes, "b", work_ms=1e6)[1]
-    before_ms = nodes.left_ms(crowd[0]), nodes.left_ms(few)
-    await asyncio.sleep(0.3)
-    assert before_ms[0] - nodes.left_ms(crowd[0]) < before_ms[1] - nodes.left_ms(few)
+async def test_neighbours_slow_tasks_down(modelled: modelled_nodes.Nodes) -> None:
+    crowd, *_ = [begin(modelled, "a", work_ms=1e6)[1] for _ in range(8)]
+    few = begin(modelled, "b", work_ms=1e6)[1]
+    few_ms, crowd_ms = modelled.left_ms(few), modelled.left_ms(crowd)
+    await begin(modelled, "b")[2].wait()
+    assert crowd_ms - modelled.left_ms(crowd) < few_ms - modelled.left_ms(few)
 
 
-async def test_a_copy_ends_after_the_last_map(nodes: modelled_nodes.Nodes) -> None:
+async def test_a_copy_ends_after_the_last_map(modelled: modelled_nodes.Nodes) -> None:
     gate = Gate(1)
-    pod, _, ended = begin(nodes, "a", gate)
-    await asyncio.sleep(0.2)
+    pod, _, ended = begin(modelled, "a", gate)
+    await begin(modelled, "b")[2].wait()  # as much work without a gate
     assert not ended.is_set()
-    nodes.mapped(gate, [pod])
-    await asyncio.wait_for(ended.wait(), 5)
+    modelled.mapped(gate, [pod])
+    await ended.wait()
 
 
-async def test_a_paused_task_does_not_go_on(nodes: modelled_nodes.Nodes) -> None:
-    pod, activity, ended = begin(nodes, "a")
-    nodes.change(pod, lambda one: setattr(one, "paused", True))
-    await asyncio.sleep(0.2)
-    assert nodes.left_ms(activity) > 0
-    nodes.change(pod, lambda one: setattr(one, "paused", False))
-    await asyncio.wait_for(ended.wait(), 5)
+async def test_a_paused_task_does_not_go_on(modelled: modelled_nodes.Nodes) -> None:
+    pod, activity, ended = begin(modelled, "a")
+    modelled.change(pod, lambda running: setattr(running, "paused", True))
+    await begin(modelled, "b")[2].wait()  # as much work that is not paused
+    assert modelled.left_ms(activity) > 0
+    modelled.change(pod, lambda running: setattr(running, "paused", False))
+    await ended.wait()
 
 
 @pytest.mark.parametrize("part", partial_operator.PARTS)

@@ -30,8 +30,8 @@ def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
 
 def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
     shell = Shell()
-    for one in shell.profile.observers:
-        one.load({"local": 1, "remote": 1})  # half of the maps had to read from afar: μ
+    for observer in shell.profile.observers:
+        observer.load({"local": 1, "remote": 1})  # half of the maps had to read from afar: μ
     shell.leave("n0", cpu=600, gib=2)
     shell.submit(locations=["n0"])
     assert core.sizes_of(shell.cycle()) == [("n0", 600, 2)]
@@ -40,10 +40,10 @@ def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
 def test_no_task_has_less_of_both():
     shell = Shell()
     shell.leave("n0", cpu=600, gib=1)
-    one = shell.submit(count=4, locations=["n0"])
+    task_class = shell.submit(count=4, locations=["n0"])
     plan = shell.cycle()
     assert core.sizes_of(plan) == []
-    assert OneOfTwo.reason in plan.diagnosis(one.id).message
+    assert OneOfTwo.reason in plan.diagnosis(task_class.id).message
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -56,7 +56,7 @@ def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch,
 
 
 @pytest.fixture
-def reserved():
+def shell_with_reservation():
     """n0 runs maps for 100 s, and is kept for an executor that needs all of it."""
     shell = Shell()
     shell.submit("maps", 3)
@@ -67,15 +67,15 @@ def reserved():
     return shell
 
 
-def test_who_ends_before_the_executor_can_start_may_use_its_node(reserved):
-    reserved.submit("short", seconds=50.0)
-    assert core.where(reserved.cycle()) == [("short/map-0", "n0")]
+def test_who_ends_before_the_executor_can_start_may_use_its_node(shell_with_reservation):
+    shell_with_reservation.submit("short", seconds=50.0)
+    assert core.where(shell_with_reservation.cycle()) == [("short/map-0", "n0")]
 
 
 @pytest.mark.parametrize("seconds", [150.0, None])
-def test_who_ends_later_or_no_one_knows_when_may_not(reserved, seconds):
-    reserved.submit("long", seconds=seconds)
-    assert core.where(reserved.cycle()) == []
+def test_who_ends_later_or_no_one_knows_when_may_not(shell_with_reservation, seconds):
+    shell_with_reservation.submit("long", seconds=seconds)
+    assert core.where(shell_with_reservation.cycle()) == []
 
 
 def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
@@ -172,6 +172,6 @@ def test_filters_and_scores_have_answers_for_applications_before_the_first_cycle
     alone = framework.Profile(name=profile, filters=whole.filters, score=whole.score, scores=whole.scores)
     shell = core.Shell(core.nodes(2), profile=alone)
     job = core.job("spark")
-    one = core.task_class(job, SIZE, "spark", stage=stage)
-    shell.queue.submit(job, [one], core.tasks(one, 1), placed=shell.ledger)
+    task_class = core.task_class(job, SIZE, "spark", stage=stage)
+    shell.queue.submit(job, [task_class], core.tasks(task_class, 1), placed=shell.ledger)
     assert core.where(shell.plan()) == [("spark/spark-0", "n0")]

@@ -16,25 +16,25 @@ def job_in(queue, name, tasks, seconds=10, at_s=0.0):
     return dataclasses.replace(simulations.job(name, simulations.phase(tasks, seconds, 1000), at_s=at_s), queue=queue)
 
 
-def job_times_s(*jobs, **shares):
+def capacity_times_s(*jobs, **shares):
     found = simulations.workload(*jobs, node_mb=10_000, cores=10)
     return simulations.job_times_s(dataclasses.replace(found, queues=queues(**shares)), "capacity")
 
 
 def test_queues_that_are_full_of_work_hold_what_they_are_guaranteed():
     # Ten slots: six and four of them. Twelve tasks in two waves, eight in two waves.
-    assert job_times_s(job_in("a", "0", 12), job_in("b", "1", 8)) == (20.0, 20.0)
-    assert job_times_s(job_in("a", "0", 12), job_in("b", "1", 8), a=0.8, b=0.2) == (20.0, 20.0)
-    assert job_times_s(job_in("a", "0", 8), job_in("b", "1", 12), a=0.8, b=0.2) == (10.0, 20.0)
+    assert capacity_times_s(job_in("a", "0", 12), job_in("b", "1", 8)) == (20.0, 20.0)
+    assert capacity_times_s(job_in("a", "0", 12), job_in("b", "1", 8), a=0.8, b=0.2) == (20.0, 20.0)
+    assert capacity_times_s(job_in("a", "0", 8), job_in("b", "1", 12), a=0.8, b=0.2) == (10.0, 20.0)
 
 
 def test_what_a_queue_leaves_idle_others_take_up_to_their_maximum():
-    assert job_times_s(job_in("b", "0", 10)) == (10.0,)
-    assert job_times_s(job_in("b", "0", 10), most_b=5000) == (20.0,)
+    assert capacity_times_s(job_in("b", "0", 10)) == (10.0,)
+    assert capacity_times_s(job_in("b", "0", 10), most_b=5000) == (20.0,)
 
 
 def test_a_queue_gets_its_share_back_as_tasks_end_and_not_by_force():
-    assert job_times_s(job_in("b", "0", 10), job_in("a", "1", 6, at_s=1)) == (10.0, 19.0)
+    assert capacity_times_s(job_in("b", "0", 10), job_in("a", "1", 6, at_s=1)) == (10.0, 19.0)
 
 
 def test_within_a_queue_the_first_come_is_served_first_and_its_node_is_kept_for_it():
@@ -46,4 +46,4 @@ def test_within_a_queue_the_first_come_is_served_first_and_its_node_is_kept_for_
 
 def test_a_job_of_no_queue_is_refused():
     with pytest.raises(ValueError, match="there is no queue 'c'"):
-        job_times_s(job_in("c", "0", 1))
+        capacity_times_s(job_in("c", "0", 1))

@@ -23,8 +23,9 @@ class Shell(core_elastic.Shell):
         self.report_task(model.Progress, core.task(of), phase="cluster", counters=counters)
 
     def report(self, *events: model.Event) -> None:
-        is_of_node = (isinstance(e, model.Placed | model.Started) and "transient" in e.task_class for e in events)
-        super().report(*(event for event, omitted in zip(events, is_of_node, strict=True) if not omitted))
+        for event in events:
+            if not isinstance(event, model.Placed | model.Started) or "transient" not in event.task_class:
+                super().report(event)
 
     def finish_maps(self, plan: framework.Plan) -> None:
         """The maps of a plan succeed."""
@@ -33,7 +34,7 @@ class Shell(core_elastic.Shell):
                 self.finish(placed)
 
 
-def placed(plan: framework.Plan, of: model.TaskClass) -> list[model.Placement]:
+def placements_of(plan: framework.Plan, of: model.TaskClass) -> list[model.Placement]:
     return [placement for placement in core.placements(plan) if placement.task_class.id == of.id]
 
 
@@ -43,17 +44,17 @@ def test_a_node_gets_all_that_it_requests_or_waits(profile, left):
     shell = Shell(profile=profile, **ALL)
     shell.leave("n0", cpu=left.cpu_milli, gib=left.memory_bytes / core.GIB)
     nodes = shell.submit_cluster()
-    assert placed(shell.cycle(), nodes) == []
+    assert placements_of(shell.cycle(), nodes) == []
     shell.end("ns/pod-n0")
     shell.now_s = 30.0
-    assert [placement.resources for placement in placed(shell.cycle(), nodes)] == [SIZE]
+    assert [placement.resources for placement in placements_of(shell.cycle(), nodes)] == [SIZE]
 
 
 @pytest.mark.parametrize("profile", profiles.names())
 def test_running_nodes_are_never_suspended_resized_or_started_twice(profile):
     shell = Shell(*core.nodes(2), profile=profile, **ALL)
     nodes = shell.submit_cluster(3)
-    assert len(placed(shell.cycle(), nodes)) == 3
+    assert len(placements_of(shell.cycle(), nodes)) == 3
     shell.submit("maps", 12, seconds=None)
     decided = []
     for _ in range(20):
@@ -79,7 +80,7 @@ def test_a_cluster_that_runs_gets_another_node_though_short_jobs_never_cease(pro
         for more in range(5):
             shell.submit(f"job-{number}-{more}", seconds=10.0)
         plans.append(shell.cycle())
-        if placed(plans[-1], nodes):
+        if placements_of(plans[-1], nodes):
             return
     pytest.fail("the cluster never got its node")
 
@@ -121,7 +122,7 @@ def test_a_queue_limits_the_nodes_of_its_clusters(profile):
     shell.queue.set_queues([core.queue(cpu=3000)])
     nodes = shell.submit_cluster(4)
     plan = shell.cycle()
-    assert len(placed(plan, nodes)) == 3
+    assert len(placements_of(plan, nodes)) == 3
     assert plan.left[nodes.id].verdict.code is model.Code.QUEUE_LIMIT
 
 
@@ -138,7 +139,7 @@ def test_interference_is_not_predicted_for_nodes_nor_by_them():
     shell = Shell(*core.nodes(2))
     nodes = shell.submit_cluster(2)
     plan = shell.cycle()
-    assert len(placed(plan, nodes)) == 2
+    assert len(placements_of(plan, nodes)) == 2
     assert not any(name == "slowdown" for each in core.placements(plan) for name, _ in each.figures)
     assert shell.profile.running.tasks == {}
 
@@ -153,4 +154,4 @@ def test_a_growing_cluster_takes_no_node_that_is_reserved_for_spark(stage):
     assert list(shell.queue.reserved) == ["n0"]
     nodes = shell.submit_cluster()
     shell.now_s = 1.0
-    assert placed(shell.cycle(), nodes) == []
+    assert placements_of(shell.cycle(), nodes) == []

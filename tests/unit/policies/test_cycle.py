@@ -135,10 +135,10 @@ def test_the_task_whose_input_is_closest_to_the_node_is_picked():
         core.node("d"),
     ]
     shell = core.Shell(names, profile=profiles.build("fifo", placement="packed"))
-    one = core.task_class(core.job(), core.amount(4000, 1))
-    located = [core.task(one, i, [n]) for i, n in enumerate("dcba")]
+    task_class = core.task_class(core.job(), core.amount(4000, 1))
+    located = [core.task(task_class, i, [n]) for i, n in enumerate("dcba")]
     for count, (index, distance) in enumerate([(3, "NODE"), (2, "SERVER"), (1, "RACK"), (0, "ANYWHERE")]):
-        shell.submit_job(core.job(), [one], located[: 4 - count])
+        shell.submit_job(core.job(), [task_class], located[: 4 - count])
         (first, *_) = core.placements(shell.plan(offered=[model.NodeName("a")]))
         assert (first.task.index, first.distance.name) == (index, distance)
 
@@ -220,7 +220,7 @@ def test_a_gang_starts_whole_or_not_at_all():
     plan = shell.plan()
     assert core.classes_of(plan) == ["other/map"] * 4
     assert codes(plan)["gang/map"] is model.Code.GANG
-    assert next(one.count for one in plan.diagnoses() if one.job == "gang") == 6
+    assert next(diagnosis.count for diagnosis in plan.diagnoses() if diagnosis.job == "gang") == 6
 
 
 def test_beyond_its_minimum_a_gang_shares_like_others():
@@ -235,8 +235,8 @@ def test_running_members_count_towards_the_minimum():
     shell.submit("gang", 3, gang_min=3)
     shell.cycle()
     shell.end("ns/gang/map-0")
-    one = core.task_class(core.job("gang"), gang_min=3)
-    shell.submit_job(core.job("gang"), [one], [core.task(one, 3)])
+    task_class = core.task_class(core.job("gang"), gang_min=3)
+    shell.submit_job(core.job("gang"), [task_class], [core.task(task_class, 3)])
     assert core.classes_of(shell.plan()) == ["gang/map"]
 
 
@@ -249,15 +249,15 @@ def test_a_gang_waits_for_members_that_are_not_there_yet():
 
 
 @pytest.fixture
-def application() -> tuple[model.Job, model.TaskClass, model.TaskClass]:
+def driver_and_executors() -> tuple[model.Job, model.TaskClass, model.TaskClass]:
     """A driver and its executors, a gang of 1 + 2."""
     job = core.job("app")
     driver = core.task_class(job, name="driver", stage=model.Stage.DRIVER, gang_min=1)
     return job, driver, core.task_class(job, name="executor", stage=model.Stage.EXECUTOR, gang_min=2)
 
 
-def test_a_driver_starts_with_room_for_its_minimum_of_executors_or_not(application):
-    job, driver, executor = application
+def test_a_driver_starts_with_room_for_its_minimum_of_executors_or_not(driver_and_executors):
+    job, driver, executor = driver_and_executors
     expected = core.tasks(executor, 2, expected=True)
     for cpu, starts in ((2000, False), (4000, True)):
         shell = core.Shell(core.nodes(1, core.amount(cpu, 8)))
@@ -268,8 +268,8 @@ def test_a_driver_starts_with_room_for_its_minimum_of_executors_or_not(applicati
         assert len(held) == (2 if starts else 0)
 
 
-def test_room_for_expected_executors_is_kept_in_every_cycle_until_their_pods_come(application):
-    job, driver, executor = application
+def test_room_for_expected_executors_is_kept_in_every_cycle_until_their_pods_come(driver_and_executors):
+    job, driver, executor = driver_and_executors
     shell = core.Shell(core.nodes(1))
     shell.submit_job(job, [driver, executor], [core.task(driver), *core.tasks(executor, 2, expected=True)])
     shell.cycle()
@@ -296,7 +296,7 @@ def test_a_sizer_decides_less_where_less_is_free():
     shell = core.Shell(core.nodes(1, core.amount(4000, 6)), profile=framework.Profile(name="t", sizer=Half()))
     shell.submit(count=3, size=core.amount(1000, 4))
     plan = shell.plan()
-    assert [one.resources.memory_bytes // core.GIB for one in core.placements(plan)] == [4, 2]
+    assert [placed.resources.memory_bytes // core.GIB for placed in core.placements(plan)] == [4, 2]
     assert codes(plan) == {"job/map": model.Code.UNSCHEDULABLE}
 
 

@@ -85,17 +85,17 @@ def test_a_job_that_waits_lets_the_next_one_go():
 
 def test_it_says_what_it_waits_for():
     shell = Shell()
-    one = shell.submit(locations=["n0"])
-    told = shell.cycle().diagnosis(one.id)
-    assert told.code is model.Code.PATIENCE
-    assert "in the rack of its input" in told.message
+    task_class = shell.submit(locations=["n0"])
+    diagnosis = shell.cycle().diagnosis(task_class.id)
+    assert diagnosis.code is model.Code.PATIENCE
+    assert "in the rack of its input" in diagnosis.message
 
 
 def test_the_waits_of_a_job_that_is_over_are_forgotten():
     shell = Shell()
-    one = shell.submit(locations=["n0"])
+    task_class = shell.submit(locations=["n0"])
     shell.nodes_at(0.0)
-    shell.report(model.Ended(now_s=1.0, job=one.job, succeeded=True))
+    shell.report(model.Ended(now_s=1.0, job=task_class.job, succeeded=True))
     assert shell.nodes_at(6.0) == [[]]  # its wait begins anew
 
 

@@ -17,7 +17,7 @@ def figures(decision) -> dict[str, float]:
     return dict(decision.figures)
 
 
-def only(plan) -> dict[str, float]:
+def figures_of_placement(plan) -> dict[str, float]:
     (placement,) = core.placements(plan)
     return figures(placement)
 
@@ -25,7 +25,7 @@ def only(plan) -> dict[str, float]:
 def test_a_placement_has_the_rank_of_its_job_and_the_predicted_slowdown():
     shell = Shell(slowdown=1.5)
     shell.submit()
-    found = only(shell.cycle())
+    found = figures_of_placement(shell.cycle())
     assert found == {"group": fspy.Group.SIZED, "virtualMemorySeconds": 100 * 2 * core.GIB, "slowdown": 1.5}
 
 
@@ -34,7 +34,7 @@ def test_beside_others_a_placement_has_the_threshold_that_it_met():
     shell.submit("first")
     shell.cycle()
     shell.submit("second")
-    found = only(shell.cycle())
+    found = figures_of_placement(shell.cycle())
     assert found["slowdown"] == 1.5
     assert found["threshold"] >= 2.0
 
@@ -62,7 +62,7 @@ def test_a_policy_that_has_not_decided_says_no_thresholds():
 def test_a_job_of_unknown_size_has_a_group_and_no_size():
     shell = Shell(slowdown=1.0)
     shell.submit(seconds=None)
-    found = only(shell.cycle())
+    found = figures_of_placement(shell.cycle())
     assert "virtualMemorySeconds" not in found
     assert found["group"] in {fspy.Group.SHORT, fspy.Group.FAIR}
 
@@ -90,11 +90,11 @@ def test_less_cpu_says_which_share(profile):
     shell = Shell(profile=profile, slowdown=1.0)
     shell.leave("n0", cpu=980, gib=8)
     shell.submit(locations=["n0"])
-    assert only(shell.cycle())["cpuShare"] == 0.98
+    assert figures_of_placement(shell.cycle())["cpuShare"] == 0.98
 
 
-def pending(shell, one) -> dict[str, float]:
-    return dict(shell.cycle().diagnosis(one.id).figures)
+def pending_figures(shell, task_class) -> dict[str, float]:
+    return dict(shell.cycle().diagnosis(task_class.id).figures)
 
 
 def test_a_pending_class_says_how_many_jobs_go_before_it():
@@ -102,7 +102,7 @@ def test_a_pending_class_says_how_many_jobs_go_before_it():
     shell.leave("n0", cpu=100, gib=8)
     jobs = [shell.submit(f"job{i}", count=i + 1) for i in range(3)]
     plan = shell.cycle()
-    ahead = [dict(plan.diagnosis(one.id).figures)["jobsAhead"] for one in jobs]
+    ahead = [dict(plan.diagnosis(job.id).figures)["jobsAhead"] for job in jobs]
     assert ahead == [0, 1, 2]
 
 
@@ -110,7 +110,7 @@ def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_al
     shell = Shell(slowdown=9.0)
     shell.submit("first")
     shell.cycle()
-    found = pending(shell, shell.submit("second"))
+    found = pending_figures(shell, shell.submit("second"))
     assert found["slowdown"] == 9.0 > found["threshold"] >= 2.0
 
 
@@ -122,7 +122,7 @@ def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(
     spark = shell.submit_spark()
     shell.cycle()
     shell.advance(40.0)
-    found = pending(shell, spark)
+    found = pending_figures(shell, spark)
     assert found["reservedForSeconds"] == 40.0
     assert 0.0 < found["predictedWaitSeconds"] < math.inf
     (reserved,) = shell.profile.reserve.reservations()
@@ -139,7 +139,7 @@ def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile)
     shell.now_s = 40.0
     for placement in maps:
         shell.end(placement.task.id)
-    found = only(shell.cycle())
+    found = figures_of_placement(shell.cycle())
     assert found["reservedForSeconds"] == 40.0
     assert 0.0 < found["predictedWaitSeconds"] < math.inf
 
@@ -151,16 +151,16 @@ def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_
     large = shell.submit("large", size=core.amount(4000, 8), seconds=None)
     for now_s in (0.0, AGED_S, AGED_S + 100.0):  # what has waited for so long has a node reserved, if not before
         shell.advance(now_s)
-        waiting = pending(shell, large)
+        waiting = pending_figures(shell, large)
     assert waiting["reservedForSeconds"] >= 100.0
     shell.end("ns/pod-n0")
-    assert only(shell.cycle())["reservedForSeconds"] == waiting["reservedForSeconds"]
+    assert figures_of_placement(shell.cycle())["reservedForSeconds"] == waiting["reservedForSeconds"]
 
 
 def test_an_executor_on_a_node_that_nobody_reserved_says_nothing_of_reservations():
     shell = Shell(profile="ikayak")
     shell.submit_spark()
-    assert "reservedForSeconds" not in only(shell.cycle())
+    assert "reservedForSeconds" not in figures_of_placement(shell.cycle())
 
 
 def test_reservations_end_with_their_owner():
@@ -172,7 +172,7 @@ def test_reservations_end_with_their_owner():
     shell.queue.withdraw(spark.job)
     shell.submit("more")
     shell.cycle()
-    executors = next(one for one in shell.profile.hooks if isinstance(one, Executors))
+    executors = next(hook for hook in shell.profile.hooks if isinstance(hook, Executors))
     assert not executors.reservations()
     assert not executors._wait_s
 
@@ -183,9 +183,9 @@ def test_figures_are_finite_numbers_in_json_of_bounded_length(name):
     shell.leave("n0", cpu=1000, gib=1)
     classes = [shell.submit(f"job{i}", count=9, seconds=None if i % 2 else 50.0, locations=["n0"]) for i in range(4)]
     plan = shell.cycle()
-    explained = [*plan.decisions, *(plan.diagnosis(one.id) for one in classes)]
-    for one in explained:
-        text = json.dumps(dict(getattr(one, "figures", ())), allow_nan=False)
+    explained = [*plan.decisions, *(plan.diagnosis(task_class.id) for task_class in classes)]
+    for explanation in explained:
+        text = json.dumps(dict(getattr(explanation, "figures", ())), allow_nan=False)
         assert len(text) <= 512
 
 

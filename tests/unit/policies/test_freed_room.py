@@ -17,7 +17,7 @@ from boathouse_sim.instant import Instant
 from tests.builders import core, simulations
 from tests.builders import core_strategies as strategies
 from tests.builders.core_plain import plain_rankings
-from tests.builders.core_strategies import clusters, loads, shell_of
+from tests.builders.core_strategies import clusters, loaded_shell, loads
 
 if TYPE_CHECKING:
     import random
@@ -31,7 +31,7 @@ PROFILES = [("fifo", "packed"), ("fair", "least-loaded"), ("yarn-no-reservations
 
 def decisions(workload, name, placement):
     """The placements of a simulation."""
-    return simulations.placements(Instant(workload, profiles.build(name, placement=placement)))
+    return simulations.placement_log(Instant(workload, profiles.build(name, placement=placement)))
 
 
 def table2_workload(seed):
@@ -41,7 +41,7 @@ def table2_workload(seed):
 def in_stages():
     """Two classes of a job wait at once; tasks of equal length end together."""
     stages = make_stages(30, 2500), make_stages(20, 3100), make_stages(25, 4000)
-    return simulations.workload(*(simulations.job(str(i), *one, at_s=i) for i, one in enumerate(stages)), nodes=4)
+    return simulations.workload(*(simulations.job(str(i), *stage, at_s=i) for i, stage in enumerate(stages)), nodes=4)
 
 
 def make_stages(seconds, mb):
@@ -58,25 +58,27 @@ def test_whole_simulations_decide_the_same_with_all_nodes_reranked(name, placeme
         assert decisions(workload, name, placement) == found
 
 
-def waiting(plan: framework.Plan) -> dict[str, int]:
+def waiting_counts(plan: framework.Plan) -> dict[str, int]:
     return {class_id: left.count for class_id, left in plan.left.items()}
 
 
 def reasons(plan: framework.Plan, jobs: Collection[str] | None = None) -> dict[str, tuple[str, int]]:
     """Why and how many tasks wait, by class: of all jobs, or of some."""
     left = plan.left.items()
-    return {one: (why.verdict.code, why.count) for one, why in left if jobs is None or why.pending.job.id in jobs}
+    return {
+        class_id: (why.verdict.code, why.count) for class_id, why in left if jobs is None or why.pending.job.id in jobs
+    }
 
 
 @pytest.mark.parametrize("profile", strategies.PROFILES)
 @settings(max_examples=10, deadline=None)
 @given(clusters(), loads())
 def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, load):
-    found = shell_of(nodes, load, (profile, "least-loaded")).plan()
+    found = loaded_shell(nodes, load, (profile, "least-loaded")).plan()
     with plain_rankings():
-        expected = shell_of(nodes, load, (profile, "least-loaded")).plan()
+        expected = loaded_shell(nodes, load, (profile, "least-loaded")).plan()
     assert found.decisions == expected.decisions
-    assert waiting(found) == waiting(expected)
+    assert waiting_counts(found) == waiting_counts(expected)
     # Who waits for room and for its queue's limit may be told either.
     free = [job.id for job, _, _ in load if job.queue != "limited"]
     assert reasons(found, free) == reasons(expected, free)
@@ -86,7 +88,7 @@ def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, 
 @settings(max_examples=20, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
 def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profile, nodes, load, chance: random.Random):
-    narrow, wide = shell_of(nodes, load, profile), shell_of(nodes, load, profile)
+    narrow, wide = loaded_shell(nodes, load, profile), loaded_shell(nodes, load, profile)
     running = core.task_ids(narrow.cycle())
     wide.cycle()
     while running:
@@ -100,7 +102,7 @@ def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profi
         found = narrow.cycle()
         assert found.decisions == expected.decisions
         running += core.task_ids(found)
-        waits, named = waiting(expected), waiting(found)
+        waits, named = waiting_counts(expected), waiting_counts(found)
         # Who waits for room and for its queue's limit may be parked for either, and is looked at accordingly.
         assert named.keys() <= waits.keys() | wide.queue.unschedulable().keys()
         assert all(waits.get(class_id, count) == count for class_id, count in named.items())
@@ -150,7 +152,7 @@ def test_who_is_new_in_a_full_cluster_is_turned_away_with_a_reason():
     shell.submit("second", 3, size=core.amount(1000, 2))
     shell.submit("giant", 1, size=core.amount(9000, 2))
     shell.cycle()
-    assert {one: verdict.code for one, verdict in shell.queue.unschedulable().items()} == {
+    assert {class_id: verdict.code for class_id, verdict in shell.queue.unschedulable().items()} == {
         "first/map": model.Code.UNSCHEDULABLE,
         "second/map": model.Code.UNSCHEDULABLE,
         "giant/map": model.Code.NEVER_FITS,

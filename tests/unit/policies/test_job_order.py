@@ -44,9 +44,9 @@ def test_an_order_that_does_not_last_needs_no_key():
 
 def test_shortest_remaining_forgets_a_job_that_ended():
     order, job = orders.ShortestRemaining(), core.job()
-    one = core.task_class(job, estimates=model.Fixed(seconds=10.0))
+    task_class = core.task_class(job, estimates=model.Fixed(seconds=10.0))
     state = types.SimpleNamespace(view=types.SimpleNamespace(by_class={}), placed=lambda _: 0)
-    order.observe(model.Submitted(now_s=0.0, job=job, classes=(one,), tasks={one.id: 3}))
+    order.observe(core.submitted(job, task_class, count=3))
     assert order.keys([job], state) == [30.0]
     order.observe(model.Ended(now_s=1.0, job=job.id, succeeded=True))
     assert order.keys([job], state) == [0]

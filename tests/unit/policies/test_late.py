@@ -12,7 +12,7 @@ from boathouse_sim.workload import Cluster
 from tests.builders import core, simulations
 
 
-def cluster(quick=11, slow=1):
+def machines_with_slow_ones(quick=11, slow=1):
     """Machines of two slots, some of them slow."""
     return Cluster.of(
         [
@@ -22,13 +22,13 @@ def cluster(quick=11, slow=1):
     )
 
 
-def maps(count=20, name="0", seconds=20, **options):
+def job_of_maps(count=20, name="0", seconds=20, **options):
     return simulations.mapreduce(name, count, simulations.mapper(seconds), **options)
 
 
-def simulate(*apps, profile="late", machines=None, **conditions):
+def simulate_late(*apps, profile="late", machines=None, **conditions):
     """The world after a simulation, and what it measured."""
-    workload = simulations.live_workload(*apps, cluster=machines or cluster(), **conditions)
+    workload = simulations.live_workload(*apps, cluster=machines or machines_with_slow_ones(), **conditions)
     world = simulations.live_world(workload, profile, seed=1, watch=Invariants())
     return world, world.finished()
 
@@ -36,11 +36,11 @@ def simulate(*apps, profile="late", machines=None, **conditions):
 @pytest.fixture(scope="module")
 def twenty_maps():
     """Twenty maps alone."""
-    return simulate(maps())
+    return simulate_late(job_of_maps())
 
 
 def test_maps_on_a_slow_node_are_run_again_elsewhere_and_the_first_to_end_wins(twenty_maps):
-    _, fair = simulate(maps(), profile="fair")
+    _, fair = simulate_late(job_of_maps(), profile="fair")
     _, found = twenty_maps
     assert fair.job_times_s == (200.0,)
     assert found.job_times_s == (25.0,)  # it is seen at the first report, and run anew
@@ -57,7 +57,7 @@ def test_a_map_that_was_run_twice_counts_once(twenty_maps):
 
 def test_at_most_a_tenth_of_the_slots_have_second_attempts():
     profile = late.build(config=late.Config(slow_task_percentile=90))
-    world, found = simulate(maps(count=30), profile=profile, machines=cluster(10, 6))
+    world, found = simulate_late(job_of_maps(count=30), profile=profile, machines=machines_with_slow_ones(10, 6))
     seconds = [record for record in world.records if record.started_ms > 0]
     at_once = max(sum(a.started_ms <= b.started_ms < a.ended_ms for a in seconds) for b in seconds)
     assert found.speculative_attempts > 3
@@ -66,21 +66,21 @@ def test_at_most_a_tenth_of_the_slots_have_second_attempts():
 
 def test_a_job_whose_tasks_wait_and_that_has_less_of_the_cluster_goes_before(twenty_maps):
     _, alone = twenty_maps
-    _, found = simulate(maps(), maps(count=40, name="1", seconds=10, submit_ms=1000))
+    _, found = simulate_late(job_of_maps(), job_of_maps(count=40, name="1", seconds=10, submit_ms=1000))
     assert alone.speculative_attempts == 1
     assert alone.job_times_s[0] == 25.0 < found.job_times_s[0]
 
 
 def test_reducers_have_second_attempts_too():
-    job = maps(count=4, seconds=4, reduces=18, reduce=simulations.reducer(copy_s=1, reduce_s=30))
-    _, fair = simulate(job, profile="fair")
-    _, found = simulate(job)
+    job = job_of_maps(count=4, seconds=4, reduces=18, reduce=simulations.reducer(copy_s=1, reduce_s=30))
+    _, fair = simulate_late(job, profile="fair")
+    _, found = simulate_late(job)
     assert found.speculative_attempts > 0
     assert found.job_times_s[0] < fair.job_times_s[0] / 2
 
 
 def test_the_loss_of_one_attempt_leaves_the_other():
-    world, found = simulate(maps(), outages=simulations.outages(("slow0", 9.0, None)))
+    world, found = simulate_late(job_of_maps(), outages=simulations.outages(("slow0", 9.0, None)))
     assert (found.speculative_attempts, found.lost_tasks) == (1, 1)
     assert sorted(record.index for record in world.records if not record.lost) == list(range(20))
     assert found.job_times_s == (25.0,)
@@ -332,8 +332,11 @@ def test_a_cycle_is_due_once_a_task_has_reported():
 @pytest.mark.parametrize("name", profiles.names())
 def test_any_profile_speculates_where_the_switch_says_so(name):
     plain, switched = (profiles.build(name, switches=profiles.Switches(speculate=on)) for on in (False, True))
-    lates = [[one for one in each.controllers if isinstance(one, late.Late)] for each in (plain, switched)]
+    lates = [
+        [controller for controller in each.controllers if isinstance(controller, late.Late)]
+        for each in (plain, switched)
+    ]
     assert [len(found) for found in lates] == [name == "late", 1]
-    assert [type(one) for one in switched.observers].count(framework.RunningTasks) == 1
+    assert [type(observer) for observer in switched.observers].count(framework.RunningTasks) == 1
     assert lates[1][0] in switched.observers
     assert lates[1][0]._running is switched.running

@@ -26,7 +26,7 @@ def stage(kind=model.Stage.REDUCE, job="job", program="team/sort", least=100 * M
     )
 
 
-def learned(of: run_times.Stage, *runs) -> run_times.Learner:
+def learner_after(of: run_times.Stage, *runs) -> run_times.Learner:
     """A learner after runs of (seconds, memory in MiB, figures)."""
     found = run_times.Learner()
     for seconds, memory, figures in runs:
@@ -35,30 +35,30 @@ def learned(of: run_times.Stage, *runs) -> run_times.Learner:
     return found
 
 
-def seconds(found: run_times.Learner, of: run_times.Stage, memory: int) -> float:
+def estimated_s(found: run_times.Learner, of: run_times.Stage, memory: int) -> float:
     return found.estimates(of, INPUT).run(memory * MIB)[0]
 
 
 def test_a_reduce_pays_for_what_it_spills_at_the_measured_rate():
-    found = learned(stage(), (10.0, 1072, {"spill_bytes_per_s": 100.0 * MIB}))
+    found = learner_after(stage(), (10.0, 1072, {"spill_bytes_per_s": 100.0 * MIB}))
     # A buffer of 192 MiB spills as much once, and of 96 MiB three times; each byte is written and read.
-    assert (seconds(found, stage(), 560), seconds(found, stage(), 304)) == (
+    assert (estimated_s(found, stage(), 560), estimated_s(found, stage(), 304)) == (
         pytest.approx(10 + 2 * 1.92, rel=0.1),
         pytest.approx(10 + 2 * 2.88, rel=0.1),
     )
 
 
 def test_a_reduce_whose_spills_were_never_measured_pays_the_stated_slowdown():
-    found = learned(stage(), (10.0, 1072, {}))
-    assert seconds(found, stage(), 560) == seconds(found, stage(), 304) == 15.0
+    found = learner_after(stage(), (10.0, 1072, {}))
+    assert estimated_s(found, stage(), 560) == estimated_s(found, stage(), 304) == 15.0
 
 
 def test_after_a_few_runs_with_less_memory_a_program_has_its_own_rate():
     figures = {"spilled_bytes": 200.0 * MIB, "spill_bytes_per_s": 1000.0 * MIB}
     short = [(30.0, 560, figures)] * learner.LEAST_RUNS
-    before, after = (learned(stage(), (10.0, 1072, {}), *short[:n]) for n in (-1, None))
-    assert seconds(before, stage(), 560) < 11
-    assert seconds(after, stage(), 560) == pytest.approx(10 + 192 / 10, rel=0.1)
+    before, after = (learner_after(stage(), (10.0, 1072, {}), *short[:n]) for n in (-1, None))
+    assert estimated_s(before, stage(), 560) < 11
+    assert estimated_s(after, stage(), 560) == pytest.approx(10 + 192 / 10, rel=0.1)
 
 
 def test_a_reduce_that_spills_with_all_its_memory_is_not_charged_twice():
@@ -70,7 +70,7 @@ def test_a_reduce_that_spills_with_all_its_memory_is_not_charged_twice():
 
 def test_a_map_pays_the_measured_step_and_spills_what_it_did():
     of = stage(model.Stage.MAP)
-    found = learned(of, (10.0, 1072, {}), (14.0, 500, {"spilled_bytes": 70.0 * MIB}))
+    found = learner_after(of, (10.0, 1072, {}), (14.0, 500, {"spilled_bytes": 70.0 * MIB}))
     known = found.estimates(of, INPUT)
     assert isinstance(known.run_time, Mapper)
     assert (known.run(500 * MIB)[0], known.run(300 * MIB)[0]) == (14.0, 14.0)
@@ -78,7 +78,7 @@ def test_a_map_pays_the_measured_step_and_spills_what_it_did():
 
 
 def test_the_error_of_estimates_is_kept():
-    found = learned(stage(), (10.0, 1072, {}))
+    found = learner_after(stage(), (10.0, 1072, {}))
     assert found.error is None
     found.learn(stage(), seconds=20.0, input_bytes=INPUT, less=True, used=MemoryUse(memory_bytes=560 * MIB))
     assert found.error == 0.25
@@ -88,17 +88,17 @@ def test_the_error_of_estimates_is_kept():
 
 
 def test_nobody_gets_less_memory_than_the_command_used():
-    found = learned(stage(), (10.0, 1072, {"peak_bytes": 200.0 * MIB}), (10.0, 1072, {"peak_bytes": 90.0 * MIB}))
+    found = learner_after(stage(), (10.0, 1072, {"peak_bytes": 200.0 * MIB}), (10.0, 1072, {"peak_bytes": 90.0 * MIB}))
     assert found.estimates(stage(), INPUT).least_bytes == 496 * MIB  # 48 + 2.2 * 200, in steps of 16
 
 
 def test_a_command_that_used_half_of_the_memory_gets_all():
-    found = learned(stage(), (10.0, 1072, {"peak_bytes": 500.0 * MIB}))
+    found = learner_after(stage(), (10.0, 1072, {"peak_bytes": 500.0 * MIB}))
     assert isinstance(found.estimates(stage(), INPUT), model.Fixed)
 
 
 def test_later_jobs_of_a_program_get_more_memory_than_a_task_that_was_killed_had():
-    found = learned(stage(), (10.0, 1072, {}))
+    found = learner_after(stage(), (10.0, 1072, {}))
     found.out_of_memory(stage(), 400 * MIB)
     found.out_of_memory(stage(), 300 * MIB)
     assert isinstance(found.estimates(stage(), INPUT), model.Fixed)
@@ -109,12 +109,12 @@ def test_later_jobs_of_a_program_get_more_memory_than_a_task_that_was_killed_had
 def test_a_restart_keeps_rates_peaks_and_floors():
     found, after = run_times.Learner(), run_times.Learner()
     figures = {"spilled_bytes": 5.0 * MIB, "spill_bytes_per_s": 9.0 * MIB, "peak_bytes": 7.0 * MIB}
-    found = learned(stage(), (10.0, 1072, figures), (12.0, 560, figures))
+    found = learner_after(stage(), (10.0, 1072, figures), (12.0, 560, figures))
     found.out_of_memory(stage(), 400 * MIB)
     after.load(json.loads(json.dumps(found.dump())))
     assert after.dump() == found.dump()
     later = stage(job="later")
-    assert seconds(after, later, 560) == seconds(found, later, 560)
+    assert estimated_s(after, later, 560) == estimated_s(found, later, 560)
 
 
 def test_a_dump_of_an_earlier_version_or_with_nonsense_is_taken_as_far_as_it_goes():
@@ -137,6 +137,6 @@ def test_fixed_memory_moves_the_teeth_of_the_sawtooth():
     memory = np.array([300.0, 500.0, 900.0]) * MIB
     assert (fixed.spilled_bytes(memory + 48 * MIB) == plain.spilled_bytes(memory)).all()
     assert fixed.ideal_bytes == plain.ideal_bytes + 48 * MIB
-    for one, other in zip(fixed.steps(memory + 48 * MIB), plain.steps(memory), strict=True):
-        assert one == pytest.approx(other + 48 * MIB)
+    for step, other in zip(fixed.steps(memory + 48 * MIB), plain.steps(memory), strict=True):
+        assert step == pytest.approx(other + 48 * MIB)
     assert fixed.spilled_bytes(np.array(MIB * 1.0)) == pytest.approx(INPUT, rel=0.01)

@@ -18,11 +18,11 @@ from tests.builders.core_strategies import (
     PROFILES,
     QUEUES,
     clusters,
+    loaded_shell,
     loads,
     ports,
     profile_names,
     selectors,
-    shell_of,
     sizes,
     taints,
 )
@@ -30,7 +30,7 @@ from tests.builders.core_strategies import (
 if TYPE_CHECKING:
     import random
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = settings(max_examples=35, deadline=None)
 
 
 def over_committed(view: framework.ClusterView) -> bool:
@@ -45,7 +45,7 @@ def conflicts(ports: tuple[model.HostPort, ...]) -> bool:
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_no_node_is_ever_over_committed(nodes, load, profile):
-    shell = shell_of(nodes, load, profile)
+    shell = loaded_shell(nodes, load, profile)
     shell.cycle()
     view = shell.view()
     assert not over_committed(view)
@@ -58,27 +58,27 @@ def test_no_node_is_ever_over_committed(nodes, load, profile):
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_nothing_is_left_waiting_that_fits_unless_it_is_held_for_a_reason(nodes, load, profile):
-    shell = shell_of(nodes, load, profile)
+    shell = loaded_shell(nodes, load, profile)
     first = shell.cycle()
-    placed = {one.task.id for one in core.placements(first)}
+    placed = {placed.task.id for placed in core.placements(first)}
     for job, classes, tasks in load:
-        for one in classes:
-            waiting = [t for t in tasks if t.task_class == one.id and t.id not in placed]
-            assert (one.id in first.left) is bool(waiting)
-            if waiting and first.left[one.id].verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
-                assert not fits_somewhere(shell, one), (job.id, one.id)
+        for task_class in classes:
+            waiting = [t for t in tasks if t.task_class == task_class.id and t.id not in placed]
+            assert (task_class.id in first.left) is bool(waiting)
+            if waiting and first.left[task_class.id].verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
+                assert not fits_somewhere(shell, task_class), (job.id, task_class.id)
 
 
-def fits_somewhere(shell: core.Shell, one: model.TaskClass) -> bool:
+def fits_somewhere(shell: core.Shell, task_class: model.TaskClass) -> bool:
     """Judged by plain loops, without masks."""
 
-    need = shell.axis.vector(one.resources)
+    need = shell.axis.vector(task_class.resources)
     view = shell.view()
     for i, node in enumerate(view.nodes):
         free = view.free()[:, i]
         taken = view.host_ports.get(node.name, ())
-        clash = any(a.conflicts(b) for a in one.constraints.host_ports for b in taken)
-        if eligibility.refusal(one.constraints, node) is None and not clash and (free >= need)[need > 0].all():
+        clash = any(a.conflicts(b) for a in task_class.constraints.host_ports for b in taken)
+        if eligibility.refusal(task_class.constraints, node) is None and not clash and (free >= need)[need > 0].all():
             return True
     return False
 
@@ -91,15 +91,18 @@ def test_the_plan_does_not_depend_on_the_order_in_which_things_were_said(nodes, 
     chance.shuffle(shuffled_load)
     for _, _, tasks in shuffled_load:
         chance.shuffle(tasks)
-    one, other = shell_of(nodes, load, profile).plan(), shell_of(shuffled_nodes, shuffled_load, profile).plan()
-    assert one.decisions == other.decisions
-    assert sorted(one.diagnoses(), key=str) == sorted(other.diagnoses(), key=str)
+    plan, shuffled = (
+        loaded_shell(nodes, load, profile).plan(),
+        loaded_shell(shuffled_nodes, shuffled_load, profile).plan(),
+    )
+    assert plan.decisions == shuffled.decisions
+    assert sorted(plan.diagnoses(), key=str) == sorted(shuffled.diagnoses(), key=str)
 
 
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_a_cycle_changes_nothing_that_it_is_given(nodes, load, profile):
-    shell = shell_of(nodes, load, profile)
+    shell = loaded_shell(nodes, load, profile)
     view = shell.view()
     before = copy.deepcopy(
         (view.requested, view.by_job, view.by_queue, view.by_class, view.host_ports, len(shell.queue))
@@ -115,20 +118,20 @@ def test_a_cycle_changes_nothing_that_it_is_given(nodes, load, profile):
 @FEW
 @given(clusters(), loads(), profile_names)
 def test_a_gang_is_placed_whole_or_not_at_all(nodes, load, profile):
-    shell = shell_of(nodes, load, profile)
+    shell = loaded_shell(nodes, load, profile)
     shell.cycle()
     counts = shell.view().by_class
     for _, classes, tasks in load:
-        gang = [one for one in classes if one.gang_min]
-        placed = [counts.get(one.id, 0) for one in gang]
-        assert not any(placed) or all(n >= one.gang_min for n, one in zip(placed, gang, strict=True))
-        assert len(tasks) >= sum(counts.get(one.id, 0) for one in classes)
+        gang = [task_class for task_class in classes if task_class.gang_min]
+        placed = [counts.get(task_class.id, 0) for task_class in gang]
+        assert not any(placed) or all(n >= task_class.gang_min for n, task_class in zip(placed, gang, strict=True))
+        assert len(tasks) >= sum(counts.get(task_class.id, 0) for task_class in classes)
 
 
 @FEW
 @given(clusters(), loads())
 def test_the_second_cycle_has_nothing_to_add_to_the_first(nodes, load):
-    shell = shell_of(nodes, load)
+    shell = loaded_shell(nodes, load)
     shell.cycle()
     assert not shell.queue.tick(shell.now_s)  # a shell that asks is not sent round in circles
     shell.queue.nodes_changed()
@@ -202,7 +205,7 @@ events = st.one_of(
 )
 
 
-def happen(ledger: framework.Ledger, event: tuple) -> None:  # noqa: C901  one line for each kind of event
+def apply_event(ledger: framework.Ledger, event: tuple) -> None:  # noqa: C901  one line for each kind of event
     match event:
         case ("node", name, size, some):
             ledger.set_node(core.node(name, size, taints=some))
@@ -241,7 +244,7 @@ def assume(
 def test_the_ledgers_columns_equal_recomputed_sums_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
     for event in course:
-        happen(ledger, event)
+        apply_event(ledger, event)
         view = ledger.snapshot(0.0)
         np.testing.assert_array_equal(view.requested, ledger.recomputed())
         assert sorted(view.layout.names) == list(view.layout.names)
@@ -252,7 +255,7 @@ def test_the_ledgers_columns_equal_recomputed_sums_after_any_events(course):
 def test_usage_and_ports_equal_recomputed_sums_after_any_events(course):
     ledger = framework.Ledger(model.Axis())
     for event in course:
-        happen(ledger, event)
+        apply_event(ledger, event)
     accounts = [a for i in range(8) if (a := ledger.account(model.TaskId(f"ns/p{i}"))) is not None]
     view = ledger.snapshot(0.0)
     pods = {job: int(view.job_usage(job)[model.PODS]) for job in view.by_job}
@@ -275,7 +278,7 @@ def test_an_updated_static_mask_equals_a_recomputed_one(course, selector):
     constraints = model.Constraints(node_selector=selector)
     ledger = framework.Ledger(model.Axis())
     for event in course:
-        happen(ledger, event)
+        apply_event(ledger, event)
         view = ledger.snapshot(0.0)
         mended = view.eligibilities.of(constraints, view.layout)
         anew = eligibility.Eligibilities().of(constraints, view.layout)
@@ -287,13 +290,13 @@ def test_an_updated_static_mask_equals_a_recomputed_one(course, selector):
 @settings(max_examples=10, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
 def test_no_wake_is_lost_every_task_that_can_run_has_run_when_all_is_over(profile, nodes, load, chance: random.Random):
-    shell = shell_of(nodes, load, (profile, "least-loaded"))
-    running = [one.task.id for one in core.placements(shell.cycle())]
+    shell = loaded_shell(nodes, load, (profile, "least-loaded"))
+    running = [placed.task.id for placed in core.placements(shell.cycle())]
     while running:
         shell.end(running.pop(chance.randrange(len(running))))
-        running += [one.task.id for one in core.placements(shell.cycle())]
+        running += [placed.task.id for placed in core.placements(shell.cycle())]
         assert not over_committed(shell.view())
     for class_id, verdict in shell.queue.unschedulable().items():
-        one = next(c for _, classes, _ in load for c in classes if c.id == class_id)
+        task_class = next(c for _, classes, _ in load for c in classes if c.id == class_id)
         if verdict.code in (model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS):
-            assert not fits_somewhere(shell, one), class_id
+            assert not fits_somewhere(shell, task_class), class_id

@@ -13,7 +13,7 @@ from boathouse_policies.framework.cycle_state import Assignment, PendingClass
 from boathouse_policies.framework.ranking import Rankings
 from tests.builders import core
 from tests.builders.core_plain import PlainRankings
-from tests.builders.core_strategies import Load, clusters, loads, profile_names, shell_of
+from tests.builders.core_strategies import Load, clusters, loaded_shell, loads, profile_names
 
 steps = st.tuples(st.sampled_from(["place", "place", "undo", "withdraw", "keep", "release"]), st.integers(0, 100))
 courses = st.lists(steps, max_size=20)
@@ -28,7 +28,7 @@ def staged(draw: st.DrawFn) -> list[Load]:
     """Loads whose classes are of any stage."""
     stage = st.sampled_from([model.Stage.OTHER, model.Stage.MAP, model.Stage.REDUCE, model.Stage.EXECUTOR])
     return [
-        (job, [dataclasses.replace(one, stage=draw(stage)) for one in classes], tasks)
+        (job, [dataclasses.replace(task_class, stage=draw(stage)) for task_class in classes], tasks)
         for job, classes, tasks in draw(loads())
     ]
 
@@ -96,7 +96,7 @@ class Cycle:
 @settings(max_examples=60, deadline=None)
 @given(clusters(), staged(), by_node, courses, options)
 def test_the_best_node_equals_that_of_all_nodes_reevaluated(nodes, load, profile, course, options):
-    cycle = Cycle(shell_of(nodes, load, profile), **options)
+    cycle = Cycle(loaded_shell(nodes, load, profile), **options)
     plain = PlainRankings(cycle.candidates, cycle.profile, cycle.state)
     for kind, which in course:
         cycle.step(kind, which)
@@ -105,7 +105,7 @@ def test_the_best_node_equals_that_of_all_nodes_reevaluated(nodes, load, profile
         ]
 
 
-def found(candidates: FewNodes | Table, pending: PendingClass) -> tuple[list[int], int | None]:
+def room_and_best(candidates: FewNodes | Table, pending: PendingClass) -> tuple[list[int], int | None]:
     """Return the nodes with room for the shape of a class; of few nodes also the best one."""
     if isinstance(candidates, Table):
         return [candidates.listed[i] for i in candidates.row(pending).nonzero()[0]], None
@@ -116,20 +116,20 @@ def found(candidates: FewNodes | Table, pending: PendingClass) -> tuple[list[int
 @settings(max_examples=60, deadline=None)
 @given(clusters(), staged(), profile_names, courses, options)
 def test_updated_candidates_equal_recomputed_ones(nodes, load, profile, course, options):
-    cycle = Cycle(shell_of(nodes, load, profile), **options)
+    cycle = Cycle(loaded_shell(nodes, load, profile), **options)
     for kind, which in course:
         cycle.step(kind, which)
         cycle.candidates.renew()
         anew = cycle.candidates_anew()
         for pending in cycle.open:
-            assert found(cycle.candidates, pending) == found(anew, pending)
+            assert room_and_best(cycle.candidates, pending) == room_and_best(anew, pending)
             assert cycle.candidates.has_room(pending.place) == anew.has_room(pending.place)
 
 
 @settings(max_examples=25, deadline=None)
 @given(loads(), st.lists(st.lists(steps, min_size=1, max_size=25), max_size=4))
 def test_many_changed_nodes_are_all_reranked(load, courses):
-    cycle = Cycle(shell_of(core.nodes(40, core.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
+    cycle = Cycle(loaded_shell(core.nodes(40, core.amount(4000, 8, 4, gpu=1), labels={"zone": "a"}), load))
     plain = PlainRankings(cycle.candidates, cycle.profile, cycle.state)
     for course in courses:
         for kind, which in course:

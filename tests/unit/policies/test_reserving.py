@@ -35,14 +35,14 @@ class GangKeeper(Keeper):
     reserves_for_gangs = True
 
 
-def shell_of(keeper, nodes=2):
+def reserving_shell(keeper, nodes=2):
     profile = framework.Profile(name="t", reserve=keeper)
     return core.Shell(core.nodes(nodes, core.amount(2000, 8)), profile=profile)
 
 
 def waiting_for_a_kept_node(keeper):
     """A node that is half full and kept for a job ahead, and a job that would fit."""
-    shell = shell_of(keeper, nodes=1)
+    shell = reserving_shell(keeper, nodes=1)
     shell.submit("filler", size=core.amount(1000, 1))
     shell.cycle()
     shell.submit("small", submitted_s=1.0, size=core.amount(500, 1))
@@ -72,7 +72,7 @@ def test_who_waits_for_a_node_is_woken_when_it_is_given_up():
 
 @pytest.mark.parametrize(("keeper", "reserved"), [(Keeper(), []), (GangKeeper(), ["n0"])])
 def test_only_a_reserve_that_says_so_keeps_nodes_for_gangs(keeper, reserved):
-    shell = shell_of(keeper)
+    shell = reserving_shell(keeper)
     shell.submit(count=3, size=core.amount(2000, 8), gang_min=3)
     shell.cycle()
     assert list(shell.queue.reserved) == reserved
@@ -89,14 +89,14 @@ def picker(locations, placed=()):
 
 def test_the_tasks_with_input_on_a_node_are_named_in_order():
     found = picker([["n0"], ["n1"], ["n0", "n1"], ["n0"]], placed=[0])
-    assert [one.index for one in found.local(model.NodeName("n0"), 9)] == [2, 3]
-    assert [one.index for one in found.local(model.NodeName("n0"))] == [2]
+    assert [task.index for task in found.local(model.NodeName("n0"), 9)] == [2, 3]
+    assert [task.index for task in found.local(model.NodeName("n0"))] == [2]
 
 
 def test_tasks_that_the_cycle_took_are_not_named():
     found = picker([["n0"], ["n0"]])
     found.take(found.closest(core.node("n0")))
-    assert [one.index for one in found.local(model.NodeName("n0"), 9)] == [1]
+    assert [task.index for task in found.local(model.NodeName("n0"), 9)] == [1]
 
 
 def test_tasks_without_input_anywhere_are_near_no_node():
@@ -104,13 +104,13 @@ def test_tasks_without_input_anywhere_are_near_no_node():
 
 
 def test_an_expected_task_does_not_use_up_the_node_that_is_kept_for_its_class():
-    shell = shell_of(Keeper(), nodes=1)
-    one = shell.submit("driver", size=core.amount(2000, 9))
+    shell = reserving_shell(Keeper(), nodes=1)
+    task_class = shell.submit("driver", size=core.amount(2000, 9))
     shell.cycle()
     assert list(shell.queue.reserved) == []
     shell.submit("filler", size=core.amount(2000, 8))
     shell.cycle()
-    small = dataclasses.replace(one, resources=core.amount(1000, 1))
+    small = dataclasses.replace(task_class, resources=core.amount(1000, 1))
     shell.submit_job(core.job("driver"), [small], [core.task(small, expected=True)])
     shell.cycle()
     assert list(shell.queue.reserved) == ["n0"]

@@ -83,7 +83,7 @@ def test_one_cycle_gives_a_host_port_of_a_node_once():
     shell.submit("a", 1, constraints=model.Constraints(host_ports=(port(host_ip="10.0.0.1"),)))
     shell.submit("b", 2, constraints=model.Constraints(host_ports=(port(),)))
     plan = shell.plan()
-    assert sorted(one.node for one in core.placements(plan)) == ["n0", "n1"]
+    assert sorted(placed.node for placed in core.placements(plan)) == ["n0", "n1"]
     (diagnosis,) = plan.diagnoses()
     assert diagnosis.message == "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
 
@@ -126,7 +126,7 @@ def test_the_diagnosis_names_what_is_scarce_and_who_holds_it():
     (diagnosis,) = shell.plan().diagnoses()
     assert (diagnosis.scarce, diagnosis.count) == ("memory", 2)
     assert (diagnosis.asked, diagnosis.largest) == (core.GIB, 8 * core.GIB)
-    assert [(one.job, one.amount / core.GIB) for one in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
+    assert [(holder.job, holder.amount / core.GIB) for holder in diagnosis.holders] == [("greedy", 6), (None, 1.5)]
 
 
 def test_without_nodes_more_nodes_would_help():

@@ -20,15 +20,19 @@ MORE = {
 }
 
 
-def event(kind, number, now_s=0.0, size=SIZES[0], node=None):
+def event_of(kind, number, now_s=0.0, size=SIZES[0], node=None):
     """An event of a task; which class a task is of, and its job, follow from its number."""
-    one = CLASSES[number % len(CLASSES)]
-    about = {"task": model.TaskId(f"t{number}"), "task_class": model.ClassId(one), "job": model.JobId(one[0])}
+    task_class = CLASSES[number % len(CLASSES)]
+    about = {
+        "task": model.TaskId(f"t{number}"),
+        "task_class": model.ClassId(task_class),
+        "job": model.JobId(task_class[0]),
+    }
     node = model.NodeName(node or NODES[number % len(NODES)])
     return kind(now_s=now_s, node=node, **about, **MORE.get(kind, lambda _: {})(size))
 
 
-class Told(framework.Follower):
+class Follower(framework.Follower):
     def __init__(self, running):
         self.here = set()
         running.follow(self)
@@ -44,58 +48,61 @@ class Told(framework.Follower):
 def recount(events):
     """What runs, from all that ever happened: (node, class, resources, started, suspended) by task."""
     found = {}
-    for one in events:
-        if isinstance(one, model.Placed):
-            found[one.task] = [one.node, one.task_class, one.resources, None, None]
-        elif isinstance(one, model.Finished | model.Failed):
-            found.pop(one.task, None)
-        elif one.task in found:
-            known = found[one.task]
-            if isinstance(one, model.Resized | model.Resumed):
-                known[2] = one.resources
-            if isinstance(one, model.Started):
-                known[3] = one.now_s
-            if isinstance(one, model.Suspended | model.Resumed):
-                known[4] = one.now_s if isinstance(one, model.Suspended) else None
+    for event in events:
+        if isinstance(event, model.Placed):
+            found[event.task] = [event.node, event.task_class, event.resources, None, None]
+        elif isinstance(event, model.Finished | model.Failed):
+            found.pop(event.task, None)
+        elif event.task in found:
+            known = found[event.task]
+            if isinstance(event, model.Resized | model.Resumed):
+                known[2] = event.resources
+            if isinstance(event, model.Started):
+                known[3] = event.now_s
+            if isinstance(event, model.Suspended | model.Resumed):
+                known[4] = event.now_s if isinstance(event, model.Suspended) else None
     return found
 
 
-def account(tasks):
-    return {one.task: [one.node, one.task_class, one.resources, one.started_s, one.suspended_s] for one in tasks}
+def states_by_task(tasks):
+    return {task.task: [task.node, task.task_class, task.resources, task.started_s, task.suspended_s] for task in tasks}
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(KINDS), st.integers(0, 6), st.sampled_from(SIZES), st.sampled_from(NODES)),
+        st.tuples(st.sampled_from(KINDS), st.integers(0, 3), st.sampled_from(SIZES), st.sampled_from(NODES)),
+        min_size=10,
         max_size=60,
     )
 )
 def test_after_any_events_the_account_equals_a_recount(drawn):
     running = framework.RunningTasks()
-    told = Told(running)
-    events = [event(kind, number, float(i), size, node) for i, (kind, number, size, node) in enumerate(drawn)]
-    for one in events:
-        running.observe(one)
+    follower = Follower(running)
+    events = [event_of(kind, number, float(i), size, node) for i, (kind, number, size, node) in enumerate(drawn)]
+    for event in events:
+        running.observe(event)
     wanted = recount(events)
-    assert account(running.tasks.values()) == wanted
-    assert told.here == set(running.tasks.values())
+    assert states_by_task(running.tasks.values()) == wanted
+    assert follower.here == set(running.tasks.values())
     for node in NODES:
-        assert account(running.on(node)) == {task: one for task, one in wanted.items() if one[0] == node}
+        assert states_by_task(running.on(node)) == {task: state for task, state in wanted.items() if state[0] == node}
     for task_class in CLASSES:
-        assert account(running.of(task_class)) == {task: one for task, one in wanted.items() if one[1] == task_class}
+        assert states_by_task(running.of(task_class)) == {
+            task: state for task, state in wanted.items() if state[1] == task_class
+        }
 
 
 def test_a_task_that_is_placed_again_has_ended_before():
     running = framework.RunningTasks()
-    told = Told(running)
+    follower = Follower(running)
     for node in NODES:
-        running.observe(event(model.Placed, 0, node=node))
-    assert [one.node for one in told.here] == ["n1"]
+        running.observe(event_of(model.Placed, 0, node=node))
+    assert [task.node for task in follower.here] == ["n1"]
 
 
 def test_a_refused_decision_changes_nothing():
     running = framework.RunningTasks()
-    running.observe(event(model.Placed, 0))
+    running.observe(event_of(model.Placed, 0))
     before = dataclasses.asdict(running.tasks["t0"])
     task = model.Task(id=model.TaskId("t0"), task_class=model.ClassId(CLASSES[0]))
     resize = model.Resize(task=task, node=model.NodeName("n0"), resources=SIZES[1], reason="test")
@@ -105,5 +112,5 @@ def test_a_refused_decision_changes_nothing():
 
 def test_a_profile_has_one_account_and_it_is_told_first():
     for name in profiles.names():
-        kinds = [type(one) for one in profiles.build(name).observers]
+        kinds = [type(observer) for observer in profiles.build(name).observers]
         assert framework.RunningTasks not in kinds[1:]

@@ -197,9 +197,9 @@ def test_a_task_that_comes_back_is_first_again():
 
 def test_tasks_of_a_class_that_was_not_submitted_are_refused():
     shell = core.Shell()
-    one = core.task_class(core.job())
+    task_class = core.task_class(core.job())
     with pytest.raises(ValueError, match="was not submitted with job"):
-        shell.queue.submit(core.job(), [], [core.task(one)])
+        shell.queue.submit(core.job(), [], [core.task(task_class)])
 
 
 def test_a_queue_needs_a_positive_weight():

@@ -93,7 +93,7 @@ def expression(operator: str, *values: str, key: str = "zone") -> model.Expressi
 
 
 @pytest.mark.parametrize(
-    ("labels", "one", "holds"),
+    ("labels", "requirement", "holds"),
     [
         pytest.param({"zone": "a"}, expression("In", "a", "b"), True, id="In"),
         pytest.param({"zone": "c"}, expression("In", "a", "b"), False, id="In, other value"),
@@ -123,8 +123,8 @@ def expression(operator: str, *values: str, key: str = "zone") -> model.Expressi
         pytest.param({}, expression("Gt", "0"), False, id="Gt, no label"),
     ],
 )
-def test_an_expression_is_judged_by_the_label(labels, one, holds):
-    constraints = model.Constraints(affinity=(model.AffinityTerm(expressions=(one,)),))
+def test_an_expression_is_judged_by_the_label(labels, requirement, holds):
+    constraints = model.Constraints(affinity=(model.AffinityTerm(expressions=(requirement,)),))
     assert static.selected(constraints, core.node(labels=labels)) is holds
 
 

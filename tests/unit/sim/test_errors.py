@@ -19,9 +19,9 @@ def really(phase, **errors):
 
 
 def test_without_errors_the_truth_is_the_estimate():
-    one = simulations.phase(1, 100, 4000, factor=1.5)
-    assert really(one) == one
-    assert truth().run_time_ms(one, 4000) == 100_000
+    phase = simulations.phase(1, 100, 4000, factor=1.5)
+    assert really(phase) == phase
+    assert truth().run_time_ms(phase, 4000) == 100_000
 
 
 @pytest.mark.parametrize(("error", "runs_ms"), [(0.5, 150_000), (-0.5, 50_000)])
@@ -30,8 +30,8 @@ def test_a_task_runs_longer_or_shorter_by_the_error(error, runs_ms):
 
 
 def test_each_task_errs_by_itself_within_the_span():
-    one = truth(duration=(-0.5, 0.5))
-    runs_s = {one.run_time_ms(simulations.phase(1, 100, 4000), 4000) / 1000 for _ in range(50)}
+    errors = truth(duration=(-0.5, 0.5))
+    runs_s = {errors.run_time_ms(simulations.phase(1, 100, 4000), 4000) / 1000 for _ in range(50)}
     assert len(runs_s) > 40
     assert (min(runs_s), max(runs_s)) == pytest.approx((50, 150), abs=10)
 
@@ -42,8 +42,8 @@ def test_the_true_ideal_memory_is_off_by_the_error_and_fits_a_node(error, ideal_
 
 
 def test_a_regular_task_of_which_too_little_was_asked_spills():
-    one = really(simulations.phase(1, 100, 4000, factor=1.5), memory=(0.5, 0.5))
-    assert truth().run_time_ms(one, 4000) == 150_000
+    phase = really(simulations.phase(1, 100, 4000, factor=1.5), memory=(0.5, 0.5))
+    assert truth().run_time_ms(phase, 4000) == 150_000
 
 
 @pytest.mark.parametrize(("error", "factor"), [(0.5, 3.0), (-0.25, 1.5), (-0.9, 1.0)])
@@ -52,5 +52,5 @@ def test_the_true_penalty_is_off_by_the_error_and_never_a_gain(error, factor):
 
 
 def test_memory_and_penalty_err_apart():
-    one = really(simulations.phase(1, 100, 4000, factor=2.0), memory=(-0.5, 0.5), penalty=(-0.5, 0.5))
-    assert one.mem_ideal_mb / 4000 != pytest.approx(one.penalty.factor / 2.0, rel=0.01)
+    phase = really(simulations.phase(1, 100, 4000, factor=2.0), memory=(-0.5, 0.5), penalty=(-0.5, 0.5))
+    assert phase.mem_ideal_mb / 4000 != pytest.approx(phase.penalty.factor / 2.0, rel=0.01)

@@ -16,20 +16,20 @@ def test_equal_seeds_make_equal_jobs():
 
 
 def test_without_noise_a_job_is_its_program_and_its_input():
-    for one in generate(0.0):
-        exact = workload.features_of(one.program, one.probed.map_input_bytes, one.probed.reduces)
-        assert one.probed.amounts() == pytest.approx(exact.amounts())
-        assert (one.times.map_s, one.times.reduce_s) == pytest.approx(workload.run_times(one.program, exact))
+    for job in generate(0.0):
+        exact = workload.features_of(job.program, job.probed.map_input_bytes, job.probed.reduces)
+        assert job.probed.amounts() == pytest.approx(exact.amounts())
+        assert (job.times.map_s, job.times.reduce_s) == pytest.approx(workload.run_times(job.program, exact))
 
 
 def test_noise_blurs_times_and_features_and_keeps_their_mean():
     noise = workload.blur(0.5, np.random.default_rng(1), 200_000)
     assert (noise.mean(), noise.std()) == pytest.approx((1.0, 0.5), rel=0.02)
-    one = generate(0.5)[0]
-    exact = workload.features_of(one.program, one.probed.map_input_bytes, one.probed.reduces)
-    assert one.probed.map_function_s != exact.map_function_s
-    assert one.probed.map_input_bytes == exact.map_input_bytes
-    assert one.times.map_s != workload.run_times(one.program, exact)[0]
+    job = generate(0.5)[0]
+    exact = workload.features_of(job.program, job.probed.map_input_bytes, job.probed.reduces)
+    assert job.probed.map_function_s != exact.map_function_s
+    assert job.probed.map_input_bytes == exact.map_input_bytes
+    assert job.times.map_s != workload.run_times(job.program, exact)[0]
 
 
 def test_run_times_have_steps_that_no_linear_model_has():

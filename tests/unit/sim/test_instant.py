@@ -139,7 +139,7 @@ class Suspending(framework.Observer):
     def advise(self, _queue, _view):
         found, self.started = self.started, []
         size = model.Resources(cpu_milli=0, memory_bytes=0)
-        tasks = [(model.Task(id=one.task, task_class=one.task_class), one.node) for one in found]
+        tasks = [(model.Task(id=event.task, task_class=event.task_class), event.node) for event in found]
         return [
             model.Suspend(task=task, node=node, resources=size, until_s=None, reason="test") for task, node in tasks
         ]

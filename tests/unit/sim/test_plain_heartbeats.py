@@ -58,7 +58,7 @@ def with_room_for_masters(workload, timing):
 
 
 @pytest.mark.parametrize("name", plain_heartbeats.PROFILES)
-@hypothesis.settings(max_examples=25, deadline=None)
+@hypothesis.settings(max_examples=15, deadline=None)
 @hypothesis.given(workload=drawn_workloads(), timing=timings)
 def test_the_same_job_gets_each_container_of_the_same_node_at_the_same_time(name, workload, timing):
     workload, recorder = with_room_for_masters(workload, timing), Recorder()

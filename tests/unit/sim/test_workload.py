@@ -18,35 +18,35 @@ GOOD = {
 }
 
 
-def read(tmp_path, **changed):
+def read_workload(tmp_path, **changed):
     file = tmp_path / "work.json"
     file.write_text(json.dumps(GOOD | changed))
     return neutral.read_neutral(file)
 
 
 def test_a_workload_has_the_values_of_its_file(tmp_path):
-    read_back = read(tmp_path)
+    read_back = read_workload(tmp_path)
     assert (read_back.name, read_back.cluster.nodes, read_back.tasks) == ("work", 2, 2)
     assert read_back.jobs == (simulations.job("0", simulations.phase(2, 1.0, 500), at_s=0.005),)
 
 
 def test_a_job_has_the_namespace_of_its_file(tmp_path):
     job = GOOD["jobs"][0]
-    read_back = read(tmp_path, jobs=[job, job | {"id": 1, "namespace": "ant"}])
+    read_back = read_workload(tmp_path, jobs=[job, job | {"id": 1, "namespace": "ant"}])
     assert [job.namespace for job in read_back.jobs] == ["", "ant"]
 
 
 def test_a_namespace_of_the_file_shares_the_queue(tmp_path):
     long, short = ([PHASE | {"tasks": tasks}] for tasks in (40, 4))
     jobs = [{"id": 0, "submit_ms": 0, "phases": long}, {"id": 1, "submit_ms": 1, "phases": short}]
-    alone = simulation.simulate(read(tmp_path, jobs=jobs), "fifo")
+    alone = simulation.simulate(read_workload(tmp_path, jobs=jobs), "fifo")
     jobs[1]["namespace"] = "ant"
-    shared = simulation.simulate(read(tmp_path, jobs=jobs), "fifo")
+    shared = simulation.simulate(read_workload(tmp_path, jobs=jobs), "fifo")
     assert shared.job_times_s[1] < alone.job_times_s[1]
 
 
 def test_fields_of_other_simulators_and_comments_are_accepted(tmp_path):
-    assert read(tmp_path, about="a test", units={}, timing={"reservations": True}).tasks == 2
+    assert read_workload(tmp_path, about="a test", units={}, timing={"reservations": True}).tasks == 2
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_fields_of_other_simulators_and_comments_are_accepted(tmp_path):
 )
 def test_an_unknown_field_is_refused_with_the_fields_that_exist(tmp_path, changed, message):
     with pytest.raises(WorkloadError, match=message):
-        read(tmp_path, **changed)
+        read_workload(tmp_path, **changed)
 
 
 def test_the_shared_workloads_can_be_read():
@@ -114,7 +114,7 @@ def test_the_shared_workloads_can_be_read():
 )
 def test_what_is_wrong_is_named(tmp_path, changed, message):
     with pytest.raises(WorkloadError, match=message):
-        read(tmp_path, **changed)
+        read_workload(tmp_path, **changed)
 
 
 def test_what_is_no_json_is_named(tmp_path):
@@ -140,7 +140,10 @@ def test_a_swim_trace_becomes_maps_by_splits_and_reduces_by_shuffle():
     )
     model = swim_model.SwimModel.load()
     (found,) = swim_model.workload("t", [trace], model).jobs
-    assert [(one.kind, one.tasks, one.duration_ms) for one in found.phases] == [("map", 3, 9667), ("reduce", 1, 5000)]
+    assert [(phase.kind, phase.tasks, phase.duration_ms) for phase in found.phases] == [
+        ("map", 3, 9667),
+        ("reduce", 1, 5000),
+    ]
 
 
 def test_a_model_with_a_field_too_few_is_named(tmp_path):

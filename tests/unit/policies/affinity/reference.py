@@ -31,7 +31,7 @@ class Cluster:
     namespaces: Mapping[str, Mapping[str, str]]
 
     def node(self, name: str) -> model.Node | None:
-        return next((one for one in self.nodes if one.name == name), None)
+        return next((node for node in self.nodes if node.name == name), None)
 
     def refusal(self, pod: Pod, node: model.Node) -> str:
         """Why a pod may not go to a node; empty if it may."""
@@ -79,10 +79,10 @@ class Cluster:
             if spread.topology_key not in node.labels:
                 return "node(s) didn't match pod topology spread constraints (missing required label)"
             counts: dict[str, int] = {}
-            for one in self.nodes:
-                if all(each.topology_key in one.labels for each in spreads) and _counts(pod, spread, one):
-                    value = one.labels[spread.topology_key]
-                    counts[value] = counts.get(value, 0) + self._matching(pod, spread, one)
+            for counted in self.nodes:
+                if all(each.topology_key in counted.labels for each in spreads) and _counts(pod, spread, counted):
+                    value = counted.labels[spread.topology_key]
+                    counts[value] = counts.get(value, 0) + self._matching(pod, spread, counted)
             fewest = min(counts.values()) if counts and len(counts) >= spread.min_domains else 0
             own = selects(spread.selector, pod.labels)
             if counts.get(node.labels[spread.topology_key], 0) + own - fewest > spread.max_skew:
@@ -92,8 +92,8 @@ class Cluster:
     def _matching(self, pod: Pod, spread: model.Spread, node: model.Node) -> int:
         if spread.selector is None or not spread.selector.expressions:
             return 0
-        pods = [one for one in self.pods if one.node == node.name and one.namespace == pod.namespace]
-        return sum(1 for one in pods if not one.is_ending and selects(spread.selector, one.labels))
+        pods = [other for other in self.pods if (other.node, other.namespace) == (node.name, pod.namespace)]
+        return sum(1 for other in pods if not other.is_ending and selects(spread.selector, other.labels))
 
 
 def _counts(pod: Pod, spread: model.Spread, node: model.Node) -> bool:

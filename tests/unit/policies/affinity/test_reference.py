@@ -48,17 +48,17 @@ def test_every_placement_is_allowed_when_it_is_made_and_nothing_is_left_that_cou
     shell.check_nothing_is_left_that_could_start()
     rng = random.Random(data.draw(st.integers(0, 99)))
     for i in range(data.draw(st.integers(0, 6))):
-        change(shell, rng, data, i)
+        apply_change(shell, rng, data, i)
         shell.settle()
         shell.check_nothing_is_left_that_could_start()
 
 
-def change(shell: core_affinity.Shell, rng: random.Random, data: st.DataObject, i: int) -> None:
+def apply_change(shell: core_affinity.Shell, rng: random.Random, data: st.DataObject, i: int) -> None:
     """A pod is created, ends or changes, or a namespace's labels do."""
     names = sorted(shell.pods)
     match rng.choice(("create", "end", "end", "label", "delete", "namespace")):
         case "create":
-            shell.observe(f"q{i}", data.draw(core_affinity.pods(st.sampled_from([*shell.nodes]))))
+            shell.observe(f"q{i}", data.draw(core_affinity.drawn_pods(st.sampled_from([*shell.nodes]))))
         case "end" if names:
             shell.end(rng.choice(names))
         case "label" | "delete" as how if names:

@@ -15,9 +15,9 @@ workloads = st.lists(st.tuples(st.integers(0, 25), st.integers(1, 12)), min_size
 
 def ends_under_fspy(workload: list[tuple[int, int]]) -> list[float]:
     """One node that holds one task; a task is one second of work, and jobs come at whole seconds."""
-    shell = core_fspy.shell()
+    shell = core_fspy.slots_shell()
     for i, (at_s, size_s) in enumerate(workload):
-        shell.submit_at(f"j{i:02}", float(at_s), core_fspy.maps(size_s))
+        shell.submit_at(f"j{i:02}", float(at_s), core_fspy.map_stage(size_s))
     ends_s = shell.run()
     return [ends_s[f"j{i:02}"] for i in range(len(workload))]
 

@@ -12,7 +12,7 @@ from boathouse_policies.framework.queue import unschedulable
 from boathouse_policies.fspy import Group
 from boathouse_policies.fspy import order as orders
 from tests.builders import core, core_fspy
-from tests.builders.core_fspy import features, maps, reduces
+from tests.builders.core_fspy import features, map_stage, reduce_stage
 
 
 def group_of(shell: core_fspy.Shell, name: str) -> Group:
@@ -29,25 +29,25 @@ def placed_at(shell: core_fspy.Shell, at_s: float) -> list[str]:
 
 
 def test_the_job_of_least_virtual_size_goes_first():
-    shell = core_fspy.shell()
+    shell = core_fspy.slots_shell()
     for name, tasks in (("large", 9), ("small", 2), ("middle", 4)):
-        shell.submit_at(name, 0.0, maps(tasks))
+        shell.submit_at(name, 0.0, map_stage(tasks))
     assert shell.run() == {"small": 2, "middle": 6, "large": 15}
 
 
 def test_sizes_are_in_memory_seconds():
     shell = core_fspy.Shell(core.nodes(1, core.amount(9000, 4)))
-    shell.submit_at("fat", 0.0, maps(1, 10, size=core.amount(100, 4)))
-    shell.submit_at("long", 0.0, maps(1, 30, size=core.amount(9000, 1)))
+    shell.submit_at("fat", 0.0, map_stage(1, 10, size=core.amount(100, 4)))
+    shell.submit_at("long", 0.0, map_stage(1, 30, size=core.amount(9000, 1)))
     assert shell.run() == {"long": 30, "fat": 40}
 
 
 def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
-    shell = core_fspy.shell(2)
-    shell.submit_at("blocks", 0.0, maps(2, 30.0, stated=False))
-    shell.submit_at("first", 1.0, maps(2, 1.0))
-    shell.submit_at("second", 2.0, maps(1, 0.5))
-    shell.submit_at("tiny", 29.5, maps(2, 0.4))
+    shell = core_fspy.slots_shell(2)
+    shell.submit_at("blocks", 0.0, map_stage(2, 30.0, stated=False))
+    shell.submit_at("first", 1.0, map_stage(2, 1.0))
+    shell.submit_at("second", 2.0, map_stage(1, 0.5))
+    shell.submit_at("tiny", 29.5, map_stage(2, 0.4))
     shell.run(until_s=29.5)
     assert [group_of(shell, name) for name in ("first", "second", "tiny")] == [Group.LATE, Group.LATE, Group.SIZED]
     shell.run()
@@ -58,27 +58,27 @@ def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
 
 
 def test_jobs_of_unknown_size_hold_as_much_as_in_the_fair_world():
-    shell = core_fspy.shell(4)
-    shell.submit_at("unknown", 0.0, maps(40, stated=False))
-    shell.submit_at("known", 0.0, maps(8))
+    shell = core_fspy.slots_shell(4)
+    shell.submit_at("unknown", 0.0, map_stage(40, stated=False))
+    shell.submit_at("known", 0.0, map_stage(8))
     shell.run(until_s=0.0)
     assert placed_at(shell, 0.0) == ["known"] * 2 + ["unknown"] * 2
 
 
 def test_they_share_among_themselves_by_memory_held():
-    shell = core_fspy.shell(6)
+    shell = core_fspy.slots_shell(6)
     for name in ("a", "b", "c"):
-        shell.submit_at(name, 0.0, maps(40, stated=False))
+        shell.submit_at(name, 0.0, map_stage(40, stated=False))
     shell.run(until_s=0.0)
     assert placed_at(shell, 0.0) == ["a", "a", "b", "b", "c", "c"]
 
 
 def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
-    shell = core_fspy.shell(10)
+    shell = core_fspy.slots_shell(10)
     for i in range(5):
-        shell.submit_at(f"unknown{i}", 0.0, maps(1, 50.0, stated=False))
-    shell.submit_at("known", 0.0, maps(400))
-    shell.submit_at("known2", 0.0, maps(400))
+        shell.submit_at(f"unknown{i}", 0.0, map_stage(1, 50.0, stated=False))
+    shell.submit_at("known", 0.0, map_stage(400))
+    shell.submit_at("known2", 0.0, map_stage(400))
     shell.run(until_s=0.0)
     (world,) = shell.order.worlds.pending()
     share = sum(job.share[1] for job in world.queue if job.size == math.inf) / core.GIB
@@ -87,11 +87,11 @@ def test_many_jobs_of_unknown_size_have_the_bounds_they_need():
 
 
 def test_the_border_between_sub_queues_moves_within_a_cycle():
-    shell = core_fspy.shell(3)
+    shell = core_fspy.slots_shell(3)
     for i in range(3):
-        shell.submit_at(f"unknown{i}", 0.0, maps(9, stated=False, size=core.amount(1000, 1)))
+        shell.submit_at(f"unknown{i}", 0.0, map_stage(9, stated=False, size=core.amount(1000, 1)))
     for i in range(3):
-        shell.submit_at(f"known{i}", 0.0, maps(9))
+        shell.submit_at(f"known{i}", 0.0, map_stage(9))
     shell.run(until_s=0.0)
     assert placed_at(shell, 0.0) == [
         "known0",
@@ -101,9 +101,9 @@ def test_the_border_between_sub_queues_moves_within_a_cycle():
 
 
 def test_what_one_sub_queue_cannot_use_the_other_takes():
-    shell = core_fspy.shell(4)
-    shell.submit_at("unknown", 0.0, maps(40, stated=False))
-    shell.submit_at("known", 0.0, maps(1))
+    shell = core_fspy.slots_shell(4)
+    shell.submit_at("unknown", 0.0, map_stage(40, stated=False))
+    shell.submit_at("known", 0.0, map_stage(1))
     shell.run(until_s=0.0)
     assert placed_at(shell, 0.0) == ["known"] + ["unknown"] * 3
 
@@ -124,11 +124,11 @@ def train(shell: core_fspy.Shell) -> None:
 
 
 def map_reduce() -> tuple[core_fspy.Stage, core_fspy.Stage]:
-    return maps(6, 5.0, stated=False), reduces(2, 5.0, stated=False)
+    return map_stage(6, 5.0, stated=False), reduce_stage(2, 5.0, stated=False)
 
 
 def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
-    shell, probed = core_fspy.shell(4), features()
+    shell, probed = core_fspy.slots_shell(4), features()
     train(shell)
     shell.submit_at("job", 0.0, *map_reduce(), probed=probed)
     shell.run(until_s=1.0)
@@ -141,7 +141,7 @@ def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
 
 
 def test_what_a_job_used_up_while_it_was_probed_counts():
-    shell = core_fspy.shell(4)
+    shell = core_fspy.slots_shell(4)
     train(shell)
     shell.submit_at("job", 0.0, *map_reduce(), probed=features())
     shell.run(until_s=2.0)
@@ -150,21 +150,21 @@ def test_what_a_job_used_up_while_it_was_probed_counts():
 
 
 def test_the_next_job_of_the_program_needs_no_probe():
-    shell = core_fspy.shell(4, fspy.Config(use_estimates=False))
+    shell = core_fspy.slots_shell(4, fspy.Config(use_estimates=False))
     train(shell)
     shell.submit_at("first", 0.0, *map_reduce(), probed=features(), kind="sort")
-    shell.submit_at("second", 3.0, maps(6, 5.0), reduces(2, 5.0), kind="sort")
-    shell.submit_at("third", 3.0, maps(6, 5.0), reduces(2, 5.0), kind="grep")
+    shell.submit_at("second", 3.0, map_stage(6, 5.0), reduce_stage(2, 5.0), kind="sort")
+    shell.submit_at("third", 3.0, map_stage(6, 5.0), reduce_stage(2, 5.0), kind="grep")
     shell.run(until_s=3.0)
     sized = {str(job.id): job.size < math.inf for job in shell.order.worlds.jobs.values()}
     assert sized == {"first": True, "second": True, "third": False}
 
 
 def test_a_prediction_says_the_size_and_what_it_is_from():
-    shell = core_fspy.shell(4)
+    shell = core_fspy.slots_shell(4)
     train(shell)
     shell.submit_at("probed", 0.0, *map_reduce(), probed=features(), kind="sort")
-    shell.submit_at("stated", 0.0, maps(6, 5.0), reduces(2, 7.0))
+    shell.submit_at("stated", 0.0, map_stage(6, 5.0), reduce_stage(2, 7.0))
     shell.run(until_s=1.0)
     assert shell.order.prediction(model.JobId("probed")) is None
     shell.run(until_s=2.0)
@@ -176,7 +176,7 @@ def test_a_prediction_says_the_size_and_what_it_is_from():
 
 
 def test_a_restart_keeps_that_a_job_was_probed():
-    shell, again = core_fspy.shell(4), fspy.SizeBased(fspy.Config())
+    shell, again = core_fspy.slots_shell(4), fspy.SizeBased(fspy.Config())
     train(shell)
     shell.submit_at("job", 0.0, *map_reduce(), probed=features())
     shell.run(until_s=2.0)
@@ -188,7 +188,7 @@ def test_a_restart_keeps_that_a_job_was_probed():
 
 
 def test_without_the_switch_no_job_needs_a_probe():
-    shell = core_fspy.shell(4, fspy.Config(probes=False))
+    shell = core_fspy.slots_shell(4, fspy.Config(probes=False))
     train(shell)
     shell.submit_at("job", 0.0, *map_reduce())
     shell.run(until_s=1.0)
@@ -196,7 +196,7 @@ def test_without_the_switch_no_job_needs_a_probe():
 
 
 def test_a_job_that_ended_teaches_the_models():
-    shell = core_fspy.shell(4)
+    shell = core_fspy.slots_shell(4)
     probed = features()
     shell.submit_at("job", 0.0, *map_reduce(), probed=probed)
     shell.run()
@@ -207,10 +207,10 @@ def test_a_job_that_ended_teaches_the_models():
 
 
 def test_probing_jobs_go_first_within_their_share_and_last_beyond_it():
-    shell = core_fspy.shell(10, fspy.Config(probing_share=0.2))
-    shell.submit_at("work", 0.0, maps(100, 50.0))
+    shell = core_fspy.slots_shell(10, fspy.Config(probing_share=0.2))
+    shell.submit_at("work", 0.0, map_stage(100, 50.0))
     for i in range(4):
-        shell.submit_at(f"p{i}", 0.0, maps(5, 50.0, stated=False), probed=features())
+        shell.submit_at(f"p{i}", 0.0, map_stage(5, 50.0, stated=False), probed=features())
     shell.run(until_s=0.0)
     probes = [name for name in placed_at(shell, 0.0) if name.endswith("probe")]
     assert probes == ["p0-probe", "p1-probe"]
@@ -218,15 +218,15 @@ def test_probing_jobs_go_first_within_their_share_and_last_beyond_it():
 
 
 def test_an_idle_cluster_gives_probing_jobs_more_than_their_share():
-    shell = core_fspy.shell(10)
+    shell = core_fspy.slots_shell(10)
     for i in range(4):
-        shell.submit_at(f"p{i}", 0.0, maps(1, 50.0, stated=False), probed=features())
+        shell.submit_at(f"p{i}", 0.0, map_stage(1, 50.0, stated=False), probed=features())
     shell.run(until_s=0.0)
     assert len([name for name in placed_at(shell, 0.0) if name.endswith("probe")]) == 4
 
 
 def test_an_uber_job_has_the_mean_of_those_before_it():
-    shell = core_fspy.shell(4)
+    shell = core_fspy.slots_shell(4)
     uber = core_fspy.Stage(tasks=1, task_s=8.0, kind=model.Stage.UBER)
     shell.submit_at("first", 0.0, uber)
     shell.submit_at("second", 10.0, uber)
@@ -241,7 +241,7 @@ def application_stages(executors, task_s):
 
 
 def test_an_application_has_the_memory_seconds_of_its_program():
-    shell = core_fspy.shell(9)
+    shell = core_fspy.slots_shell(9)
     shell.submit_at("first", 0.0, *application_stages(2, 30.0), kind="team/pagerank")
     shell.submit_at("second", 50.0, *application_stages(4, 15.0), kind="team/pagerank")
     shell.submit_at("other", 50.0, *application_stages(4, 15.0), kind="team/other")
@@ -252,18 +252,18 @@ def test_an_application_has_the_memory_seconds_of_its_program():
 
 
 def test_a_driver_is_a_master_and_counts_for_no_size():
-    shell = core_fspy.shell(9)
+    shell = core_fspy.slots_shell(9)
     driver = core_fspy.Stage(tasks=1, task_s=5.0, kind=model.Stage.DRIVER)
-    shell.submit_at("job", 0.0, driver, maps(4, 5.0))
+    shell.submit_at("job", 0.0, driver, map_stage(4, 5.0))
     shell.run(until_s=0.0)
     job = shell.order.worlds.jobs.get(model.JobId("job"))
     assert (job.size, job.share[1], job.rate) == (20 * core.GIB, 5 * core.GIB, 4 * core.GIB)
 
 
 def test_setup_and_commit_count_for_no_size():
-    shell = core_fspy.shell(9)
+    shell = core_fspy.slots_shell(9)
     aside = [core_fspy.Stage(tasks=1, task_s=5.0, kind=kind) for kind in (model.Stage.SETUP, model.Stage.COMMIT)]
-    shell.submit_at("job", 0.0, aside[0], maps(4, 5.0), aside[1])
+    shell.submit_at("job", 0.0, aside[0], map_stage(4, 5.0), aside[1])
     shell.run(until_s=0.0)
     assert shell.order.worlds.jobs.get(model.JobId("job")).size == 20 * core.GIB
 
@@ -272,17 +272,17 @@ def test_setup_and_commit_count_for_no_size():
 
 
 def test_a_job_of_unknown_size_leaves_the_fair_world_when_it_ends():
-    shell = core_fspy.shell(4)
-    shell.submit_at("unknown", 0.0, maps(2, stated=False))
-    shell.submit_at("known", 0.0, maps(20))
+    shell = core_fspy.slots_shell(4)
+    shell.submit_at("unknown", 0.0, map_stage(2, stated=False))
+    shell.submit_at("known", 0.0, map_stage(20))
     shell.run(until_s=1.0)
     assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["known"]
 
 
 def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
-    shell = core_fspy.shell()
-    shell.submit_at("small", 0.0, maps(2))
-    shell.submit_at("large", 0.0, maps(9))
+    shell = core_fspy.slots_shell()
+    shell.submit_at("small", 0.0, map_stage(2))
+    shell.submit_at("large", 0.0, map_stage(9))
     shell.run(until_s=3.0)
     assert shell.ends_s == {"small": 2}
     assert [str(job.id) for world in shell.order.worlds.pending() for job in world.queue] == ["large", "small"]
@@ -294,17 +294,17 @@ def test_a_job_of_known_size_stays_in_the_fair_world_until_it_ends_there():
 
 
 def test_small_jobs_pass_one_that_does_not_fit():
-    shell = core_fspy.shell(4)
-    shell.submit_at("holds", 0.0, maps(1, 10.0))
-    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
-    shell.submit_at("passes", 2.0, maps(6, 2.0))
+    shell = core_fspy.slots_shell(4)
+    shell.submit_at("holds", 0.0, map_stage(1, 10.0))
+    shell.submit_at("wide", 1.0, map_stage(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("passes", 2.0, map_stage(6, 2.0))
     assert shell.run() == {"holds": 10, "wide": 11, "passes": 6}
 
 
 def test_a_job_that_can_never_fit_leaves_the_line_with_its_own_reason():
-    shell = core_fspy.shell()
-    shell.submit_at("giant", 0.0, maps(1, 1.0, size=core.amount(4000, 4)))
-    shell.submit_at("small", 0.0, maps(1))
+    shell = core_fspy.slots_shell()
+    shell.submit_at("giant", 0.0, map_stage(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("small", 0.0, map_stage(1))
     shell.run(until_s=100.0)
     assert shell.ends_s == {"small": 1}
     assert [verdict.code for verdict in shell.queue.unschedulable().values()] == [model.Code.NEVER_FITS]
@@ -313,36 +313,36 @@ def test_a_job_that_can_never_fit_leaves_the_line_with_its_own_reason():
 def stream(shell: core_fspy.Shell, until_s: int) -> None:
     """Two tasks of 3 s every 2 s on four slots: never four of them free at once, never all full."""
     for i in range(until_s // 2):
-        shell.submit_at(f"s{i:04}", 2.0 * i, maps(2, 3.0))
+        shell.submit_at(f"s{i:04}", 2.0 * i, map_stage(2, 3.0))
 
 
 def test_a_wide_job_does_not_starve_behind_a_stream_of_narrow_ones():
-    shell = core_fspy.shell(4, fspy.Config(ageing_s=60.0))
+    shell = core_fspy.slots_shell(4, fspy.Config(ageing_s=60.0))
     stream(shell, 400)
-    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("wide", 1.0, map_stage(1, 1.0, size=core.amount(4000, 4)))
     assert shell.run()["wide"] < 60 + unschedulable.FLUSH_S + 10  # aged, looked at again, the node drained
     assert len(shell.ends_s) == 201
 
 
 def test_without_ageing_it_would():
-    shell = core_fspy.shell(4, fspy.Config(ageing_s=1e9))
+    shell = core_fspy.slots_shell(4, fspy.Config(ageing_s=1e9))
     stream(shell, 400)
-    shell.submit_at("wide", 1.0, maps(1, 1.0, size=core.amount(4000, 4)))
+    shell.submit_at("wide", 1.0, map_stage(1, 1.0, size=core.amount(4000, 4)))
     assert shell.run()["wide"] > 400
 
 
 def test_a_job_of_known_size_is_not_aged_before_it_finishes_virtually():
-    shell = core_fspy.shell(1, fspy.Config(ageing_s=5.0))
-    shell.submit_at("large", 0.0, maps(50))
+    shell = core_fspy.slots_shell(1, fspy.Config(ageing_s=5.0))
+    shell.submit_at("large", 0.0, map_stage(50))
     for i in range(30):
-        shell.submit_at(f"s{i:02}", float(i), maps(1))
+        shell.submit_at(f"s{i:02}", float(i), map_stage(1))
     shell.run(until_s=29.0)
     assert "large" not in [name for _, name in shell.placed]
 
 
 def test_a_job_that_runs_is_not_aged():
-    shell = core_fspy.shell(2, fspy.Config(ageing_s=5.0))
-    shell.submit_at("long", 0.0, maps(9, 100.0, stated=False))
+    shell = core_fspy.slots_shell(2, fspy.Config(ageing_s=5.0))
+    shell.submit_at("long", 0.0, map_stage(9, 100.0, stated=False))
     shell.run(until_s=0.0)
     shell.now_s = 50.0
     assert group_of(shell, "long") is not Group.AGED
@@ -352,17 +352,17 @@ def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
     shell = core_fspy.Shell(core.nodes(3, core.amount(4000, 4)), fspy.Config(ageing_s=5.0))
     for on, cores in (("n0", 3), ("n1", 1), ("n2", 2)):
         shell.ledger.observe(core.account(f"other-{on}", on=on, size=core.amount(1000 * cores, cores)))
-    shell.submit_at("wide", 0.0, maps(1, 1.0, size=core.amount(4000, 4), stated=False))
+    shell.submit_at("wide", 0.0, map_stage(1, 1.0, size=core.amount(4000, 4), stated=False))
     shell.run(until_s=70.0)
     assert shell.queue.reserved == {"n1": "wide/0-map"}
 
 
 def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
     """All of the fair world belongs to a stream of jobs of unknown size: one that it has finished waits on and on."""
-    shell = core_fspy.shell(1, fspy.Config(ageing_s=20.0))
-    shell.submit_at("owed", 0.5, maps(3, 0.5))
+    shell = core_fspy.slots_shell(1, fspy.Config(ageing_s=20.0))
+    shell.submit_at("owed", 0.5, map_stage(3, 0.5))
     for i in range(200):
-        shell.submit_at(f"s{i:03}", float(i), maps(1, stated=False))
+        shell.submit_at(f"s{i:03}", float(i), map_stage(1, stated=False))
     ends = shell.run()
     assert ends["owed"] < 90
     assert len(ends) == 201
@@ -380,10 +380,10 @@ mixes = st.lists(
 @hypothesis.settings(max_examples=25, deadline=None)
 @hypothesis.given(mixes)
 def test_every_job_ends(mix):
-    shell = core_fspy.shell(4, fspy.Config(ageing_s=30.0))
+    shell = core_fspy.slots_shell(4, fspy.Config(ageing_s=30.0))
     for i, (at_s, tasks, task_s, gib, stated) in enumerate(mix):
         size = core.amount(1000, gib)
-        shell.submit_at(f"j{i:02}", float(at_s), maps(tasks, task_s, size=size, stated=stated))
+        shell.submit_at(f"j{i:02}", float(at_s), map_stage(tasks, task_s, size=size, stated=stated))
     assert len(shell.run()) == len(mix)
     shell.order.worlds.advance(1e9)
     assert not list(shell.order.worlds.pending())  # nor does anything stay behind in the fair world
@@ -392,7 +392,7 @@ def test_every_job_ends(mix):
 def test_equal_courses_give_equal_decisions():
     outcomes = []
     for _ in range(2):
-        shell = core_fspy.shell(4)
+        shell = core_fspy.slots_shell(4)
         train(shell)
         for i, probed in enumerate(core_fspy.many_features(4, 12)):
             shell.submit_at(f"j{i:02}", float(i // 2), *map_reduce(), probed=probed)
@@ -402,9 +402,9 @@ def test_equal_courses_give_equal_decisions():
 
 
 def test_planning_twice_gives_the_same_plan():
-    shell = core_fspy.shell(4)
-    shell.submit_at("unknown", 0.0, maps(40, stated=False))
-    shell.submit_at("known", 0.0, maps(8))
+    shell = core_fspy.slots_shell(4)
+    shell.submit_at("unknown", 0.0, map_stage(40, stated=False))
+    shell.submit_at("known", 0.0, map_stage(8))
     shell.run(until_s=0.0)
     shell.end("ns/known/0-map-0")
     assert core.where(shell.plan()) == core.where(shell.plan()) != []
@@ -422,14 +422,14 @@ def test_groups_come_before_values_and_values_keep_their_digits():
 
 
 def test_a_restart_keeps_sizes_features_and_what_was_used_up():
-    shell = core_fspy.shell(4)
+    shell = core_fspy.slots_shell(4)
     train(shell)
     shell.submit_at("job", 0.0, *map_reduce(), probed=features())
-    shell.submit_at("other", 0.0, maps(90))
+    shell.submit_at("other", 0.0, map_stage(90))
     shell.run(until_s=4.0)
     state = json.loads(json.dumps(shell.order.dump()))
 
-    after = core_fspy.shell(4)
+    after = core_fspy.slots_shell(4)
     after.order.load(state)
     for name in ("job", "other"):
         run = shell.runs[name]
@@ -440,9 +440,9 @@ def test_a_restart_keeps_sizes_features_and_what_was_used_up():
 
 
 def test_a_dump_is_bounded():
-    shell = core_fspy.shell(4, fspy.Config(jobs_dumped=3))
+    shell = core_fspy.slots_shell(4, fspy.Config(jobs_dumped=3))
     for i in range(9):
-        shell.submit_at(f"j{i}", 0.0, maps(20 + i))
+        shell.submit_at(f"j{i}", 0.0, map_stage(20 + i))
     shell.run(until_s=0.0)
     assert len(shell.order.dump()["jobs"]) == 3
 

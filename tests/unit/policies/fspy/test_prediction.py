@@ -14,8 +14,8 @@ from tests.builders.core_fspy import ALPHA, BETA, features, many_features, total
 
 def trained(seed: int = 1, count: int = 60, **constants) -> Predictor:
     predictor = Predictor(Config(**constants))
-    for one in many_features(seed, count):
-        predictor.learn(one, total_times(one))
+    for job in many_features(seed, count):
+        predictor.learn(job, total_times(job))
     return predictor
 
 
@@ -23,7 +23,7 @@ def trained(seed: int = 1, count: int = 60, **constants) -> Predictor:
 
 
 def test_the_rows_are_those_of_the_equations():
-    one = Features(
+    job = Features(
         maps=2,
         reduces=3,
         map_input_bytes=5,
@@ -34,15 +34,15 @@ def test_the_rows_are_those_of_the_equations():
         reduce_output_bytes=19,
         reduce_input_records=23,
     )
-    assert one.map_row().tolist() == [1, 2, 5, 7, 11, 13, 13 * math.log(13)]
-    assert one.reduce_row(29).tolist() == [1, 3, 29, 11, 17, 19, 23, 23 * math.log(23)]
+    assert job.map_row().tolist() == [1, 2, 5, 7, 11, 13, 13 * math.log(13)]
+    assert job.reduce_row(29).tolist() == [1, 3, 29, 11, 17, 19, 23, 23 * math.log(23)]
 
 
 def test_a_probes_counters_are_scaled_by_the_fraction_it_read():
-    one = features(3)
-    found = scaled(probing.counters_of(one, 0.05), maps=one.maps, reduces=one.reduces)
-    assert found.amounts() == pytest.approx(one.amounts())
-    assert (found.maps, found.reduces) == (one.maps, one.reduces)
+    job = features(3)
+    found = scaled(probing.counters_of(job, 0.05), maps=job.maps, reduces=job.reduces)
+    assert found.amounts() == pytest.approx(job.amounts())
+    assert (found.maps, found.reduces) == (job.maps, job.reduces)
 
 
 @pytest.mark.parametrize("fraction", [None, 0.0, -0.1, 1.5])
@@ -62,8 +62,8 @@ def test_a_law_of_the_models_form_is_found_again():
 
 def test_jobs_never_seen_are_predicted():
     predictor = trained()
-    for one in many_features(2, 20):
-        found, actual = predictor.predict(one), total_times(one)
+    for job in many_features(2, 20):
+        found, actual = predictor.predict(job), total_times(job)
         assert found.map_s == pytest.approx(actual.map_s, rel=1e-4)
         assert found.reduce_s == pytest.approx(actual.reduce_s, rel=1e-4)
 
@@ -77,10 +77,10 @@ def test_uncertain_observations_count_less():
 
 def test_weights_are_the_inverse_of_the_number_of_tasks():
     predictor = Predictor(Config())
-    one = features(1)
-    predictor.learn(one, total_times(one))
-    assert predictor.maps.dump()["squares"][0] == pytest.approx(1 / one.maps)
-    assert predictor.reduces.dump()["squares"][0] == pytest.approx(1 / one.reduces)
+    job = features(1)
+    predictor.learn(job, total_times(job))
+    assert predictor.maps.dump()["squares"][0] == pytest.approx(1 / job.maps)
+    assert predictor.reduces.dump()["squares"][0] == pytest.approx(1 / job.reduces)
 
 
 def test_what_was_learnt_long_ago_may_count_less():
@@ -106,35 +106,35 @@ def test_nothing_is_predicted_before_enough_was_learnt():
 
 def test_the_function_time_is_the_least_that_is_predicted():
     predictor = Predictor(Config(least_jobs=1))
-    one = features(1)
-    predictor.learn(one, TotalTimes(map_s=1e-3, reduce_s=1e-3))
-    assert predictor.predict(one) == TotalTimes(map_s=one.map_function_s, reduce_s=one.reduce_function_s)
+    job = features(1)
+    predictor.learn(job, TotalTimes(map_s=1e-3, reduce_s=1e-3))
+    assert predictor.predict(job) == TotalTimes(map_s=job.map_function_s, reduce_s=job.reduce_function_s)
 
 
 def test_a_job_of_maps_alone_needs_no_reduce_model():
     predictor = Predictor(Config(least_jobs=2))
-    for one in many_features(1, 5):
-        predictor.learn(one._replace(reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
+    for job in many_features(1, 5):
+        predictor.learn(job._replace(reduces=0), TotalTimes(map_s=9.0, reduce_s=0.0))
     assert predictor.reduces.seen == 0
     assert predictor.predict(features()._replace(reduces=0)).reduce_s == 0
     assert predictor.predict(features()) is None
 
 
 def test_a_program_is_recalled_by_input():
-    predictor, one = Predictor(Config()), features(1)
-    predictor.remember("wordcount", one)
-    found = predictor.recall("wordcount", input_bytes=3 * one.map_input_bytes, maps=8, reduces=2)
-    assert found.amounts() == pytest.approx(3 * one.amounts())
+    predictor, job = Predictor(Config()), features(1)
+    predictor.remember("wordcount", job)
+    found = predictor.recall("wordcount", input_bytes=3 * job.map_input_bytes, maps=8, reduces=2)
+    assert found.amounts() == pytest.approx(3 * job.amounts())
     assert (found.maps, found.reduces) == (8, 2)
     assert predictor.recall("sort", input_bytes=1e9, maps=8, reduces=2) is None
 
 
 def test_the_program_unused_for_longest_is_forgotten():
-    predictor, one = Predictor(Config(kinds_kept=2)), features(1)
-    predictor.remember("a", one)
-    predictor.remember("b", one)
+    predictor, job = Predictor(Config(kinds_kept=2)), features(1)
+    predictor.remember("a", job)
+    predictor.remember("b", job)
     predictor.recall("a", input_bytes=1.0, maps=1, reduces=1)
-    predictor.remember("c", one)
+    predictor.remember("c", job)
     known = [kind for kind in "abc" if predictor.recall(kind, input_bytes=1.0, maps=1, reduces=1)]
     assert known == ["a", "c"]
 
@@ -149,14 +149,14 @@ def test_uber_jobs_take_the_mean_of_their_program_or_of_all():
 
 
 def test_a_dump_predicts_as_before_and_is_small():
-    before, one = trained(), features()
-    before.remember("sort", one)
+    before, job = trained(), features()
+    before.remember("sort", job)
     before.learn_uber("sort", 4.0)
     before.apps.add("team/pagerank", 8e9)
     text = json.dumps(before.dump())
     after = Predictor(Config())
     after.load(json.loads(text))
-    assert after.predict(one) == before.predict(one)
+    assert after.predict(job) == before.predict(job)
     assert after.recall("sort", input_bytes=5.0, maps=1, reduces=1) == before.recall(
         "sort", input_bytes=5.0, maps=1, reduces=1
     )

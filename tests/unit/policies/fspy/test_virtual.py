@@ -12,16 +12,16 @@ from tests.builders.core_fspy import shape
 ROUNDING = 1 + 1e-9
 
 
-def world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
-    one = virtual.World(config.Config(**constants))
-    one.resize((cpu, memory), 0.0)
-    return one
+def fair_world(cpu=4.0, memory=4.0, **constants) -> virtual.World:
+    world = virtual.World(config.Config(**constants))
+    world.resize((cpu, memory), 0.0)
+    return world
 
 
-def add(one: virtual.World, name: str, what: Shape | None = None, at_s: float = 0.0, **fields) -> virtual.VirtualJob:
+def add(world: virtual.World, name: str, what: Shape | None = None, at_s: float = 0.0, **fields) -> virtual.VirtualJob:
     owner = core.job(name, submitted_s=at_s, **fields)
-    one.add(owner, what or shape(), at_s)
-    return one.jobs[owner.id]
+    world.add(owner, what or shape(), at_s)
+    return world.jobs[owner.id]
 
 
 # Algorithm 2
@@ -50,7 +50,7 @@ amounts = st.tuples(st.floats(0, 50), st.floats(0.5, 50))
 
 @given(st.lists(st.tuples(amounts, st.sampled_from([1.0, 2.0])), min_size=1, max_size=12), amounts)
 def test_nobody_has_more_than_bound_or_fair_share_and_all_no_more_than_the_cluster(jobs, cluster):
-    jobs.sort(key=lambda one: one[0][1] / one[1])
+    jobs.sort(key=lambda world: world[0][1] / world[1])
     bounds, weights = [bound for bound, _ in jobs], [weight for _, weight in jobs]
     shares = virtual.allocate(bounds, weights, cluster)
     left = list(cluster)
@@ -74,42 +74,42 @@ def test_a_resource_is_used_up_or_all_have_their_bound(bounds, cluster):
 
 
 def test_a_virtual_size_falls_by_the_virtual_resource_times_the_interval():
-    one = world()
-    job = add(one, "a", shape(tasks=2, task_s=10))
-    assert (one.size_left(job, 0), one.size_left(job, 3), one.size_left(job, 10)) == (20, 14, 0)
+    world = fair_world()
+    job = add(world, "a", shape(tasks=2, task_s=10))
+    assert (world.size_left(job, 0), world.size_left(job, 3), world.size_left(job, 10)) == (20, 14, 0)
 
 
 def test_sizes_fall_more_slowly_when_another_comes():
-    one = world(memory=2)
-    job = add(one, "a", shape(tasks=2, task_s=10))
-    add(one, "b", shape(tasks=2, task_s=10), at_s=4.0)
-    assert one.size_left(job, 6.0) == 20 - 2 * 4 - 1 * 2
+    world = fair_world(memory=2)
+    job = add(world, "a", shape(tasks=2, task_s=10))
+    add(world, "b", shape(tasks=2, task_s=10), at_s=4.0)
+    assert world.size_left(job, 6.0) == 20 - 2 * 4 - 1 * 2
 
 
 def test_the_others_share_what_a_finished_job_leaves():
-    one = world(memory=2)
-    long, short = add(one, "long", shape(tasks=2, task_s=10)), add(one, "short", shape(tasks=2, task_s=2))
-    one.advance(6.0)
+    world = fair_world(memory=2)
+    long, short = add(world, "long", shape(tasks=2, task_s=10)), add(world, "short", shape(tasks=2, task_s=2))
+    world.advance(6.0)
     assert (short.finished, short.finish_s) == (True, 4.0)
-    assert one.size_left(long, 6.0) == 20 - 1 * 4 - 2 * 2
+    assert world.size_left(long, 6.0) == 20 - 1 * 4 - 2 * 2
 
 
 def test_completions_long_ago_are_caught_up_with_one_by_one():
-    one = world(memory=1)
-    jobs = [add(one, name, shape(task_s=task_s)) for name, task_s in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
-    one.advance(100.0)
+    world = fair_world(memory=1)
+    jobs = [add(world, name, shape(task_s=task_s)) for name, task_s in (("a", 1.0), ("b", 2.0), ("c", 3.0))]
+    world.advance(100.0)
     assert [job.finish_s for job in jobs] == [3.0, 5.0, 6.0]
 
 
 def test_a_masters_container_works_nothing_off():
-    one = world()
-    job = add(one, "a", shape(tasks=2, task_s=10, master=(0.0, 1.0)))
+    world = fair_world()
+    job = add(world, "a", shape(tasks=2, task_s=10, master=(0.0, 1.0)))
     assert (job.share[1], job.rate) == (3, 2)
 
 
 def test_an_uber_jobs_master_works():
-    one = world()
-    job = add(one, "a", shape(task_s=10, memory=2.0, master=(0.0, 1.0), uber=True))
+    world = fair_world()
+    job = add(world, "a", shape(task_s=10, memory=2.0, master=(0.0, 1.0), uber=True))
     assert (job.share[1], job.rate) == (2, 2)
 
 
@@ -121,87 +121,87 @@ def test_a_job_whose_share_is_small_beside_its_master_still_gets_on():
 
 
 def test_a_cluster_that_grows_serves_faster():
-    one = world(memory=1)
-    job = add(one, "a", shape(tasks=2, task_s=10))
-    one.resize((4.0, 2.0), 4.0)
-    assert (one.size_left(job, 4.0), job.rate) == (16, 2)
+    world = fair_world(memory=1)
+    job = add(world, "a", shape(tasks=2, task_s=10))
+    world.resize((4.0, 2.0), 4.0)
+    assert (world.size_left(job, 4.0), job.rate) == (16, 2)
 
 
 def test_nothing_happens_where_there_is_no_cluster():
-    one = virtual.World(config.Config())
-    job = add(one, "a")
-    one.advance(1e6)
-    assert (job.rate, one.size_left(job, 1e6)) == (0, 10)
+    world = virtual.World(config.Config())
+    job = add(world, "a")
+    world.advance(1e6)
+    assert (job.rate, world.size_left(job, 1e6)) == (0, 10)
 
 
 # Eq. 10
 
 
 def test_a_predicted_size_counts_from_the_submission():
-    one = world()
-    job = add(one, "a", shape(tasks=2, task_s=None))
-    one.reshape(job.id, shape(tasks=2, task_s=30), 5.0)
-    assert one.size_left(job, 5.0) == 60 - 2 * 5
+    world = fair_world()
+    job = add(world, "a", shape(tasks=2, task_s=None))
+    world.reshape(job.id, shape(tasks=2, task_s=30), 5.0)
+    assert world.size_left(job, 5.0) == 60 - 2 * 5
     assert (job.size, job.bound[1]) == (60, 2)
 
 
 def test_a_job_that_used_up_more_than_its_predicted_size_has_finished():
-    one = world()
-    job = add(one, "a", shape(tasks=2, task_s=None))
-    one.reshape(job.id, shape(tasks=2, task_s=2), 5.0)
-    one.advance(5.0)
+    world = fair_world()
+    job = add(world, "a", shape(tasks=2, task_s=None))
+    world.reshape(job.id, shape(tasks=2, task_s=2), 5.0)
+    world.advance(5.0)
     assert (job.finished, job.finish_s) == (True, 5.0)
 
 
 def test_a_job_of_unknown_size_never_finishes_virtually():
-    one = world()
-    job = add(one, "a", shape(tasks=4, task_s=None))
-    one.advance(1000.0)
+    world = fair_world()
+    job = add(world, "a", shape(tasks=4, task_s=None))
+    world.advance(1000.0)
     assert not job.finished
-    one.reshape(job.id, shape(tasks=4, task_s=500), 1000.0)
-    one.advance(1000.0)
+    world.reshape(job.id, shape(tasks=4, task_s=500), 1000.0)
+    world.advance(1000.0)
     assert job.finished  # 4 x 1000 s used up, 2000 predicted
 
 
 def test_a_job_that_turns_out_larger_comes_back():
-    one = world()
-    job = add(one, "a", shape(tasks=1, task_s=5))
-    one.advance(20.0)
-    one.reshape(job.id, shape(tasks=1, task_s=8), 20.0)
-    assert (job.finished, one.size_left(job, 20.0)) == (False, 3)
+    world = fair_world()
+    job = add(world, "a", shape(tasks=1, task_s=5))
+    world.advance(20.0)
+    world.reshape(job.id, shape(tasks=1, task_s=8), 20.0)
+    assert (job.finished, world.size_left(job, 20.0)) == (False, 3)
 
 
 # Real ends
 
 
 def test_a_job_of_known_size_stays_until_it_finishes_virtually():
-    one = world(memory=1)
-    job, other = add(one, "a", shape(task_s=10)), add(one, "b", shape(task_s=30))
-    one.end(job.id, 4.0, succeeded=True)
+    world = fair_world(memory=1)
+    job, other = add(world, "a", shape(task_s=10)), add(world, "b", shape(task_s=30))
+    world.end(job.id, 4.0, succeeded=True)
     assert other.rate == 0.5
-    one.advance(20.0)
-    assert (job.id in one.jobs, other.rate) == (False, 1.0)
+    world.advance(20.0)
+    assert (job.id in world.jobs, other.rate) == (False, 1.0)
 
 
 def test_a_job_of_unknown_size_leaves_with_its_real_end():
-    one = world(memory=1)
-    job, other = add(one, "a", shape(task_s=None)), add(one, "b", shape(task_s=30))
-    one.end(job.id, 4.0, succeeded=True)
-    assert (job.id in one.jobs, other.rate, other.used) == (False, 1.0, 2.0)
+    world = fair_world(memory=1)
+    job, other = add(world, "a", shape(task_s=None)), add(world, "b", shape(task_s=30))
+    world.end(job.id, 4.0, succeeded=True)
+    assert (job.id in world.jobs, other.rate, other.used) == (False, 1.0, 2.0)
 
 
 def test_a_job_that_was_cancelled_leaves_at_once():
-    one = world(memory=1)
-    job, other = add(one, "a", shape(task_s=10)), add(one, "b", shape(task_s=30))
-    one.end(job.id, 4.0, succeeded=False)
-    assert (job.id in one.jobs, other.rate) == (False, 1.0)
+    world = fair_world(memory=1)
+    job, other = add(world, "a", shape(task_s=10)), add(world, "b", shape(task_s=30))
+    world.end(job.id, 4.0, succeeded=False)
+    assert (job.id in world.jobs, other.rate) == (False, 1.0)
 
 
 def test_the_queue_goes_by_memory_of_the_bound_then_submission_then_id():
-    one = world(memory=40)
+    world = fair_world(memory=40)
     for name, at_s, tasks in (("wide", 0.0, 9), ("late", 2.0, 3), ("b", 1.0, 3), ("a", 1.0, 3)):
-        add(one, name, shape(tasks=tasks, task_s=1000.0, cpu=0.0), at_s=at_s)
-    assert [job.id for job in one.queue] == ["a", "b", "late", "wide"]
+        add(world, name, shape(tasks=tasks, task_s=1000.0, cpu=0.0), at_s=at_s)
+    assert [job.id for job in world.queue] == ["a", "b", "late", "wide"]
 
 
 courses = st.lists(
@@ -214,26 +214,26 @@ courses = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(courses)
 def test_virtual_sizes_only_fall(course):
-    one, now_s = world(), 0.0
+    world, now_s = fair_world(), 0.0
     for i, (wait_s, tasks, task_s, master) in enumerate(course):
-        before = {job.id: one.size_left(job, now_s) for job in one.jobs.values()}
+        before = {job.id: world.size_left(job, now_s) for job in world.jobs.values()}
         now_s += wait_s
-        add(one, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
-        for job in one.jobs.values():
+        add(world, f"j{i}", shape(tasks, task_s, master=(0.0, master)), at_s=now_s)
+        for job in world.jobs.values():
             if job.id in before:
-                assert one.size_left(job, now_s) <= before[job.id]
-        assert sum(job.share[1] for job in one.queue) <= 4 * ROUNDING
+                assert world.size_left(job, now_s) <= before[job.id]
+        assert sum(job.share[1] for job in world.queue) <= 4 * ROUNDING
 
 
 @settings(max_examples=60, deadline=None)
 @given(courses)
 def test_every_job_of_known_size_finishes_virtually(course):
-    one, now_s = world(), 0.0
+    world, now_s = fair_world(), 0.0
     for i, (wait_s, tasks, task_s, master) in enumerate(course):
         now_s += wait_s
-        add(one, f"j{i}", shape(tasks, task_s or 1.0, master=(0.0, master)), at_s=now_s)
-    one.advance(1e6)
-    assert all(job.finished for job in one.jobs.values())
+        add(world, f"j{i}", shape(tasks, task_s or 1.0, master=(0.0, master)), at_s=now_s)
+    world.advance(1e6)
+    assert all(job.finished for job in world.jobs.values())
 
 
 @settings(max_examples=30, deadline=None)
@@ -241,11 +241,11 @@ def test_every_job_of_known_size_finishes_virtually(course):
 def test_it_does_not_matter_how_often_one_looks(course, looks):
     outcomes = []
     for parts in (1, looks):
-        one, now_s = world(), 0.0
+        world, now_s = fair_world(), 0.0
         for i, (wait_s, tasks, task_s, _) in enumerate(course):
             for _ in range(parts):
                 now_s += wait_s / parts
-                one.advance(now_s)
-            add(one, f"j{i}", shape(tasks, task_s), at_s=sum(wait for wait, *_ in course[: i + 1]))
-        outcomes.append({job.id: one.size_left(job, one.now_s) for job in one.jobs.values()})
+                world.advance(now_s)
+            add(world, f"j{i}", shape(tasks, task_s), at_s=sum(wait for wait, *_ in course[: i + 1]))
+        outcomes.append({job.id: world.size_left(job, world.now_s) for job in world.jobs.values()})
     assert outcomes[0] == pytest.approx(outcomes[1], abs=1e-6)

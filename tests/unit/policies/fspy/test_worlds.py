@@ -64,15 +64,15 @@ arrivals = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 40), st.boolean
 
 @given(arrivals)
 def test_one_queue_and_namespace_is_the_fair_world_of_the_paper(jobs):
-    found, one = Worlds(fspy.Config()), World(fspy.Config())
+    found, papers = Worlds(fspy.Config()), World(fspy.Config())
     for i, (at_s, tasks, ends) in enumerate(sorted(jobs)):
         now_s, job = float(at_s), core.job(f"j{i}", "a", submitted_s=float(at_s))
-        for world in (found, one):
+        for world in (found, papers):
             world.add(job, shape(tasks=tasks), now_s)
         found.resize(CLUSTER, QUEUES, now_s)
-        one.resize(CLUSTER, now_s)
+        papers.resize(CLUSTER, now_s)
         if ends:
-            for world in (found, one):
+            for world in (found, papers):
                 world.end(job.id, now_s + 1, succeeded=bool(tasks % 2))
     left = {job.id: (job.used, job.finished) for job in found.jobs.values()}
-    assert left == {job.id: (pytest.approx(job.used), job.finished) for job in one.jobs.values()}
+    assert left == {job.id: (pytest.approx(job.used), job.finished) for job in papers.jobs.values()}

@@ -51,9 +51,9 @@ def test_the_lag_before_is_remembered_with_its_cpu():
     found = History(0.0)
     found.report(10, 0.1, 1.0, GIB)
     found.report(20, 0.15, 0.5, GIB)
-    left, before, cpu_before, cpu, size, one = found.now[:6]
+    left, before, cpu_before, cpu, size, constant = found.now[:6]
     assert (left * UNIT_S, before * UNIT_S) == pytest.approx((0.85 / 0.0075, 90))
-    assert (cpu_before, cpu, size, one) == (1.0, 0.5, 1.0, 1.0)
+    assert (cpu_before, cpu, size, constant) == (1.0, 0.5, 1.0, 1.0)
     assert found.now[6:] == pytest.approx([0.85, 0.9])
 
 
@@ -85,7 +85,7 @@ def test_a_long_reducer_keeps_few_samples_spread_over_its_life():
 # The bank
 
 
-def learn(bank, key, *, seconds=100.0, number=1):
+def learn_reducers(bank, key, *, seconds=100.0, number=1):
     for _ in range(number):
         found = history([(s, (s / seconds) ** 2) for s in np.arange(5.0, seconds, 5.0)])
         bank.ended(key, model.Stage.REDUCE, seconds)
@@ -103,7 +103,7 @@ def map_s(bank, key, stated_s=None):
 
 def test_each_class_of_jobs_has_a_model_of_its_own():
     bank = Bank(Config())
-    learn(bank, "sort", seconds=100, number=5)
+    learn_reducers(bank, "sort", seconds=100, number=5)
     now = history([(40, 0.16)])
     assert left_s(bank, "other", now) == pytest.approx(linear_s(now.now))
     assert left_s(bank, "sort", now) != pytest.approx(linear_s(now.now), rel=0.01)
@@ -111,17 +111,17 @@ def test_each_class_of_jobs_has_a_model_of_its_own():
 
 def test_reducers_of_many_classes_are_predicted_at_once():
     bank = Bank(Config())
-    learn(bank, "a", seconds=50, number=3)
-    learn(bank, "b", seconds=200, number=3)
-    one, two = history([(10, 0.1)]), history([(30, 0.15)])
-    together = bank.left_s(["a", "b", "a"], [one.now, two.now, two.now])
-    assert together == pytest.approx([left_s(bank, "a", one), left_s(bank, "b", two), left_s(bank, "a", two)])
+    learn_reducers(bank, "a", seconds=50, number=3)
+    learn_reducers(bank, "b", seconds=200, number=3)
+    first, second = history([(10, 0.1)]), history([(30, 0.15)])
+    together = bank.left_s(["a", "b", "a"], [first.now, second.now, second.now])
+    assert together == pytest.approx([left_s(bank, "a", first), left_s(bank, "b", second), left_s(bank, "a", second)])
 
 
 def test_only_the_classes_used_last_are_remembered():
     bank = Bank(Config(models_kept=2))
     for key in ("a", "b", "a", "c"):
-        learn(bank, key)
+        learn_reducers(bank, key)
     assert [bank.mean_s(key, model.Stage.REDUCE) for key in "abc"] == [100.0, None, 100.0]
 
 
@@ -135,7 +135,7 @@ def test_a_map_takes_what_others_took_or_what_is_stated_or_the_mean_of_all():
 
 def test_the_bank_survives_a_restart():
     bank, after = Bank(Config()), Bank(Config())
-    learn(bank, "sort", number=2)
+    learn_reducers(bank, "sort", number=2)
     bank.ended("sort", model.Stage.MAP, 12)
     after.load(json.loads(json.dumps(bank.dump())))
     now = history([(40, 0.4)])

@@ -47,7 +47,7 @@ def mixed(jobs=2, min_executors=0) -> Workload:
     return Workload(name="mixed", cluster=Cluster.of(machines), apps=tuple(apps), conditions=conditions)
 
 
-def simulate(workload, profile="ikayak", seed=1):
+def simulate_ikayak(workload, profile="ikayak", seed=1):
     """The world after a simulation."""
     return simulations.live_world(workload, profile, seed, watch=invariants.Invariants())
 
@@ -66,32 +66,32 @@ ALONE = {"placement": False, "suspension": False, "shrink": ikayak.Shrink.OFF, "
     ],
 )
 def test_all_jobs_end_with_each_mechanism(config):
-    world = simulate(mixed(), ikayak.build(config=ikayak.Config(**config)))
+    world = simulate_ikayak(mixed(), ikayak.build(config=ikayak.Config(**config)))
     assert len(world.finished().job_times_s) == 4
 
 
 def test_applications_with_a_minimum_end_too():
-    assert len(simulate(mixed(min_executors=3)).finished().job_times_s) == 4
+    assert len(simulate_ikayak(mixed(min_executors=3)).finished().job_times_s) == 4
 
 
 def test_the_same_run_twice_decides_the_same():
-    times = [simulate(mixed()).finished().job_times_s for _ in range(2)]
+    times = [simulate_ikayak(mixed()).finished().job_times_s for _ in range(2)]
     assert times[0] == times[1]
 
 
 def test_what_was_learned_survives_a_restart_through_json():
     first, second = ikayak.build(), ikayak.build()
-    simulate(mixed(), first)
-    for one, other in zip(first.observers, second.observers, strict=True):
-        other.load(json.loads(json.dumps(one.dump())))
-    keys = [one.dump() for one in first.observers], [one.dump() for one in second.observers]
+    simulate_ikayak(mixed(), first)
+    for observer, other in zip(first.observers, second.observers, strict=True):
+        other.load(json.loads(json.dumps(observer.dump())))
+    keys = [observer.dump() for observer in first.observers], [observer.dump() for observer in second.observers]
     assert keys[0] == keys[1]
     assert (first.observers[1].bank.model("sort").parameters != fuzzy.prior()).any()
 
 
 def test_nothing_is_kept_of_jobs_that_are_over():
     profile = ikayak.build()
-    simulate(mixed(), profile)
+    simulate_ikayak(mixed(), profile)
     running, book = profile.observers
     assert (book.jobs, book.reducers, book.suspended, running.tasks) == ({}, {}, {}, {})
 
@@ -112,5 +112,5 @@ def test_the_names_of_the_profile():
 )
 def test_every_job_ends_whatever_is_kept_lent_and_shrunk(jobs, min_executors, kept_share, shrink, seed):
     config = ikayak.Config(kept_share=kept_share, shrink=shrink, interval_s=60.0, overhead=0.0)
-    world = simulate(mixed(jobs, min_executors), ikayak.build(config=config), seed)
+    world = simulate_ikayak(mixed(jobs, min_executors), ikayak.build(config=config), seed)
     assert len(world.finished().job_times_s) == 2 * jobs

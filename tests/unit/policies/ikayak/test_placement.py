@@ -35,11 +35,11 @@ def test_where_none_is_free_a_node_with_maps_is_kept():
 
 def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
     shell = Shell(3)
-    one = shell.run("slow", "n0", reduces=8)["reduce"]
+    slow = shell.run("slow", "n0", reduces=8)["reduce"]
     two = shell.run("fast", "n1", reduces=8)["reduce"]
     shell.run("none", "n2", reduces=8)
     for index in range(8):
-        shell.report_reducer(one, index, 60.0, 0.1)
+        shell.report_reducer(slow, index, 60.0, 0.1)
         shell.report_reducer(two, index, 60.0, 0.3)
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle(60.0)
@@ -48,24 +48,24 @@ def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
 
 def test_nobody_else_may_use_a_kept_node():
     shell = Shell(1)
-    one = shell.run("mr", "n0", maps=8)["map"]
+    maps = shell.run("mr", "n0", maps=8)["map"]
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     shell.submit_stages("other", map=(8, core.amount(1000, 1)))
-    shell.finish_task(one, 0, 5.0)
+    shell.finish_task(maps, 0, 5.0)
     assert core.nodes_of(shell.cycle(5.0)) == []
     for index in range(1, 6):
-        shell.finish_task(one, index, 6.0)
+        shell.finish_task(maps, index, 6.0)
     assert core.where(shell.cycle(6.0)) == [("spark/executor-0", "n0")]
 
 
 def test_once_the_executor_is_placed_the_node_is_open_again():
     shell = Shell(1)
-    one = shell.run("mr", "n0", maps=8)["map"]
+    maps = shell.run("mr", "n0", maps=8)["map"]
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
     for index in range(7):
-        shell.finish_task(one, index, 6.0)
+        shell.finish_task(maps, index, 6.0)
     assert core.nodes_of(shell.cycle(6.0)) == ["n0"]
     assert shell.reserved == set()
     shell.submit_stages("other", map=(1, core.amount(1000, 1)))
@@ -146,9 +146,9 @@ def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
     shell.cycle()
     assert len(shell.reserved) == 1
     (reserved,) = shell.reserved
-    one = next(iter(shell.book.jobs[model.JobId(f"mr{reserved[1]}")].classes.values()))
+    task_class = next(iter(shell.book.jobs[model.JobId(f"mr{reserved[1]}")].classes.values()))
     for index in range(8):
-        shell.finish_task(one, index, 6.0)
+        shell.finish_task(task_class, index, 6.0)
     assert core.nodes_of(shell.cycle(6.0)) == [reserved]
     shell.cycle(60.0)
     assert shell.reserved == set()
@@ -212,7 +212,7 @@ def test_the_reason_names_the_node():
     shell.cycle()
     shell.queue.nodes_changed()
     plan = shell.cycle(30.0)
-    hold = next(one for one in plan.decisions if isinstance(one, model.Reservation | model.Wait))
+    hold = next(decision for decision in plan.decisions if isinstance(decision, model.Reservation | model.Wait))
     assert hold.verdict.message == "n0 is reserved for it until there is room"
     assert hold.until_s == 30.0 + shell.config.review_s
 

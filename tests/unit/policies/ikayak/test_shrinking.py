@@ -15,7 +15,7 @@ from tests.builders.core_ikayak import Shell
 TWO = core.amount(2000, 2)
 
 
-def shell_of(*nodes, share=0.5, **config) -> Shell:
+def shell_with_history(*nodes, share=0.5, **config) -> Shell:
     """Nodes of (millicores, GiB), with a history in which this share of the maps was local."""
     shell = Shell([core.node(f"n{i}", core.amount(*size)) for i, size in enumerate(nodes)], **config)
     shell.book.local, shell.book.remote = round(share * 100), round((1 - share) * 100)
@@ -29,7 +29,7 @@ def maps_placed(shell, *locations, size=TWO):
 
 
 def test_the_papers_two_maps_share_what_one_asked_for():
-    assert maps_placed(shell_of((2000, 2)), "n0", "n0") == [("n0", 1000, 1.0)] * 2
+    assert maps_placed(shell_with_history((2000, 2)), "n0", "n0") == [("n0", 1000, 1.0)] * 2
 
 
 def test_without_history_nothing_is_shrunk():
@@ -39,60 +39,60 @@ def test_without_history_nothing_is_shrunk():
 
 def test_no_more_are_accepted_than_the_ratio_allows():
     # ⌊5/(0.8·2)⌋ = 3 maps of 5/3 cores each.
-    assert maps_placed(shell_of((5000, 16), share=0.8), *["n0"] * 5) == [("n0", 1666, 2.0)] * 3
+    assert maps_placed(shell_with_history((5000, 16), share=0.8), *["n0"] * 5) == [("n0", 1666, 2.0)] * 3
 
 
 def test_each_resource_bounds_the_number():
     # CPU for 5 maps at half, memory for ⌊7/(0.5·2)⌋ = 7 of them; the other way round 3.
-    assert len(maps_placed(shell_of((5000, 7)), *["n0"] * 9)) == 5
-    assert len(maps_placed(shell_of((9000, 3)), *["n0"] * 9)) == 3
+    assert len(maps_placed(shell_with_history((5000, 7)), *["n0"] * 9)) == 5
+    assert len(maps_placed(shell_with_history((9000, 3)), *["n0"] * 9)) == 3
 
 
 def test_a_map_gets_no_more_than_its_request():
-    assert maps_placed(shell_of((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
+    assert maps_placed(shell_with_history((9000, 3)), "n0", "n0") == [("n0", 2000, 1.5)] * 2
 
 
 def test_where_all_fit_none_is_shrunk():
-    assert maps_placed(shell_of((4000, 4)), "n0", "n0") == [("n0", 2000, 2.0)] * 2
+    assert maps_placed(shell_with_history((4000, 4)), "n0", "n0") == [("n0", 2000, 2.0)] * 2
 
 
 def test_the_ratio_has_a_floor():
-    assert len(maps_placed(shell_of((2000, 2), share=0.1), *["n0"] * 9)) == 2
+    assert len(maps_placed(shell_with_history((2000, 2), share=0.1), *["n0"] * 9)) == 2
 
 
 def test_a_remote_map_is_not_shrunk():
-    shell = shell_of((1000, 1), (1000, 1))
+    shell = shell_with_history((1000, 1), (1000, 1))
     shell.submit_stages("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
     plan = shell.cycle()
     assert core.sizes_of(plan) == [("n1", 1000, 1.0)]
     refusals = plan.diagnosis(model.ClassId("mr/map")).refusals
     assert ("node(s) with too little room for a map whose input is elsewhere", 1) in [
-        (one.reason, one.nodes) for one in refusals
+        (refusal.reason, refusal.nodes) for refusal in refusals
     ]
 
 
 def test_a_remote_map_is_not_shrunk_by_the_sizer_alone():
-    shell = shell_of((1000, 1), (1000, 1))
+    shell = shell_with_history((1000, 1), (1000, 1))
     shell.profile = dataclasses.replace(shell.profile, filters=shell.profile.filters[:-1])
     shell.submit_stages("mr", map=(2, TWO), locations=[["n1"], ["n1"]])
     assert core.sizes_of(shell.cycle()) == [("n1", 1000, 1.0)]
 
 
 def test_maps_without_blocks_are_not_shrunk():
-    assert maps_placed(shell_of((3000, 16)), None, None) == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_with_history((3000, 16)), None, None) == [("n0", 2000, 2.0)]
 
 
 def test_only_cpu_is_shrunk_where_memory_is_another_policys():
-    assert maps_placed(shell_of((2000, 4), shrink=Shrink.CPU), "n0", "n0") == [("n0", 1000, 2.0)] * 2
-    assert maps_placed(shell_of((2000, 2), shrink=Shrink.CPU), "n0", "n0") == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_with_history((2000, 4), shrink=Shrink.CPU), "n0", "n0") == [("n0", 1000, 2.0)] * 2
+    assert maps_placed(shell_with_history((2000, 2), shrink=Shrink.CPU), "n0", "n0") == [("n0", 2000, 2.0)]
 
 
 def test_off_means_whole_maps():
-    assert maps_placed(shell_of((3000, 3), shrink=Shrink.OFF), "n0", "n0") == [("n0", 2000, 2.0)]
+    assert maps_placed(shell_with_history((3000, 3), shrink=Shrink.OFF), "n0", "n0") == [("n0", 2000, 2.0)]
 
 
 def test_reducers_and_executors_get_what_they_ask_for():
-    shell = shell_of((3000, 3))
+    shell = shell_with_history((3000, 3))
     shell.submit_stages("mr", reduce=(2, TWO))
     assert core.sizes_of(shell.cycle()) == [("n0", 2000, 2.0)]
 
@@ -102,31 +102,35 @@ def test_reducers_and_executors_get_what_they_ask_for():
     st.integers(100, 9000), st.integers(1, 16), st.integers(1, 12), st.floats(0.0, 1.0), st.sampled_from(list(Shrink))
 )
 def test_what_is_placed_fits_and_is_never_below_the_ratio(cpu, gib, count, share, shrink):
-    shell = shell_of((cpu, gib), share=share, shrink=shrink)
+    shell = shell_with_history((cpu, gib), share=share, shrink=shrink)
     found = maps_placed(shell, *["n0"] * count)
-    least = max(0.5, shell_of((1, 1), share=share).book.local_share()) * 0.98 if shrink is not Shrink.OFF else 0.98
-    assert sum(one[1] for one in found) <= cpu
-    assert sum(one[2] for one in found) <= gib
-    assert all(least * 2000 - 1 <= one[1] <= 2000 for one in found)
+    least = (
+        max(0.5, shell_with_history((1, 1), share=share).book.local_share()) * 0.98
+        if shrink is not Shrink.OFF
+        else 0.98
+    )
+    assert sum(size[1] for size in found) <= cpu
+    assert sum(size[2] for size in found) <= gib
+    assert all(least * 2000 - 1 <= size[1] <= 2000 for size in found)
 
 
 # Where maps go first
 
 
 def test_local_and_whole_before_local_and_shrunk_before_remote():
-    shell = shell_of((1000, 16), (2000, 2), (9000, 16), share=0.5)
+    shell = shell_with_history((1000, 16), (2000, 2), (9000, 16), share=0.5)
     shell.submit_stages("mr", map=(3, TWO), locations=[["n0", "n1"], ["n0", "n1"], ["n0"]])
     assert core.nodes_of(shell.cycle()) == ["n1", "n1", "n0"]
 
 
 def test_a_node_whose_tasks_are_taken_is_not_local_any_more():
-    shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
+    shell = shell_with_history((2000, 16), (8000, 16), (2000, 16), share=1.0)
     shell.submit_stages("mr", map=(2, TWO), locations=[["n0", "n1"], ["n2"]])
     assert core.where(shell.cycle()) == [("mr/map-0", "n1"), ("mr/map-1", "n2")]
 
 
 def test_without_locality_first_the_emptiest_node_wins():
-    shell = shell_of((2000, 16), (8000, 16), local_first=False, share=1.0)
+    shell = shell_with_history((2000, 16), (8000, 16), local_first=False, share=1.0)
     shell.submit_stages("mr", map=(1, TWO), locations=[["n0"]])
     assert core.where(shell.cycle()) == [("mr/map-0", "n1")]
 
@@ -194,14 +198,14 @@ def test_nothing_is_remembered_of_a_job_that_is_over():
 
 
 def test_the_least_size_is_what_filters_may_count_on():
-    one = core.task_class(core.job("mr"), TWO, stage=model.Stage.MAP)
+    task_class = core.task_class(core.job("mr"), TWO, stage=model.Stage.MAP)
     shrinking = ikayak.Parts(framework.RunningTasks()).shrinking
-    assert shrinking.least(one) == core.amount(1000, 1)
-    assert shrinking.least(dataclasses.replace(one, stage=model.Stage.REDUCE)) is TWO
+    assert shrinking.least(task_class) == core.amount(1000, 1)
+    assert shrinking.least(dataclasses.replace(task_class, stage=model.Stage.REDUCE)) is TWO
 
 
 def test_the_score_of_maps_is_a_vector_over_the_nodes_asked_for():
-    shell = shell_of((2000, 16), (8000, 16), (2000, 16), share=1.0)
+    shell = shell_with_history((2000, 16), (8000, 16), (2000, 16), share=1.0)
     shell.submit_stages("mr", map=(7, TWO), locations=[["n2"]] * 7)
     plan = shell.plan()
     pending = next(iter(plan.left.values())).pending

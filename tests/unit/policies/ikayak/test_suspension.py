@@ -21,11 +21,11 @@ def test_a_larger_weight_makes_it_shorter():
 
 
 def test_the_delay_factor_is_sparks_share_of_the_cpu():
-    for shell, factor in ((shell_of(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
+    for shell, factor in ((shared_node(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
         assert lending(shell).delay_factor(shell.ledger.snapshot(0.0)) == factor
 
 
-def shell_of(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
+def shared_node(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
     """A node of 8 cores, full: Spark, one map, and reducers of a job that waits for maps; λ is spark's share."""
     shell = Shell(1, **config)
     job = core.job("spark")
@@ -39,51 +39,53 @@ def shell_of(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, di
 
 
 def advised(shell, now_s=0.0):
-    return [one for one in shell.cycle(now_s).decisions if isinstance(one, model.Suspend | model.Resume)]
+    return [decision for decision in shell.cycle(now_s).decisions if isinstance(decision, model.Suspend | model.Resume)]
 
 
 def test_reducers_that_lack_map_output_are_suspended():
-    found = advised(shell_of()[0])
-    assert [one.task.id for one in found] == [f"ns/mr/reduce-{i}" for i in range(4)]
-    assert [one.until_s for one in found] == [pytest.approx((3 / 8 - 0.15) * 300)] * 4
-    assert {(one.resources.cpu_milli, one.resources.memory_bytes) for one in found} == {(1, ONE.memory_bytes)}
+    found = advised(shared_node()[0])
+    assert [decision.task.id for decision in found] == [f"ns/mr/reduce-{i}" for i in range(4)]
+    assert [decision.until_s for decision in found] == [pytest.approx((3 / 8 - 0.15) * 300)] * 4
+    assert {(decision.resources.cpu_milli, decision.resources.memory_bytes) for decision in found} == {
+        (1, ONE.memory_bytes)
+    }
 
 
 def test_a_reducer_is_suspended_once_in_an_interval():
-    shell, _ = shell_of()
+    shell, _ = shared_node()
     assert len(advised(shell)) == 4
     assert advised(shell, 200.0) == []
     assert len(advised(shell, 300.0)) == 4
 
 
 def test_a_reducer_with_all_its_map_output_is_never_suspended():
-    shell, classes = shell_of(more_maps=0)
+    shell, classes = shared_node(more_maps=0)
     shell.finish_task(classes["map"], 0, 5.0)
     assert advised(shell, 5.0) == []
 
 
 def test_a_reducer_that_is_past_its_copy_is_not_suspended():
-    shell, classes = shell_of()
+    shell, classes = shared_node()
     shell.report_reducer(classes["reduce"], 0, 5.0, 0.4, phase="sort")
-    assert [one.task.id for one in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
+    assert [decision.task.id for decision in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
 
 
 def test_little_spark_means_no_suspension():
-    assert advised(shell_of(spark=1000)[0]) == []
+    assert advised(shared_node(spark=1000)[0]) == []
 
 
 def test_nobody_is_suspended_for_maps_that_do_not_wait():
-    assert advised(shell_of(waiting=0)[0]) == []
+    assert advised(shared_node(waiting=0)[0]) == []
 
 
 def test_nobody_is_suspended_where_no_map_has_the_memory():
-    shell, _ = shell_of()
+    shell, _ = shared_node()
     shell.ledger.observe(core.account("foreign", size=core.amount(0, 10)))
     assert advised(shell) == []
 
 
 def test_nobody_is_suspended_where_an_executor_is_to_go():
-    shell, _ = shell_of(waiting=0)
+    shell, _ = shared_node(waiting=0)
     shell.submit_stages("more", executor=(1, core.amount(5000, 4)))
     shell.cycle()
     assert shell.reserved == {"n0"}
@@ -92,33 +94,33 @@ def test_nobody_is_suspended_where_an_executor_is_to_go():
 
 
 def test_they_run_again_at_once_when_all_maps_have_ended():
-    shell, classes = shell_of(more_maps=0)
+    shell, classes = shared_node(more_maps=0)
     advised(shell)
     shell.finish_task(classes["map"], 0, 5.0)
     found = advised(shell, 5.0)
-    assert {type(one) for one in found} == {model.Resume}
-    assert [(one.task.id, one.resources, one.reason) for one in found][:1] == [
+    assert {type(decision) for decision in found} == {model.Resume}
+    assert [(decision.task.id, decision.resources, decision.reason) for decision in found][:1] == [
         ("ns/mr/reduce-0", ONE, suspension.READY)
     ]
 
 
 def test_they_run_again_at_once_when_no_map_waits():
-    shell, _ = shell_of()
+    shell, _ = shared_node()
     advised(shell)
     shell.queue.withdraw(model.JobId("other"))
-    assert {one.reason for one in advised(shell, 5.0)} == {suspension.NO_USE}
+    assert {decision.reason for decision in advised(shell, 5.0)} == {suspension.NO_USE}
 
 
 def test_they_run_again_at_once_when_an_executor_is_to_go_there():
-    shell, _ = shell_of(waiting=9)
+    shell, _ = shared_node(waiting=9)
     lend(shell)
     shell.submit_stages("more", executor=(1, core.amount(4000, 4)))
     shell.cycle(1.0)
-    assert {one.reason for one in advised(shell, 5.0)} == {suspension.KEPT}
+    assert {decision.reason for decision in advised(shell, 5.0)} == {suspension.KEPT}
 
 
 def test_time_suspended_counts_as_time_away():
-    shell, classes = shell_of()
+    shell, classes = shared_node()
     shell.report_reducer(classes["reduce"], 0, 0.0, 0.0)
     until_s = advised(shell)[0].until_s
     advised(shell, 200.0)
@@ -129,18 +131,18 @@ def test_time_suspended_counts_as_time_away():
 
 
 def lending(shell) -> Suspension:
-    return next(one for one in shell.profile.filters if isinstance(one, Suspension))
+    return next(question for question in shell.profile.filters if isinstance(question, Suspension))
 
 
-def shell_that_refuses() -> tuple[Shell, dict]:
-    shell, classes = shell_of()
+def refusing_shared_node() -> tuple[Shell, dict]:
+    shell, classes = shared_node()
     shell.refuses = True
     assert len(advised(shell)) == 4
     return shell, classes
 
 
 def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
-    shell, classes = shell_that_refuses()
+    shell, classes = refusing_shared_node()
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
     assert reducer.task.suspended_s is None
     shell.report_reducer(classes["reduce"], 0, 15.0, 0.2)
@@ -148,23 +150,23 @@ def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
 
 
 def test_a_reducer_whose_suspension_was_refused_lends_nothing_and_is_left_alone_for_an_interval():
-    shell, _ = shell_that_refuses()
+    shell, _ = refusing_shared_node()
     assert [advised(shell, now_s) for now_s in (1.0, 299.0)] == [[], []]
     assert not lending(shell).paused
     assert len(advised(shell, 300.0)) == 4
 
 
 def test_a_cycle_reckons_with_the_suspensions_that_it_decides():
-    shell, _ = shell_of()
+    shell, _ = shared_node()
     assert len(advised(shell)) == 4
     found = lending(shell).paused
-    assert {(one.task.task, until_s) for one, until_s in found.items()} == {
-        (one.task.id, one.until_s) for one in shell.decided if isinstance(one, model.Suspend)
+    assert {(reducer.task.task, until_s) for reducer, until_s in found.items()} == {
+        (decision.task.id, decision.until_s) for decision in shell.decided if isinstance(decision, model.Suspend)
     }
 
 
 def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too():
-    shell, classes = shell_of()
+    shell, classes = shared_node()
     shell.report_reducer(classes["reduce"], 0, 60.0, 0.3)
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
     before = shell.book.left_s([reducer], 60.0, {})[0]
@@ -175,7 +177,7 @@ def test_a_suspended_reducer_holds_its_room_for_the_rest_of_the_suspension_too()
 
 
 def test_off_means_no_controller():
-    shell, _ = shell_of(suspension=False)
+    shell, _ = shared_node(suspension=False)
     assert advised(shell) == []
 
 
@@ -190,11 +192,11 @@ def lend(shell):
 
 
 def jobs_placed(shell, now_s=1.0):
-    return sorted({one.split("/")[0] for one, _ in core.where(shell.cycle(now_s))})
+    return sorted({task.split("/")[0] for task, _ in core.where(shell.cycle(now_s))})
 
 
 def test_maps_of_the_same_job_go_first():
-    shell, _ = shell_of(waiting=0)
+    shell, _ = shared_node(waiting=0)
     shell.submit_stages("a-before-it", submitted_s=-1.0, map=(9, ONE))
     own = core.task_class(core.job("mr"), ONE, "map", stage=model.Stage.MAP)
     reduce = core.task_class(core.job("mr"), ONE, "reduce", stage=model.Stage.REDUCE)
@@ -204,7 +206,7 @@ def test_maps_of_the_same_job_go_first():
 
 
 def test_then_maps_of_others_but_no_executor_and_no_reducer():
-    shell, _ = shell_of(placement=False)
+    shell, _ = shared_node(placement=False)
     shell.submit_stages("reducing", submitted_s=-1.0, reduce=(1, core.amount(100, 1)))
     shell.submit_stages("more", submitted_s=-1.0, executor=(1, core.amount(1000, 1)))
     lend(shell)
@@ -212,24 +214,24 @@ def test_then_maps_of_others_but_no_executor_and_no_reducer():
 
 
 def test_a_map_does_without_the_crumbs_that_suspended_reducers_keep():
-    shell, _ = shell_of()
+    shell, _ = shared_node()
     lend(shell)
-    sizes = [one.resources.cpu_milli for one in core.placements(shell.cycle(1.0))]
+    sizes = [placed.resources.cpu_milli for placed in core.placements(shell.cycle(1.0))]
     assert len(sizes) == 4
     assert min(sizes) == 1000 - 4
 
 
 def test_the_reason_says_whose_cpu_it_is():
-    shell, _ = shell_of(waiting=1, placement=False)
+    shell, _ = shared_node(waiting=1, placement=False)
     shell.submit_stages("more", executor=(1, core.amount(1000, 1)))
     lend(shell)
     plan = shell.cycle(1.0)
-    found = {one.reason: one.nodes for one in plan.diagnosis(model.ClassId("more/executor")).refusals}
+    found = {refusal.reason: refusal.nodes for refusal in plan.diagnosis(model.ClassId("more/executor")).refusals}
     assert found == {"node(s) whose free CPU is lent to maps by a suspended reducer": 1}
 
 
 def test_lent_cpu_is_free_for_all_once_the_time_is_up():
-    shell, _ = shell_of(waiting=1, placement=False)
+    shell, _ = shared_node(waiting=1, placement=False)
     lend(shell)
     shell.submit_stages("more", executor=(1, core.amount(1000, 1)))
     shell.cycle()
@@ -237,7 +239,7 @@ def test_lent_cpu_is_free_for_all_once_the_time_is_up():
 
 
 def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
-    shell, _ = shell_of(waiting=1)
+    shell, _ = shared_node(waiting=1)
     lend(shell)
     found = []
     for now_s in (1.0, 299.0):

@@ -11,14 +11,14 @@ from boathouse_policies.ikayak.book import ROWS, Columns
 
 def columns(*tasks) -> Columns:
     """(node, left_s, cpu, memory) of each task."""
-    node = np.array([one[0] for one in tasks], np.intp)
-    held = np.array([(*one[2:], 0, 1) for one in tasks], np.int64).reshape(len(tasks), ROWS).T
-    return Columns(node, held, np.array([float(one[1]) for one in tasks]))
+    node = np.array([task[0] for task in tasks], np.intp)
+    held = np.array([(*task[2:], 0, 1) for task in tasks], np.int64).reshape(len(tasks), ROWS).T
+    return Columns(node, held, np.array([float(task[1]) for task in tasks]))
 
 
 def room(*nodes):
     """(cpu, memory) of each node, with pods to spare."""
-    return np.array([(*one, 0, 100) for one in nodes], np.int64).T
+    return np.array([(*node, 0, 100) for node in nodes], np.int64).T
 
 
 def need(cpu, memory):

@@ -42,9 +42,9 @@ def pending_classes(count=3):
 
 def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
     pool, pending = pending_classes()
-    first, one = pending().levels, pending()
-    assert one.levels is first
-    pick = one.take_closest(0)
+    first, current = pending().levels, pending()
+    assert current.levels is first
+    pick = current.take_closest(0)
     assert pick is not None
     pool.set_pending(pick.task.id, pending=False)  # placed, as it was decided
     assert pending().levels is first
@@ -54,22 +54,22 @@ def test_it_is_kept_from_cycle_to_cycle_while_it_is_right():
 
 def test_what_the_cycle_took_before_it_is_asked_for_counts():
     _, pending = pending_classes(count=1)
-    one = pending()
-    one.take_closest(0)
-    assert set(one.levels.tolist()) == {model.Distance.ANYWHERE}
+    current = pending()
+    current.take_closest(0)
+    assert set(current.levels.tolist()) == {model.Distance.ANYWHERE}
 
 
 def test_what_was_given_back_counts_again():
     _, pending = pending_classes(count=1)
-    one = pending()
-    before = one.levels.tolist()
-    pick = one.take_closest(0)
+    current = pending()
+    before = current.levels.tolist()
+    pick = current.take_closest(0)
     assert pick is not None
-    one.give_back(pick)
-    assert one.levels.tolist() == before
+    current.give_back(pick)
+    assert current.levels.tolist() == before
 
 
 def test_nodes_in_no_group_are_groups_of_their_own():
     groups = Groups(["h", None, "h", None], ["a", "b", "c", "d"])
     assert groups.names == ("h", "b", "d")
-    assert [one.tolist() for one in groups.members] == [[0, 2], [1], [3]]
+    assert [member.tolist() for member in groups.members] == [[0, 2], [1], [3]]

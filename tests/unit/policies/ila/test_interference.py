@@ -25,7 +25,7 @@ COMPUTES = {"demand": (1.0, 0.0, 0.0)}
 def test_one_task_for_each_host_where_any_neighbour_slows_it_down():
     shell = Shell(hosts(3), model_=CROWDED)
     shell.submit(count=6, **COMPUTES)
-    assert sorted(one[:2] for one in core.nodes_of(shell.cycle())) == ["h0", "h1", "h2"]
+    assert sorted(name[:2] for name in core.nodes_of(shell.cycle())) == ["h0", "h1", "h2"]
 
 
 def test_a_task_that_minds_nobody_goes_beside_others():
@@ -104,26 +104,26 @@ def test_the_threshold_of_a_host_changes_when_a_task_is_bound_not_when_it_is_con
 
 def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
     shell = Shell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
-    one = shell.submit(count=2, **COMPUTES)
+    task_class = shell.submit(count=2, **COMPUTES)
     plan = shell.cycle(0.5)
     holds = [hold for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)]
-    assert [(hold.task_class.id, hold.until_s) for hold in holds] == [(one.id, 21.0)]
-    assert "slow down" in shell.queue.unschedulable()[one.id].message
+    assert [(hold.task_class.id, hold.until_s) for hold in holds] == [(task_class.id, 21.0)]
+    assert "slow down" in shell.queue.unschedulable()[task_class.id].message
 
 
 def test_who_only_lacks_room_waits_for_room_alone():
     shell = Shell(hosts(1, each=1, cpus=1), model_=constant(1.0))
-    one = shell.submit(count=2, **COMPUTES)
+    task_class = shell.submit(count=2, **COMPUTES)
     shell.cycle()
-    assert shell.queue.unschedulable()[one.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
+    assert shell.queue.unschedulable()[task_class.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
 def test_a_class_that_fits_no_node_at_all_is_told_so():
     shell = Shell(hosts(2), model_=CROWDED)
     shell.submit("job", 3, **COMPUTES)
-    one = shell.submit("huge", 1, **COMPUTES, size=core.amount(64_000, 1), submitted_s=1.0)
+    task_class = shell.submit("huge", 1, **COMPUTES, size=core.amount(64_000, 1), submitted_s=1.0)
     shell.cycle()
-    assert shell.queue.unschedulable()[one.id].code is model.Code.NEVER_FITS
+    assert shell.queue.unschedulable()[task_class.id].code is model.Code.NEVER_FITS
 
 
 def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
@@ -136,9 +136,9 @@ def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
 
 def test_a_refusal_counts_the_nodes_with_room():
     shell = Shell(hosts(2), model_=CROWDED)
-    one = shell.submit(count=4, **COMPUTES)
+    task_class = shell.submit(count=4, **COMPUTES)
     plan = shell.cycle()
-    assert [(r.reason, r.nodes) for r in plan.diagnosis(one.id).refusals] == [(ila.Interference.reason, 4)]
+    assert [(r.reason, r.nodes) for r in plan.diagnosis(task_class.id).refusals] == [(ila.Interference.reason, 4)]
 
 
 def test_the_next_job_is_tried_where_the_first_would_suffer():
@@ -193,7 +193,7 @@ def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
 def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
     shell = Shell(hosts(2, cpus=4), model_=CROWDED)
     shell.submit("job", 0)
-    slowdowns, demand = in_cycle(shell), metrics.Demand(1.0, 0.1, 0.0)
+    slowdowns, demand = slowdowns_in_cycle(shell), metrics.Demand(1.0, 0.1, 0.0)
     slowdowns.place(0, demand, is_judged=True)
     before = slowdowns.on_all(demand).copy(), slowdowns.limits.copy()
     slowdowns.place(1, demand, is_judged=True)
@@ -239,10 +239,10 @@ def test_what_was_measured_decides_for_the_tasks_that_follow():
 
 def test_a_task_with_distant_input_teaches_its_own_demand():
     shell = Shell(hosts(1), model_=constant(1.0))
-    one = shell.submit("job", 2)
+    task_class = shell.submit("job", 2)
     first = core.placements(shell.cycle(0.0))[0]
     shell.finish(first, seconds=40.0, cpu_s=10.0, remote_bytes=200e6)
-    profile = shell.interference.profiles.get(one.id)
+    profile = shell.interference.profiles.get(task_class.id)
     assert profile.demand.read == pytest.approx(0.2)
     assert profile.demand_at(model.Distance.RACK) == pytest.approx((0.25, 0.0, 0.0))
 
@@ -287,7 +287,7 @@ def test_a_configuration_without_meaning_is_refused(wrong):
 # A cycle's columns
 
 
-def in_cycle(shell):
+def slowdowns_in_cycle(shell):
     """What is predicted as a cycle begins."""
     shell.interference.begins(shell.queue, CycleState(shell.view()))
     return shell.interference.slowdowns
@@ -298,7 +298,7 @@ def in_cycle(shell):
 def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
     shell = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
     shell.submit("job", 0)
-    slowdowns = in_cycle(shell)
+    slowdowns = slowdowns_in_cycle(shell)
     for i, (node, cpu, disk) in enumerate(tasks):
         demand = metrics.Demand(cpu, disk, disk / 2)
         slowdowns.place(node, demand, is_judged=True)
@@ -306,13 +306,13 @@ def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
         running = Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
         shell.interference.monitor.placed(model.TaskId(str(i)), running)
     judged = metrics.Demand(0.7, 0.1, 0.1)
-    assert slowdowns.on_all(judged) == pytest.approx(in_cycle(shell).on_all(judged), rel=1e-9)
+    assert slowdowns.on_all(judged) == pytest.approx(slowdowns_in_cycle(shell).on_all(judged), rel=1e-9)
 
 
 def test_a_task_that_was_not_judged_leaves_the_threshold():
     shell = Shell(hosts(1), model_=CROWDED)
     shell.submit("job", 0)
-    slowdowns = in_cycle(shell)
+    slowdowns = slowdowns_in_cycle(shell)
     slowdowns.thresholds.reached[0] = 2.0
     slowdowns.place(0, metrics.Demand(1.0, 0.0, 0.0), is_judged=False)
     assert slowdowns.thresholds.reached[0] == 2.0
@@ -321,7 +321,7 @@ def test_a_task_that_was_not_judged_leaves_the_threshold():
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
     shell = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
     shell.submit("job", 0)
-    slowdowns = in_cycle(shell)
+    slowdowns = slowdowns_in_cycle(shell)
     for _ in range(3):
         slowdowns.place(0, metrics.Demand(0.1, 0.4, 0.0), is_judged=True)
     assert slowdowns.on_all(metrics.IDLE).tolist() == [2.0, 2.0]
@@ -339,4 +339,4 @@ def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
     shell.ledger.observe(core.account("foreign", "h0v0", core.amount(2000, 1)))
     shell.submit("job", 1, **COMPUTES, locations=("h0v1",))
     shell.submit("other", 0)
-    assert in_cycle(shell).on_all(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]
+    assert slowdowns_in_cycle(shell).on_all(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]

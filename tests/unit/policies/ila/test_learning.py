@@ -10,7 +10,7 @@ from tests.builders import core
 from tests.builders.core_ila import constant, linear, mean_error, metric_rows, samples
 
 
-def learn(learner, some):
+def learn_samples(learner, some):
     """The learner after these samples; how often its model changed."""
     table = np.concatenate([some.rows, some.slowdown[None]]).T.tolist()
     return sum(
@@ -21,20 +21,20 @@ def learn(learner, some):
 
 def test_a_fit_comes_with_every_hundred_observations():
     learner = ila.Learner(ila.Config())
-    assert learn(learner, samples(count=99)) == 0
-    assert learn(learner, samples(count=101)) == 2
+    assert learn_samples(learner, samples(count=99)) == 0
+    assert learn_samples(learner, samples(count=101)) == 2
 
 
 def test_what_is_observed_replaces_what_stood_for_the_offline_training():
     learner, some = ila.Learner(ila.Config()), samples(count=600)
     before = mean_error(learner.model, some)
-    learn(learner, some)
+    learn_samples(learner, some)
     assert mean_error(learner.model, samples(seed=9)) < before / 3
 
 
 def test_situations_that_were_never_observed_stay_as_they_were_thought_to_be():
     learner, some = ila.Learner(ila.Config()), samples(count=400)
-    learn(learner, some.of(~some.io_bound))
+    learn_samples(learner, some.of(~some.io_bound))
     first = learning.first_samples()
     unseen = first.of(first.io_bound)
     assert mean_error(learner.model, unseen) < 0.2
@@ -44,16 +44,16 @@ def test_the_error_is_that_of_observations_not_seen_before():
     learner = ila.Learner(ila.Config(first_error=0.12))
     learner.model = constant(2.0)
     made = metric_rows(100)
-    learn(learner, fitting.Samples(made, np.full(100, 4.0)))
+    learn_samples(learner, fitting.Samples(made, np.full(100, 4.0)))
     assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
 
 
 def test_only_the_newest_of_each_kind_count():
     learner = ila.Learner(ila.Config(window=50))
     old, new = metric_rows(400), metric_rows(400, seed=1)
-    learn(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
+    learn_samples(learner, fitting.Samples(old, linear(3.0, c_a=1.0).predict(old)))
     newer = fitting.Samples(new, linear(1.0, c_a=1.0).predict(new))
-    learn(learner, newer)
+    learn_samples(learner, newer)
     assert mean_error(learner.model, newer) < 0.2
 
 
@@ -61,7 +61,7 @@ def test_offline_training_takes_the_place_of_what_stood_for_it():
     learner, some = ila.Learner(ila.Config()), samples(count=500)
     learner.train(some)
     assert mean_error(learner.model, samples(seed=3)) < 0.02
-    learn(learner, samples(count=100, seed=4))
+    learn_samples(learner, samples(count=100, seed=4))
     assert mean_error(learner.model, samples(seed=5)) < 0.03
     learner.train(some.of(np.arange(3)))  # too few
     assert mean_error(learner.model, samples(seed=5)) < 0.03

@@ -15,7 +15,7 @@ MIB = 1 << 20
 BLOCK = 128 * MIB
 
 
-def reading(size):
+def class_reading(size):
     return core.task_class(core.job(), estimates=model.Fixed(read_bytes=size))
 
 
@@ -35,17 +35,17 @@ def reading(size):
     ],
 )
 def test_the_delay_is_in_proportion_to_the_input_and_sums_the_levels_between(size, level, found, delay_s):
-    assert AdaptiveDelay(ila.Config()).delay_s(reading(size), level, found) == pytest.approx(delay_s)
+    assert AdaptiveDelay(ila.Config()).delay_s(class_reading(size), level, found) == pytest.approx(delay_s)
 
 
 def test_what_a_finished_task_read_tells_the_input_of_the_others():
-    delay, one = AdaptiveDelay(ila.Config()), reading(None)
+    delay, task_class = AdaptiveDelay(ila.Config()), class_reading(None)
     counters = {"read_bytes": float(BLOCK // 4), "remote_bytes": float(BLOCK // 4)}
-    delay.observe(core.task_event(model.Finished, core.task(one), counters=counters))
-    assert delay.input_share(one) == 0.5
+    delay.observe(core.task_event(model.Finished, core.task(task_class), counters=counters))
+    assert delay.input_share(task_class) == 0.5
 
 
-def shell_of(**fields):
+def delaying_shell(**fields):
     return Shell(hosts(4), ila.Config(threshold=None, **fields))
 
 
@@ -56,13 +56,13 @@ def submit_far_from_all(shell, count=1, **fields):
 
 
 def test_a_job_takes_the_node_with_its_input_at_once():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.submit("job", 1, locations=["h2v1"])
     assert core.nodes_of(shell.cycle()) == ["h2v1"]
 
 
 def test_without_the_node_it_waits_half_a_second_for_the_host():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.ledger.set_node(core.node("h2v1", server="h2", rack="r1", unschedulable=True))
     shell.submit("job", 1, locations=["h2v1"])
     assert core.nodes_of(shell.cycle(0.0)) == []
@@ -70,7 +70,7 @@ def test_without_the_node_it_waits_half_a_second_for_the_host():
 
 
 def test_far_from_all_nodes_it_waits_for_the_sum_of_all_levels():
-    shell = shell_of()
+    shell = delaying_shell()
     submit_far_from_all(shell)
     assert core.nodes_of(shell.cycle(0.0)) == []
     assert core.nodes_of(shell.cycle(10.4)) == []
@@ -78,15 +78,15 @@ def test_far_from_all_nodes_it_waits_for_the_sum_of_all_levels():
 
 
 def test_while_it_waits_it_says_until_when():
-    shell = shell_of()
-    one = submit_far_from_all(shell)
+    shell = delaying_shell()
+    task_class = submit_far_from_all(shell)
     plan = shell.cycle(3.0)
     assert [hold.until_s for hold in plan.decisions] == [13.5]
-    assert shell.queue.unschedulable()[one.id].code is model.Code.PATIENCE
+    assert shell.queue.unschedulable()[task_class.id].code is model.Code.PATIENCE
 
 
 def test_after_a_distant_task_the_next_one_is_taken_at_once():
-    shell = shell_of()
+    shell = delaying_shell()
     submit_far_from_all(shell, count=3)
     shell.cycle(0.0)
     assert len(core.nodes_of(shell.cycle(10.5))) == 3
@@ -116,7 +116,7 @@ NODE, SERVER = model.Distance.NODE, model.Distance.SERVER
 
 
 def test_after_a_close_task_a_distant_one_waits_again():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.submit("job", 3, locations=["h0v0"])
     assert offer(shell, NODE, 11.0) is None
     assert offer(shell, SERVER, 12.0) == 12.5
@@ -125,7 +125,7 @@ def test_after_a_close_task_a_distant_one_waits_again():
 @given(st.lists(st.tuples(st.sampled_from(list(model.Distance)), st.floats(0.01, 3.0)), min_size=1, max_size=40))
 @settings(max_examples=40, deadline=None)
 def test_no_task_waits_longer_than_all_levels_together(offers):
-    shell, now_s, since_s = shell_of(), 0.0, None
+    shell, now_s, since_s = delaying_shell(), 0.0, None
     shell.submit("job", 1, locations=["h0v0"])
     for distance, pause_s in offers:
         now_s += pause_s
@@ -135,7 +135,7 @@ def test_no_task_waits_longer_than_all_levels_together(offers):
 
 
 def test_the_delay_restarts_after_each_acceptance():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.submit("job", 3, locations=["h0v0"])
     assert offer(shell, SERVER, 0.0) == 0.5
     assert offer(shell, NODE, 0.4) is None
@@ -143,7 +143,7 @@ def test_the_delay_restarts_after_each_acceptance():
 
 
 def test_asking_does_not_begin_the_wait():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.submit("job", 1, locations=["h0v0"])
     for now_s in (0.0, 0.4):
         pending = pending_class(shell, now_s)
@@ -152,18 +152,18 @@ def test_asking_does_not_begin_the_wait():
 
 
 def test_tiny_inputs_never_wait():
-    shell = shell_of()
+    shell = delaying_shell()
     submit_far_from_all(shell, read_bytes=MIB)
     assert len(core.nodes_of(shell.cycle())) == 1
 
 
 def test_tasks_without_input_never_wait():
-    shell = shell_of()
+    shell = delaying_shell()
     shell.submit("job", 2)
     assert len(core.nodes_of(shell.cycle())) == 2
 
 
 def test_greedy_locality_takes_any_node():
-    shell = shell_of(locality=False)
+    shell = delaying_shell(locality=False)
     submit_far_from_all(shell)
     assert len(core.nodes_of(shell.cycle())) == 1

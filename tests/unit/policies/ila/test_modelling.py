@@ -8,20 +8,20 @@ EXPONENTIAL, LINEAR = "exponential", "linear"
 
 
 @pytest.fixture(scope="module")
-def found():
+def accuracies():
     return modelling.evaluate(modelling.Case(seed=3, jobs=20, hosts=4, relative=True))
 
 
-def test_each_form_is_judged_for_each_kind_of_task(found):
+def test_each_form_is_judged_for_each_kind_of_task(accuracies):
     kinds = (modelling.IO_BOUND, modelling.CPU_BOUND, modelling.OVERALL)
-    assert set(found) == {(family, kind) for family in (EXPONENTIAL, LINEAR, "quadratic") for kind in kinds}
-    counts = [found[EXPONENTIAL, kind].samples for kind in kinds]
+    assert set(accuracies) == {(family, kind) for family in (EXPONENTIAL, LINEAR, "quadratic") for kind in kinds}
+    counts = [accuracies[EXPONENTIAL, kind].samples for kind in kinds]
     assert counts[0] + counts[1] == counts[2]
 
 
-def test_the_exponential_form_errs_less_than_the_linear_one(found):
-    assert found[EXPONENTIAL, modelling.OVERALL].error < found[LINEAR, modelling.OVERALL].error
-    assert found[EXPONENTIAL, modelling.OVERALL].r2 > found[LINEAR, modelling.OVERALL].r2
+def test_the_exponential_form_errs_less_than_the_linear_one(accuracies):
+    assert accuracies[EXPONENTIAL, modelling.OVERALL].error < accuracies[LINEAR, modelling.OVERALL].error
+    assert accuracies[EXPONENTIAL, modelling.OVERALL].r2 > accuracies[LINEAR, modelling.OVERALL].r2
 
 
 def test_too_few_jobs_are_refused():

@@ -56,8 +56,8 @@ def test_a_refit_keeps_the_variables_and_follows_what_changed():
     slower = fitting.Samples(changed, 1.5 * TRUTHS["exponential"].predict(changed))
     after = fitting.fit(slower, before=before)
     assert mean_error(after, slower) < 0.02 < mean_error(before, slower)
-    assert [np.flatnonzero(one.gamma).tolist() for one in after.terms] == [
-        np.flatnonzero(one.gamma).tolist() for one in before.terms
+    assert [np.flatnonzero(term.gamma).tolist() for term in after.terms] == [
+        np.flatnonzero(term.gamma).tolist() for term in before.terms
     ]
 
 

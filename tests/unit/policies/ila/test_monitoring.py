@@ -17,16 +17,16 @@ def monitor():
     return watch
 
 
-def running(node="h0v0", cpu=1.0, read=0.0, since_s=0.0, guessed=False, idles=False, task_class="c"):
+def running_task(node="h0v0", cpu=1.0, read=0.0, since_s=0.0, guessed=False, idles=False, task_class="c"):
     demand = metrics.Demand(cpu, read, 0.0)
     return Running(model.ClassId(task_class), model.NodeName(node), 1000, demand, False, guessed, idles, since_s)
 
 
 def test_what_is_used_is_the_sum_of_what_runs():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0))
-    watch.placed(model.TaskId("b"), running(cpu=0.5))
-    watch.placed(model.TaskId("c"), running("h1v1", cpu=0.25))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0))
+    watch.placed(model.TaskId("b"), running_task(cpu=0.5))
+    watch.placed(model.TaskId("c"), running_task("h1v1", cpu=0.25))
     assert watch.use()[0].tolist() == [1.5, 0.0, 0.0, 0.25]
     assert watch.running.tolist() == [2, 1]
     watch.gone(model.TaskId("a"), 1.0)
@@ -35,8 +35,8 @@ def test_what_is_used_is_the_sum_of_what_runs():
 
 def test_neighbours_count_for_the_time_that_they_were_there():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0))
-    watch.placed(model.TaskId("b"), running("h0v1", cpu=1.0, since_s=5.0))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0))
+    watch.placed(model.TaskId("b"), running_task("h0v1", cpu=1.0, since_s=5.0))
     watch.gone(model.TaskId("b"), 8.0)
     place, node, host = watch.gone(model.TaskId("a"), 10.0)
     assert (node.cpu, host.cpu) == pytest.approx((1.0, 1.3))
@@ -47,24 +47,24 @@ def test_neighbours_count_for_the_time_that_they_were_there():
 
 def test_a_task_beside_a_guessed_one_teaches_nothing():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(since_s=0.0))
-    watch.placed(model.TaskId("b"), running("h0v1", guessed=True, since_s=1.0, task_class="new"))
+    watch.placed(model.TaskId("a"), running_task(since_s=0.0))
+    watch.placed(model.TaskId("b"), running_task("h0v1", guessed=True, since_s=1.0, task_class="new"))
     watch.rate(model.ClassId("new"), metrics.Demand(0.5, 0.0, 0.0), 4.0)
     assert watch.gone(model.TaskId("a"), 10.0) is None
-    watch.placed(model.TaskId("c"), running(since_s=10.0))
+    watch.placed(model.TaskId("c"), running_task(since_s=10.0))
     assert watch.gone(model.TaskId("c"), 12.0) is not None
 
 
 def test_a_better_known_demand_counts_for_what_runs_already():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True))
     watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
     assert watch.use()[0, 0] == 0.25
 
 
 def test_instruments_add_what_the_tasks_do_not_explain():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 1.75, "disk_bytes_per_s": 40e6}, 5.0)
     assert watch.use()[:, 0].tolist() == pytest.approx([1.75, 0.2, 0.2])
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.5, "disk_bytes_per_s": 0.0}, 10.0)
@@ -73,7 +73,7 @@ def test_instruments_add_what_the_tasks_do_not_explain():
 
 def test_a_reducer_of_which_nothing_is_known_counts_by_what_instruments_show():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True, idles=True))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.25}, 5.0)
     assert watch.use()[0, 0] == 0.25
     watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 6.0)
@@ -82,7 +82,7 @@ def test_a_reducer_of_which_nothing_is_known_counts_by_what_instruments_show():
 
 def test_a_reducer_that_ends_before_the_first_report_of_its_node_is_counted_out_once():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True, idles=True))
     watch.gone(model.TaskId("a"), 3.0)
     watch.measured(model.NodeName("h0v0"), {}, 5.0)
     assert watch.use()[0, 0] == 0.0
@@ -90,14 +90,14 @@ def test_a_reducer_that_ends_before_the_first_report_of_its_node_is_counted_out_
 
 def test_a_map_of_which_nothing_is_known_counts_by_its_guess_whatever_instruments_show():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.25}, 5.0)
     assert watch.use()[0, 0] == 1.0
 
 
 def test_other_nodes_leave_what_runs_as_it_is():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running("h1v0", cpu=0.5))
+    watch.placed(model.TaskId("a"), running_task("h1v0", cpu=0.5))
     watch.adopt(core.layout([*hosts(2), core.node("a0", server="a")]))
     assert watch.use()[0].tolist() == [0.0, 0.0, 0.0, 0.5, 0.0]
     assert watch.hosts.names == ("a", "h0", "h1")
@@ -108,7 +108,7 @@ def test_after_all_have_ended_nothing_is_used(tasks):
     watch, now_s, names = monitor(), 0.0, hosts(2)
     for i, (node, cpu, pause_s) in enumerate(tasks):
         now_s += pause_s
-        watch.placed(model.TaskId(str(i)), running(names[node].name, cpu=cpu, since_s=now_s))
+        watch.placed(model.TaskId(str(i)), running_task(names[node].name, cpu=cpu, since_s=now_s))
     for i in range(len(tasks)):
         watch.gone(model.TaskId(str(i)), now_s + i)
     assert watch.use() == pytest.approx(0.0, abs=1e-9)
@@ -119,7 +119,7 @@ def test_the_time_that_tasks_waited_for_the_disk_is_the_least_that_it_was_busy()
     watch = monitor()
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.5}, 1.0)
     assert watch.use()[1:, 0].tolist() == [0.25, 0.25]
-    watch.placed(model.TaskId("a"), running(cpu=0.0, read=0.2))
+    watch.placed(model.TaskId("a"), running_task(cpu=0.0, read=0.2))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.0, "io_pressure": 0.1}, 2.0)
     assert watch.use()[1:, 0].tolist() == [0.2, 0.0]
 
@@ -132,7 +132,7 @@ def test_bytes_count_where_both_are_measured():
 
 def test_instruments_that_fell_silent_leave_what_tasks_request():
     watch, name = monitor(), model.NodeName("h0v0")
-    watch.placed(model.TaskId("a"), running(cpu=0.5, guessed=True, idles=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=0.5, guessed=True, idles=True))
     watch.measured(name, {"cpu_cores": 1.75, "system_cpu_cores": 0.25, "disk_bytes_per_s": 50e6}, 1.0)
     assert (watch.use()[0, 0], watch.instrumented[0], watch.beyond[0]) == (1.75, True, 0.25)
     watch.measured(name, {}, 60.0)
@@ -146,7 +146,7 @@ def test_instruments_that_fell_silent_leave_what_tasks_request():
 
 def test_disk_figures_alone_do_not_say_what_the_cpus_do():
     watch, name = monitor(), model.NodeName("h0v0")
-    watch.placed(model.TaskId("a"), running(cpu=1.0, guessed=True, idles=True))
+    watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True, idles=True))
     watch.measured(name, {"cpu_cores": 1.5, "system_cpu_cores": 0.5}, 1.0)
     watch.measured(name, {"io_pressure": 0.0}, 2.0)
     assert (watch.use()[0, 0], watch.instrumented[0], watch.beyond[0]) == (1.5, True, 0.5)
@@ -154,7 +154,7 @@ def test_disk_figures_alone_do_not_say_what_the_cpus_do():
 
 def test_a_reducer_whose_class_became_known_is_not_left_behind():
     watch = monitor()
-    watch.placed(model.TaskId("a"), running(guessed=True, idles=True))
+    watch.placed(model.TaskId("a"), running_task(guessed=True, idles=True))
     watch.rate(model.ClassId("c"), metrics.Demand(0.5, 0.0, 0.0), 1.0)
     watch.gone(model.TaskId("a"), 2.0)
     assert not watch._left_to_instruments

@@ -51,9 +51,9 @@ def again(config, **job):
     profiles.submitted(first, (core.task_class(first, stage=model.Stage.MAP),))
     profiles.ended(profiles.get(model.ClassId("first/map")), metrics.Demand(0.5, 0.0, 0.0))
     second = core.job("second", **job)
-    one = core.task_class(second, stage=model.Stage.MAP)
-    profiles.submitted(second, (one,))
-    return profiles, profiles.get(one.id)
+    task_class = core.task_class(second, stage=model.Stage.MAP)
+    profiles.submitted(second, (task_class,))
+    return profiles, profiles.get(task_class.id)
 
 
 def test_the_next_job_of_a_program_begins_with_what_was_measured_of_the_last():

@@ -21,8 +21,8 @@ class Hosts:
         self.ended_s = np.full(len(running), ended_s)
 
 
-def in_cycle(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
-    one = HostThresholds(
+def host_thresholds(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
+    host = HostThresholds(
         first=first,
         margin=margin,
         is_due=np.array([due]),
@@ -30,74 +30,74 @@ def in_cycle(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
         running=np.array([running]),
         idle=np.array([idle]),
     )
-    assert one.limit(0) == one.limits()[0]
-    return one
+    assert host.limit(0) == host.limits()[0]
+    return host
 
 
-def accepts(one, slowdown):
-    return slowdown <= one.limit(0)
+def accepts(host, slowdown):
+    return slowdown <= host.limit(0)
 
 
-def place(one, slowdown, slots=1):
+def place_on_host(host, slowdown, slots=1):
     """A task that was accepted is placed on the host."""
-    one.accept(0, slowdown)
-    one.count(0, 1, slots)
+    host.accept(0, slowdown)
+    host.count(0, 1, slots)
 
 
 def test_a_static_threshold_accepts_up_to_it_and_the_models_error():
-    one = in_cycle(due=False, first=2.0, margin=0.12)
-    assert accepts(one, 2.12)
-    assert not accepts(one, 2.13)
+    host = host_thresholds(due=False, first=2.0, margin=0.12)
+    assert accepts(host, 2.12)
+    assert not accepts(host, 2.13)
 
 
 def test_an_empty_host_accepts_anything():
-    assert accepts(in_cycle(running=0, due=False), 100.0)
+    assert accepts(host_thresholds(running=0, due=False), 100.0)
 
 
 def test_idle_hosts_accept_what_raises_their_throughput():
-    assert accepts(in_cycle(running=2, reached=1.0), 1.49)  # 3 / 1.49 > 2 / 1
-    assert not accepts(in_cycle(running=2, reached=1.0), 1.5)
+    assert accepts(host_thresholds(running=2, reached=1.0), 1.49)  # 3 / 1.49 > 2 / 1
+    assert not accepts(host_thresholds(running=2, reached=1.0), 1.5)
 
 
 def test_a_task_that_pays_raises_the_threshold_to_its_slowdown():
-    one = in_cycle(running=2, reached=1.0)
-    place(one, 1.4)
-    assert one.reached[0] == 1.4
+    host = host_thresholds(running=2, reached=1.0)
+    place_on_host(host, 1.4)
+    assert host.reached[0] == 1.4
 
 
 @pytest.mark.parametrize(
     ("before", "slowdown", "after"), [(4.0, 1.0, 3.0), (1.5, 1.0, 1.0), (4.0, 3.6, 3.6), (1.0, 1.0, 1.0)]
 )
 def test_a_threshold_above_the_slowdown_falls_by_one_at_most_and_never_below_either(before, slowdown, after):
-    one = in_cycle(running=3, reached=before)
-    place(one, slowdown)
-    assert one.reached[0] == after
+    host = host_thresholds(running=3, reached=before)
+    place_on_host(host, slowdown)
+    assert host.reached[0] == after
 
 
 def test_what_the_margin_alone_lets_in_does_not_raise_the_threshold():
-    one = in_cycle(running=20, reached=1.0, margin=0.12)
-    assert accepts(one, 1.1)
-    place(one, 1.1)
-    assert one.reached[0] == 1.0
+    host = host_thresholds(running=20, reached=1.0, margin=0.12)
+    assert accepts(host, 1.1)
+    place_on_host(host, 1.1)
+    assert host.reached[0] == 1.0
 
 
 def test_each_acceptance_counts_as_one_that_runs():
-    one = in_cycle(running=1, reached=1.0)
-    assert accepts(one, 1.9)
-    place(one, 1.0)
-    assert not accepts(one, 1.9)  # 3 / 1.9 < 2 / 1
+    host = host_thresholds(running=1, reached=1.0)
+    assert accepts(host, 1.9)
+    place_on_host(host, 1.0)
+    assert not accepts(host, 1.9)  # 3 / 1.9 < 2 / 1
 
 
 def test_with_one_idle_slot_left_the_static_threshold_counts():
-    one = in_cycle(running=2, idle=3, reached=2.0)
-    place(one, 1.0, slots=2)
-    assert one.limit(0) == 1.0
+    host = host_thresholds(running=2, idle=3, reached=2.0)
+    place_on_host(host, 1.0, slots=2)
+    assert host.limit(0) == 1.0
 
 
 def test_who_comes_to_an_idle_host_leaves_its_threshold():
-    one = in_cycle(running=0, reached=1.0)
-    place(one, 3.0)
-    assert one.reached[0] == 1.0
+    host = host_thresholds(running=0, reached=1.0)
+    place_on_host(host, 3.0)
+    assert host.reached[0] == 1.0
 
 
 # From cycle to cycle

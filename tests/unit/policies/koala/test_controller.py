@@ -8,7 +8,7 @@ from boathouse_policies import framework, koala, model, profiles
 from boathouse_policies.koala import Config, Policy
 from boathouse_policies.koala.cluster import read
 from tests.builders import core
-from tests.builders.core_koala import cluster
+from tests.builders.core_koala import cluster_state
 
 WORKER = core.amount(4000, 8)
 """A whole node."""
@@ -32,7 +32,7 @@ class Shell(core.ReportingShell):
 
     def report_load(self, name: str, tasks: int = 0, **fields) -> None:
         """A master reports."""
-        counters = cluster(tasks, name=name, **({"core": 2} | fields)).counters()
+        counters = cluster_state(tasks, name=name, **({"core": 2} | fields)).counters()
         self.report_task(model.Progress, core.task(core.task_class(core.job(name))), phase="cluster", counters=counters)
 
     def scales(self, at_s: float) -> list[tuple[str, int, bool]]:
@@ -88,7 +88,7 @@ def test_nodes_that_are_not_offered_to_the_cycle_are_not_offered_to_clusters():
     shell = busy(nodes=3)
     shell.now_s = 30.0
     view = shell.view(offered=[model.NodeName("n1")])
-    assert [one.workers for one in shell.koala.advise(shell.queue, view)] == [3]
+    assert [decision.workers for decision in shell.koala.advise(shell.queue, view)] == [3]
 
 
 def test_an_accepted_offer_counts_until_the_master_reports_again():
@@ -302,7 +302,7 @@ def test_reports_of_other_programs_are_no_clusters():
 
 
 def test_a_report_reads_as_it_was_written():
-    state = cluster(5, transient=3, waiting=7, pending_nodes=2, leaving_nodes=1, workload_ended=True)
+    state = cluster_state(5, transient=3, waiting=7, pending_nodes=2, leaving_nodes=1, workload_ended=True)
     assert read(state.name, state.counters()) == state
 
 

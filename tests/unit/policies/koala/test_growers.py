@@ -15,7 +15,7 @@ from boathouse_policies.koala import (
     grower,
     load,
 )
-from tests.builders.core_koala import NODE_SLOTS, cluster, clusters
+from tests.builders.core_koala import NODE_SLOTS, cluster_state, drawn_clusters
 
 CONFIG = Config()
 WAITING, FREE = Reading.WAITING, Reading.FREE
@@ -32,63 +32,63 @@ GSP = policy(Policy.GSP)
 
 
 def test_f_counts_running_and_runnable_tasks_over_all_slots():
-    assert load(cluster(160, waiting=160), WAITING) == 2.0
-    assert load(cluster(40), WAITING) == 0.25
+    assert load(cluster_state(160, waiting=160), WAITING) == 2.0
+    assert load(cluster_state(40), WAITING) == 0.25
 
 
 def test_the_other_reading_of_f_is_running_over_free_slots():
-    assert load(cluster(96, waiting=500), FREE) == 96 / 64
-    assert load(cluster(160), FREE) == math.inf
+    assert load(cluster_state(96, waiting=500), FREE) == 96 / 64
+    assert load(cluster_state(160), FREE) == math.inf
 
 
 def test_nodes_on_their_way_count_as_free_slots():
-    assert load(cluster(160, waiting=160, pending_nodes=20), WAITING) == 1.0
-    assert load(cluster(160, pending_nodes=20), FREE) == 1.0
+    assert load(cluster_state(160, waiting=160, pending_nodes=20), WAITING) == 1.0
+    assert load(cluster_state(160, pending_nodes=20), FREE) == 1.0
 
 
 def test_an_idle_cluster_has_no_load_even_without_slots():
-    assert load(cluster(0, slots=0), WAITING) == load(cluster(0, slots=0), FREE) == 0.0
-    assert load(cluster(0, slots=0, waiting=1), WAITING) == math.inf
+    assert load(cluster_state(0, slots=0), WAITING) == load(cluster_state(0, slots=0), FREE) == 0.0
+    assert load(cluster_state(0, slots=0, waiting=1), WAITING) == math.inf
 
 
 # GSP
 
 
 def test_gsp_takes_at_most_s_plus_nodes_while_f_is_above_the_maximum():
-    answer = GSP.offered(cluster(160, waiting=81), 20)
+    answer = GSP.offered(cluster_state(160, waiting=81), 20)
     assert (answer.nodes, answer.kind) == (5, Kind.TRANSIENT)
-    assert GSP.offered(cluster(160, waiting=81), 3).nodes == 3
+    assert GSP.offered(cluster_state(160, waiting=81), 3).nodes == 3
 
 
 def test_gsp_declines_at_the_maximum_and_below_and_where_nothing_is_offered():
-    assert GSP.offered(cluster(160, waiting=80), 20) is None
-    assert GSP.offered(cluster(160, waiting=500), 0) is None
+    assert GSP.offered(cluster_state(160, waiting=80), 20) is None
+    assert GSP.offered(cluster_state(160, waiting=500), 0) is None
 
 
 def test_gsp_gives_s_minus_nodes_back_below_the_minimum():
-    assert GSP.unasked(cluster(59, core=20, transient=10)).nodes == -2
-    assert GSP.unasked(cluster(60, core=20, transient=10)) is None
+    assert GSP.unasked(cluster_state(59, core=20, transient=10)).nodes == -2
+    assert GSP.unasked(cluster_state(60, core=20, transient=10)) is None
 
 
 def test_gsp_gives_what_it_has_where_that_is_less_and_core_nodes_never():
-    assert GSP.unasked(cluster(0, transient=1)).nodes == -1
-    assert GSP.unasked(cluster(0, transient=0)) is None
+    assert GSP.unasked(cluster_state(0, transient=1)).nodes == -1
+    assert GSP.unasked(cluster_state(0, transient=0)) is None
 
 
 def test_gsp_meets_a_reclaim_with_s_minus_nodes_unless_that_lifts_f_above_the_maximum():
-    assert GSP.reclaimed(cluster(160, core=20, transient=10, waiting=100), 7).nodes == -2
-    assert GSP.reclaimed(cluster(160, core=20, transient=10, waiting=100), 1).nodes == -1
-    just = cluster(240, core=20, transient=10, waiting=28 * 12 - 240)  # 1.5 with two nodes fewer
+    assert GSP.reclaimed(cluster_state(160, core=20, transient=10, waiting=100), 7).nodes == -2
+    assert GSP.reclaimed(cluster_state(160, core=20, transient=10, waiting=100), 1).nodes == -1
+    just = cluster_state(240, core=20, transient=10, waiting=28 * 12 - 240)  # 1.5 with two nodes fewer
     assert GSP.reclaimed(just, 2).nodes == -2
     assert GSP.reclaimed(dataclasses.replace(just, runnable_tasks=just.runnable_tasks + 1), 2) is None
 
 
 def test_gsp_works_with_the_other_reading_of_f():
     free = policy(Policy.GSP, reading=FREE)
-    assert free.offered(cluster(96), 5) is None
-    assert free.offered(cluster(97), 5).nodes == 5
-    assert free.unasked(cluster(47, core=20, transient=10)).nodes == -2
-    assert free.unasked(cluster(48, core=20, transient=10)) is None
+    assert free.offered(cluster_state(96), 5) is None
+    assert free.offered(cluster_state(97), 5).nodes == 5
+    assert free.unasked(cluster_state(47, core=20, transient=10)).nodes == -2
+    assert free.unasked(cluster_state(48, core=20, transient=10)) is None
 
 
 # Greedy and static
@@ -96,30 +96,30 @@ def test_gsp_works_with_the_other_reading_of_f():
 
 @pytest.mark.parametrize(("name", "kind"), [(Policy.GGP, Kind.TRANSIENT), (Policy.GGDP, Kind.CORE)])
 def test_greedy_policies_take_every_offer_of_two_even_when_idle(name, kind):
-    answer = policy(name).offered(cluster(0), 9)
+    answer = policy(name).offered(cluster_state(0), 9)
     assert (answer.nodes, answer.kind) == (2, kind)
-    assert policy(name).offered(cluster(0), 1).nodes == 1
-    assert policy(name).offered(cluster(0), 0) is None
+    assert policy(name).offered(cluster_state(0), 1).nodes == 1
+    assert policy(name).offered(cluster_state(0), 0) is None
 
 
 @pytest.mark.parametrize("name", [Policy.GGP, Policy.GGDP])
 def test_greedy_policies_ignore_reclaims_and_take_nothing_once_the_workload_is_over(name):
-    assert policy(name).reclaimed(cluster(0, transient=9), 9) is None
-    assert policy(name).offered(cluster(0, workload_ended=1), 2) is None
+    assert policy(name).reclaimed(cluster_state(0, transient=9), 9) is None
+    assert policy(name).offered(cluster_state(0, workload_ended=1), 2) is None
 
 
 def test_ggp_gives_all_transient_nodes_back_when_the_workload_is_over_and_not_before():
-    assert policy(Policy.GGP).unasked(cluster(0, transient=9)) is None
-    assert policy(Policy.GGP).unasked(cluster(0, transient=9, workload_ended=1)).nodes == -9
+    assert policy(Policy.GGP).unasked(cluster_state(0, transient=9)) is None
+    assert policy(Policy.GGP).unasked(cluster_state(0, transient=9, workload_ended=1)).nodes == -9
 
 
 def test_ggdp_has_no_transient_nodes_to_give_back():
-    assert policy(Policy.GGDP).unasked(cluster(0, core=29, first_core_nodes=20, workload_ended=1)) is None
+    assert policy(Policy.GGDP).unasked(cluster_state(0, core=29, first_core_nodes=20, workload_ended=1)) is None
 
 
 def test_a_static_cluster_declines_everything():
     static = policy(Policy.STATIC)
-    state = cluster(160, waiting=999, transient=9)
+    state = cluster_state(160, waiting=999, transient=9)
     answers = [static.offered(state, 5), static.reclaimed(state, 5), static.unasked(state)]
     assert answers == [None, None, None]
     assert static.most == 0
@@ -139,23 +139,23 @@ any_policy = st.sampled_from(list(Policy))
 any_reading = st.sampled_from(list(Reading))
 
 
-@hypothesis.given(state=clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
+@hypothesis.given(state=drawn_clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
 def test_no_answer_takes_more_than_was_offered_or_gives_a_core_node_back(state, name, reading, nodes):
-    one = policy(name, reading=reading)
-    offered, reclaimed, unasked = one.offered(state, nodes), one.reclaimed(state, nodes), one.unasked(state)
-    assert offered is None or 1 <= offered.nodes <= min(nodes, one.most)
+    chosen = policy(name, reading=reading)
+    offered, reclaimed, unasked = chosen.offered(state, nodes), chosen.reclaimed(state, nodes), chosen.unasked(state)
+    assert offered is None or 1 <= offered.nodes <= min(nodes, chosen.most)
     assert reclaimed is None or 1 <= -reclaimed.nodes <= min(nodes, state.transient_nodes)
     assert unasked is None or 1 <= -unasked.nodes <= state.transient_nodes
 
 
-@hypothesis.given(state=clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
+@hypothesis.given(state=drawn_clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
 def test_answers_depend_on_the_state_alone(state, name, reading, nodes):
-    one, again = policy(name, reading=reading), policy(name, reading=reading)
-    assert one.offered(state, nodes) == again.offered(state, nodes)
-    assert one.reclaimed(state, nodes) == again.reclaimed(state, nodes)
+    chosen, again = policy(name, reading=reading), policy(name, reading=reading)
+    assert chosen.offered(state, nodes) == again.offered(state, nodes)
+    assert chosen.reclaimed(state, nodes) == again.reclaimed(state, nodes)
 
 
-@hypothesis.given(state=clusters(), nodes=st.integers(1, 30))
+@hypothesis.given(state=drawn_clusters(), nodes=st.integers(1, 30))
 def test_gsp_neither_gives_back_what_it_took_nor_takes_what_it_gave_under_an_even_load(state, nodes):
     for change in (GSP.offered(state, nodes), GSP.unasked(state)):
         if change is not None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies.koala import Cluster, Partition, provider
 from boathouse_policies.koala.provider import Pool, reclaims, without
-from tests.builders.core_koala import cluster
+from tests.builders.core_koala import cluster_state
 
 SITES = ("a", "b", "c")
 
@@ -15,7 +15,7 @@ def users(*clusters: Cluster):
     return dict.fromkeys(clusters, SITES)
 
 
-def split(idle, sites, partition):
+def split_pools(idle, sites, partition):
     """Split where a cluster may use either all or none of a site."""
     return provider.split(provider.pools(idle, sites), sites, partition)
 
@@ -25,88 +25,90 @@ def totals(parts) -> dict[str, int]:
 
 
 def test_all_splits_the_idle_nodes_of_all_sites_and_per_site_those_of_each():
-    idle, three = {"a": 4, "b": 4}, users(*(cluster(name=name) for name in "xyz"))
-    assert sorted(totals(split(idle, three, Partition.ALL)).values()) == [2, 3, 3]
-    assert sorted(totals(split(idle, three, Partition.PER_SITE)).values()) == [2, 2, 4]
+    idle, three = {"a": 4, "b": 4}, users(*(cluster_state(name=name) for name in "xyz"))
+    assert sorted(totals(split_pools(idle, three, Partition.ALL)).values()) == [2, 3, 3]
+    assert sorted(totals(split_pools(idle, three, Partition.PER_SITE)).values()) == [2, 2, 4]
 
 
 def test_what_does_not_divide_goes_to_whoever_has_grown_least_then_by_name():
-    two = users(cluster(name="x", transient=3), cluster(name="y", transient=1))
-    assert totals(split({"a": 3}, two, Partition.ALL)) == {"x": 1, "y": 2}
-    equal = users(cluster(name="y"), cluster(name="x"))
-    assert totals(split({"a": 1}, equal, Partition.ALL)) == {"y": 0, "x": 1}
+    two = users(cluster_state(name="x", transient=3), cluster_state(name="y", transient=1))
+    assert totals(split_pools({"a": 3}, two, Partition.ALL)) == {"x": 1, "y": 2}
+    equal = users(cluster_state(name="y"), cluster_state(name="x"))
+    assert totals(split_pools({"a": 1}, equal, Partition.ALL)) == {"y": 0, "x": 1}
 
 
 def test_growth_is_what_is_beyond_the_first_nodes_whatever_its_kind():
-    two = users(cluster(name="x", core=23, first_core_nodes=20), cluster(name="y", core=40))
-    assert totals(split({"a": 1}, two, Partition.ALL)) == {"x": 0, "y": 1}
+    two = users(cluster_state(name="x", core=23, first_core_nodes=20), cluster_state(name="y", core=40))
+    assert totals(split_pools({"a": 1}, two, Partition.ALL)) == {"x": 0, "y": 1}
 
 
 def test_a_cluster_is_given_nodes_only_at_sites_that_it_may_use():
-    two = {cluster(name="x"): {"a"}, cluster(name="y"): {"a", "b"}}
-    assert split({"a": 2, "b": 2}, two, Partition.ALL) == {"x": {"a": 2}, "y": {"b": 2}}
-    assert split({"a": 2, "b": 2}, two, Partition.PER_SITE) == {"x": {"a": 1}, "y": {"a": 1, "b": 2}}
+    two = {cluster_state(name="x"): {"a"}, cluster_state(name="y"): {"a", "b"}}
+    assert split_pools({"a": 2, "b": 2}, two, Partition.ALL) == {"x": {"a": 2}, "y": {"b": 2}}
+    assert split_pools({"a": 2, "b": 2}, two, Partition.PER_SITE) == {"x": {"a": 1}, "y": {"a": 1, "b": 2}}
 
 
 def test_weights_are_the_ratio_of_parts():
-    two = users(cluster(name="x", weight=2), cluster(name="y"))
-    assert totals(split({"a": 6}, two, Partition.ALL)) == {"x": 4, "y": 2}
-    assert totals(split({"a": 3, "b": 3}, two, Partition.PER_SITE)) == {"x": 4, "y": 2}
+    two = users(cluster_state(name="x", weight=2), cluster_state(name="y"))
+    assert totals(split_pools({"a": 6}, two, Partition.ALL)) == {"x": 4, "y": 2}
+    assert totals(split_pools({"a": 3, "b": 3}, two, Partition.PER_SITE)) == {"x": 4, "y": 2}
 
 
 def test_growth_is_compared_by_weight_too():
-    two = users(cluster(name="x", weight=3, transient=6), cluster(name="y", transient=3))
-    assert totals(split({"a": 1}, two, Partition.ALL)) == {"x": 1, "y": 0}
+    two = users(cluster_state(name="x", weight=3, transient=6), cluster_state(name="y", transient=3))
+    assert totals(split_pools({"a": 1}, two, Partition.ALL)) == {"x": 1, "y": 0}
 
 
 def test_of_fewer_nodes_than_the_weights_add_up_to_those_with_less_get_their_weight_first():
-    two = users(cluster(name="x", weight=2, transient=1), cluster(name="y", transient=2))
-    assert totals(split({"a": 2}, two, Partition.ALL)) == {"x": 2, "y": 0}
-    assert totals(split({"a": 3}, two, Partition.ALL)) == {"x": 2, "y": 1}
+    two = users(cluster_state(name="x", weight=2, transient=1), cluster_state(name="y", transient=2))
+    assert totals(split_pools({"a": 2}, two, Partition.ALL)) == {"x": 2, "y": 0}
+    assert totals(split_pools({"a": 3}, two, Partition.ALL)) == {"x": 2, "y": 1}
 
 
 def test_a_cluster_at_its_maximum_leaves_its_part_to_others():
-    two = users(cluster(name="x", most_nodes=21), cluster(name="y"))
-    assert totals(split({"a": 6}, two, Partition.ALL)) == {"x": 1, "y": 5}
+    two = users(cluster_state(name="x", most_nodes=21), cluster_state(name="y"))
+    assert totals(split_pools({"a": 6}, two, Partition.ALL)) == {"x": 1, "y": 5}
 
 
 def test_a_node_without_room_for_the_worker_of_a_cluster_goes_to_another():
-    one, other = cluster(name="x"), cluster(name="y")
+    first, other = cluster_state(name="x"), cluster_state(name="y")
     idle = [
-        Pool(site="a", nodes=3, users=frozenset({one.name, other.name})),
+        Pool(site="a", nodes=3, users=frozenset({first.name, other.name})),
         Pool(site="a", nodes=2, users=frozenset({other.name})),
     ]
-    assert totals(provider.split(idle, [one, other], Partition.PER_SITE)) == {"x": 3, "y": 2}
+    assert totals(provider.split(idle, [first, other], Partition.PER_SITE)) == {"x": 3, "y": 2}
 
 
 def test_nodes_are_kept_for_submissions_of_the_largest_pool_first():
-    idle = provider.pools({"a": 2, "b": 5}, users(cluster(name="x")))
+    idle = provider.pools({"a": 2, "b": 5}, users(cluster_state(name="x")))
     assert sorted((pool.site, pool.nodes) for pool in without(idle, 4)) == [("a", 1), ("b", 2)]
     assert [pool.nodes for pool in without(idle, 99)] == [0, 0]
 
 
 shapes = st.tuples(st.frozensets(st.sampled_from(SITES)), st.integers(0, 9))
 several_users = st.lists(shapes, max_size=6).map(
-    lambda drawn: {cluster(name=f"c{i}", transient=transient): sites for i, (sites, transient) in enumerate(drawn)}
+    lambda drawn: {
+        cluster_state(name=f"c{i}", transient=transient): sites for i, (sites, transient) in enumerate(drawn)
+    }
 )
 pools = st.dictionaries(st.sampled_from(SITES), st.integers(0, 25))
 
 
 @hypothesis.given(idle=pools, among=several_users, partition=st.sampled_from(list(Partition)))
 def test_the_parts_add_up_to_the_usable_pool(idle, among, partition):
-    parts = split(idle, among, partition)
+    parts = split_pools(idle, among, partition)
     for site, count in idle.items():
         usable = any(site in sites for sites in among.values())
         assert sum(part.get(site, 0) for part in parts.values()) == (count if usable else 0)
-    assert all(set(parts[one.name]) <= sites for one, sites in among.items())
+    assert all(set(parts[user.name]) <= sites for user, sites in among.items())
 
 
 @hypothesis.given(idle=pools, count=st.integers(1, 6))
 def test_parts_of_clusters_that_may_go_anywhere_differ_by_one_at_most(idle, count):
-    among = users(*(cluster(name=f"c{i}") for i in range(count)))
-    found = totals(split(idle, among, Partition.ALL)).values()
+    among = users(*(cluster_state(name=f"c{i}") for i in range(count)))
+    found = totals(split_pools(idle, among, Partition.ALL)).values()
     assert max(found) - min(found) <= 1
-    each = split(idle, among, Partition.PER_SITE).values()
+    each = split_pools(idle, among, Partition.PER_SITE).values()
     for site in idle:
         here = [part.get(site, 0) for part in each]
         assert max(here) - min(here) <= 1
@@ -115,25 +117,30 @@ def test_parts_of_clusters_that_may_go_anywhere_differ_by_one_at_most(idle, coun
 @hypothesis.given(idle=pools, among=several_users, partition=st.sampled_from(list(Partition)))
 def test_the_order_of_clusters_and_sites_does_not_matter(idle, among, partition):
     turned = dict(reversed(idle.items()))
-    assert split(idle, among, partition) == split(turned, dict(reversed(among.items())), partition)
+    assert split_pools(idle, among, partition) == split_pools(turned, dict(reversed(among.items())), partition)
 
 
 def test_reclaims_take_from_those_with_the_most_transient_nodes_one_at_a_time():
-    asked = reclaims(4, [cluster(name="x", transient=5), cluster(name="y", transient=3), cluster(name="z")])
+    asked = reclaims(
+        4, [cluster_state(name="x", transient=5), cluster_state(name="y", transient=3), cluster_state(name="z")]
+    )
     assert asked == {"x": 3, "y": 1}
 
 
 def test_reclaims_are_by_weight_and_leave_what_a_cluster_keeps_in_any_case():
-    assert reclaims(3, [cluster(name="x", transient=4, weight=2), cluster(name="y", transient=4)]) == {"x": 1, "y": 2}
-    assert reclaims(9, [cluster(name="x", transient=5, least_transient_nodes=3)]) == {"x": 2}
+    assert reclaims(3, [cluster_state(name="x", transient=4, weight=2), cluster_state(name="y", transient=4)]) == {
+        "x": 1,
+        "y": 2,
+    }
+    assert reclaims(9, [cluster_state(name="x", transient=5, least_transient_nodes=3)]) == {"x": 2}
 
 
 @hypothesis.given(
     weights=st.lists(st.integers(1, 9), min_size=2, max_size=5), nodes=st.integers(0, 60), rounds=st.integers(1, 6)
 )
 def test_parts_by_weight_are_within_one_node_of_the_ratio(weights, nodes, rounds):
-    among = users(*(cluster(name=f"c{i}", weight=weight) for i, weight in enumerate(weights)))
-    found = list(totals(split({"a": nodes * rounds}, among, Partition.ALL)).values())
+    among = users(*(cluster_state(name=f"c{i}", weight=weight) for i, weight in enumerate(weights)))
+    found = list(totals(split_pools({"a": nodes * rounds}, among, Partition.ALL)).values())
     assert sum(found) == nodes * rounds
     assert max(n / w for n, w in zip(found, weights, strict=True)) <= min(
         (n + 1) / w for n, w in zip(found, weights, strict=True)
@@ -141,12 +148,12 @@ def test_parts_by_weight_are_within_one_node_of_the_ratio(weights, nodes, rounds
 
 
 def test_nodes_that_leave_already_are_not_asked_for_again():
-    assert reclaims(4, [cluster(name="x", transient=5, leaving_nodes=3)]) == {"x": 1}
-    assert reclaims(0, [cluster(name="x", transient=5)]) == {}
+    assert reclaims(4, [cluster_state(name="x", transient=5, leaving_nodes=3)]) == {"x": 1}
+    assert reclaims(0, [cluster_state(name="x", transient=5)]) == {}
 
 
 @hypothesis.given(needed=st.integers(0, 50), sizes=st.lists(st.integers(0, 12), max_size=5))
 def test_no_cluster_is_asked_for_more_than_its_transient_nodes(needed, sizes):
-    asked = reclaims(needed, [cluster(name=f"c{i}", transient=size) for i, size in enumerate(sizes)])
+    asked = reclaims(needed, [cluster_state(name=f"c{i}", transient=size) for i, size in enumerate(sizes)])
     assert all(asked.get(f"c{i}", 0) <= size for i, size in enumerate(sizes))
     assert sum(asked.values()) == min(needed, sum(sizes))

@@ -10,13 +10,13 @@ from boathouse_policies import model
 class Job:
     name: str
     submitted_s: float
-    wants: list  # [left, memory, cpu, seconds] in order
+    requests: list  # [left, memory, cpu, seconds] in order
     held: int = 0
     last_end_s: float = -math.inf
 
     @property
-    def want(self):
-        return next((want for want in self.wants if want[0]), None)
+    def request(self):
+        return next((request for request in self.requests if request[0]), None)
 
 
 def finish_times(now_s, free, running, jobs, kept):
@@ -37,25 +37,25 @@ def finish_times(now_s, free, running, jobs, kept):
     def fill(node, time_s):
         nonlocal made
         while True:
-            if node in kept and jobs[kept[node]].want is None:
+            if node in kept and jobs[kept[node]].request is None:
                 del kept[node]
-            waiting = [job for job in jobs.values() if job.want]
+            waiting = [job for job in jobs.values() if job.request]
             if not waiting:
                 return
             owned = node in kept
             job = jobs[kept[node]] if owned else min(waiting, key=lambda job: (job.held, job.submitted_s, job.name))
-            _, memory, cpu, seconds = job.want
+            _, memory, cpu, task_s = job.request
             if free[node][0] < memory or free[node][1] < cpu:
                 kept[node] = job.name
                 return
             kept.pop(node, None)
-            job.want[0] -= 1
+            job.request[0] -= 1
             job.held += memory
             free[node][0] -= memory
             free[node][1] -= cpu
             made += 1
-            running.append((time_s + seconds, node, memory, cpu, job.name))
-            job.last_end_s = max(job.last_end_s, time_s + seconds)
+            running.append((time_s + task_s, node, memory, cpu, job.name))
+            job.last_end_s = max(job.last_end_s, time_s + task_s)
 
     for node in range(len(free)):
         fill(node, now_s)
@@ -66,7 +66,7 @@ def finish_times(now_s, free, running, jobs, kept):
         free[node][1] += cpu
         jobs[name].held -= memory
         fill(node, end_s)
-    return {job.name: math.inf if job.want else job.last_end_s for job in jobs.values()}
+    return {job.name: math.inf if job.request else job.last_end_s for job in jobs.values()}
 
 
 class LookAhead:
@@ -89,12 +89,17 @@ class LookAhead:
 def job_of(outlook, view, name):
     """A job of the outlook."""
     submitted = outlook.jobs[name]
-    wants = [
-        [outlook.left[one.id], one.resources.memory_bytes, one.resources.cpu_milli, seconds(one)]
-        for one in submitted.classes
+    requests = [
+        [
+            outlook.left[task_class.id],
+            task_class.resources.memory_bytes,
+            task_class.resources.cpu_milli,
+            duration_s(task_class),
+        ]
+        for task_class in submitted.classes
     ]
-    return Job(name, submitted.job.submitted_s, wants, view.job_usage(name)[model.MEMORY])
+    return Job(name, submitted.job.submitted_s, requests, view.job_usage(name)[model.MEMORY])
 
 
-def seconds(one):
-    return one.estimates.duration_s(one.resources)
+def duration_s(task_class):
+    return task_class.estimates.duration_s(task_class.resources)

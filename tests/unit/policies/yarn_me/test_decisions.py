@@ -8,16 +8,16 @@ from boathouse_policies import framework, model, yarn_me
 from boathouse_policies.framework import questions
 from boathouse_sim.instant import Instant
 from tests.builders import core, simulations
-from tests.builders.core_elastic import elastic
+from tests.builders.core_elastic import elastic_estimates
 
 
-def simulate(workload, **config):
+def simulate_yarn_me(workload, **config):
     """The world after a simulation by YARN-ME."""
     return simulations.run(Instant(workload, yarn_me.build(config=yarn_me.Config(**config))))
 
 
-def job_times_s(workload, **config):
-    return simulate(workload, **config).finished().job_times_s
+def yarn_me_times_s(workload, **config):
+    return simulate_yarn_me(workload, **config).finished().job_times_s
 
 
 SIZE = core.amount(1000, 4)
@@ -28,12 +28,12 @@ def spilling(tasks=1, seconds=100.0, mb=4000, factor=1.5):
 
 
 def test_a_task_gets_its_ideal_where_it_fits():
-    assert simulate(simulations.workload(simulations.job("0", spilling(2)))).finished().elastic_tasks == 0
+    assert simulate_yarn_me(simulations.workload(simulations.job("0", spilling(2)))).finished().elastic_tasks == 0
 
 
 def test_the_least_memory_with_the_lowest_run_time_is_taken():
     # 10,000 MB: two regular ones of 4,000 leave 2,000, half of the ideal: a spill of half the input.
-    found = simulate(simulations.workload(simulations.job("0", spilling(4))))
+    found = simulate_yarn_me(simulations.workload(simulations.job("0", spilling(4))))
     assert found.finished().elastic_tasks == 1
     assert found.tally.mb_ms == 4000 * 300_000 + 2000 * 125_000
 
@@ -41,28 +41,28 @@ def test_the_least_memory_with_the_lowest_run_time_is_taken():
 def test_an_elastic_task_that_would_end_last_is_not_started():
     # The other job's task ends after 5 s and leaves room for the ideal: 5 + 100 s is earlier than 150 s in a tenth.
     jobs = simulations.job("0", simulations.phase(1, 5, 9000)), simulations.job("1", spilling(1, 100, 9500))
-    assert job_times_s(simulations.workload(*jobs)) == (5.0, 105.0)
+    assert yarn_me_times_s(simulations.workload(*jobs)) == (5.0, 105.0)
 
 
-def placed(workload):
+def placed_sizes(workload):
     """(job, MB) of each task, in the order of the decisions."""
-    placements = simulations.placements(Instant(workload, yarn_me.build()))
+    placements = simulations.placement_log(Instant(workload, yarn_me.build()))
     return [(task.split("/")[0], size_mib) for _, task, _, size_mib in placements]
 
 
 def test_a_node_with_room_for_the_ideal_goes_before_one_without():
     jobs = simulations.job("0", simulations.phase(1, 500, 7000)), simulations.job("1", spilling(3, 100, 8000), at_s=1)
-    assert placed(simulations.workload(*jobs, nodes=2))[1] == ("1", 8000)
+    assert placed_sizes(simulations.workload(*jobs, nodes=2))[1] == ("1", 8000)
 
 
 def test_a_task_that_needs_all_of_its_node_is_regular():
     workload = simulations.workload(simulations.job("0", spilling(1, 100, 4050, factor=3.0)), node_mb=4050)
-    assert job_times_s(workload) == (100.0,)
+    assert yarn_me_times_s(workload) == (100.0,)
 
 
 def test_the_job_that_holds_least_memory_is_next():
     jobs = simulations.job("0", simulations.phase(2, 100, 4000)), simulations.job("1", simulations.phase(1, 100, 4000))
-    assert [job for job, _ in placed(simulations.workload(*jobs))][:2] == ["0", "1"]
+    assert [job for job, _ in placed_sizes(simulations.workload(*jobs))][:2] == ["0", "1"]
 
 
 BESIDE_A_RESERVATION = (
@@ -81,7 +81,7 @@ BESIDE_A_RESERVATION = (
 )
 def test_a_reserved_node_is_passed_only_without_harm(seconds, passing, ends_s):
     small = simulations.job("2", simulations.phase(1, seconds, 3500, factor=3.0), at_s=2)
-    times_s = job_times_s(simulations.workload(*BESIDE_A_RESERVATION, small), passing=passing)
+    times_s = yarn_me_times_s(simulations.workload(*BESIDE_A_RESERVATION, small), passing=passing)
     assert times_s == (50.0, 99.0, ends_s)
 
 
@@ -92,7 +92,7 @@ def test_who_ends_when_the_reserved_task_could_start_may_pass(nodes):
         simulations.job("1", simulations.phase(nodes, 50, 9000, factor=3.0), at_s=1),
         simulations.job("2", simulations.phase(nodes, 48, 3500, factor=3.0), at_s=2),
     )
-    assert job_times_s(simulations.workload(*jobs, nodes=nodes)) == (50.0, 99.0, 48.0)
+    assert yarn_me_times_s(simulations.workload(*jobs, nodes=nodes)) == (50.0, 99.0, 48.0)
 
 
 def most_elastic_at_once(workload, **config):
@@ -112,15 +112,15 @@ def most_elastic_at_once(workload, **config):
 def test_the_disk_budget_bounds_the_elastic_tasks_of_a_node(budget_in_tasks, at_once):
     # Maps of 8,000 MB take 800: two beside a regular one. Each writes its output once more and reads it, in 110 s.
     workload = simulations.workload(simulations.job("0", simulations.phase(12, 100, 8000, factor=1.1)))
-    one = 2 * 8000 * (1 << 20) / 110
-    rate = None if budget_in_tasks is None else 2 * budget_in_tasks * one
+    spill_rate = 2 * 8000 * (1 << 20) / 110
+    rate = None if budget_in_tasks is None else 2 * budget_in_tasks * spill_rate
     assert most_elastic_at_once(workload, disk_bytes_per_s=rate, disk_share=0.5) == at_once
 
 
 def test_a_regular_task_needs_nothing_of_a_disk_that_is_busy_beyond_its_budget():
     profile = yarn_me.build(config=yarn_me.Config(disk_bytes_per_s=1.0))
     shell = core.ReportingShell(core.nodes(1), profile=profile)
-    spilling = elastic(SIZE, 10.0, output_bytes=core.GIB)
+    spilling = elastic_estimates(SIZE, 10.0, output_bytes=core.GIB)
     spills = core.task(shell.submit("spills", 1, SIZE, estimates=spilling))
     shell.queue.withdraw(model.JobId("spills"))
     shell.report_task(model.Placed, spills, resources=core.amount(1000, 1))
@@ -128,7 +128,7 @@ def test_a_regular_task_needs_nothing_of_a_disk_that_is_busy_beyond_its_budget()
     assert [placed.resources for placed in core.placements(shell.plan())] == [SIZE]
 
 
-class Ahead:
+class StubLookAhead:
     """A look-ahead that answers what it is told to, and remembers when it was made."""
 
     def __init__(self):
@@ -146,11 +146,11 @@ class Policy:
     """A policy with one job, which advises cycle by cycle."""
 
     def __init__(self):
-        self.ahead, self.shell = Ahead(), core.Shell(core.nodes(1))
+        self.ahead, self.shell = StubLookAhead(), core.Shell(core.nodes(1))
         self.running = framework.RunningTasks()
         config, outlook = yarn_me.Config(refresh_s=10.0), yarn_me.Outlook(self.running)
         self.elasticity = yarn_me.Elasticity(config, questions.NO_PREFERENCE, outlook, self.ahead)
-        self.task_class = core.task_class(core.job("a"), estimates=elastic(core.amount(1000, 1), 10.0))
+        self.task_class = core.task_class(core.job("a"), estimates=elastic_estimates(core.amount(1000, 1), 10.0))
         self.submit("a", self.task_class)
 
     def submit(self, name, *classes):

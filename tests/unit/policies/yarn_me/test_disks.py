@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_policies import model, yarn_me
 from tests.builders import core
-from tests.builders.core_elastic import elastic
+from tests.builders.core_elastic import elastic_estimates
 
 MB = 1e6
 IDEAL = core.amount(1000, 4)
@@ -20,7 +20,7 @@ class Shell(core.ReportingShell):
         profile = yarn_me.build(config=yarn_me.Config(**{"disk_share": 1.0} | config))
         super().__init__(core.nodes(1, allocatable), profile=profile)
         self.disks = self.observer(yarn_me.Disks)
-        estimates = elastic(IDEAL, 5.0, 2.0, output_bytes=100 * MB)
+        estimates = elastic_estimates(IDEAL, 5.0, 2.0, output_bytes=100 * MB)
         self.task_class = core.task_class(core.job(), IDEAL, estimates=estimates)
         self.report(core.submitted(core.job(), self.task_class))
 

@@ -4,7 +4,7 @@ import pytest
 
 from boathouse_policies import model
 from tests.builders import core
-from tests.builders.core_elastic import elastic
+from tests.builders.core_elastic import elastic_estimates
 
 
 class Shell(core.ReportingShell):
@@ -13,17 +13,11 @@ class Shell(core.ReportingShell):
     def __init__(self, *gib, executors=2, profile="yarn-me", slower=2.0):
         super().__init__([core.node(f"n{i}", core.amount(8000, size)) for i, size in enumerate(gib)], profile=profile)
         job, size = core.job("app"), core.amount(1000, 4)
-        estimates = model.Fixed(seconds=100.0), elastic(size, 100.0, slower, step_bytes=core.GIB)
-        driver, executor = (
-            core.task_class(job, each, stage.value, stage=stage, gang_min=count, estimates=known)
-            for each, stage, count, known in zip(
-                (core.amount(1000, 1), size),
-                (model.Stage.DRIVER, model.Stage.EXECUTOR),
-                (1, executors),
-                estimates,
-                strict=True,
-            )
-        )
+        estimates = elastic_estimates(size, 100.0, slower, step_bytes=core.GIB)
+        fields = {"stage": model.Stage.DRIVER, "gang_min": 1, "estimates": model.Fixed(seconds=100.0)}
+        driver = core.task_class(job, core.amount(1000, 1), "driver", **fields)
+        fields = {"stage": model.Stage.EXECUTOR, "gang_min": executors, "estimates": estimates}
+        executor = core.task_class(job, size, "executor", **fields)
         self.submit_job(job, [driver, executor], [core.task(driver), *core.tasks(executor, executors, expected=True)])
 
     def sizes(self):

@@ -12,14 +12,14 @@ from tests.unit.policies.yarn_me import reference
 SEEDS = range(4)
 
 
-def workload(seed):
+def overload(seed):
     """Too much for its nodes, so that jobs wait: both penalties of the paper, in turn."""
     random = np.random.default_rng(seed)
     return table2.Table2(tasks=(1, 40), penalty_factor=1.5 if seed % 2 else 3.0, arrival_s=300).draw(8, 4, random)
 
 
-def run(seed, **options):
-    return simulations.run(Instant(workload(seed), yarn_me.build(**options)))
+def run_yarn_me(seed, **options):
+    return simulations.run(Instant(overload(seed), yarn_me.build(**options)))
 
 
 class Compared(yarn_me.Elasticity):
@@ -45,7 +45,7 @@ def share_of_decisions_that_differ(monkeypatch, seeds):
     monkeypatch.setattr(Compared, "asked", 0)
     monkeypatch.setattr(Compared, "differ", 0)
     for seed in seeds:
-        run(seed)
+        run_yarn_me(seed)
     assert Compared.asked > 100 * len(seeds)
     return Compared.differ / Compared.asked
 
@@ -55,7 +55,7 @@ def test_few_decisions_differ_from_those_of_an_exact_look_ahead(monkeypatch):
 
 
 def mean_job_times_s(**options):
-    return [run(seed, **options).finished().mean_job_time_s for seed in SEEDS]
+    return [run_yarn_me(seed, **options).finished().mean_job_time_s for seed in SEEDS]
 
 
 def test_mean_job_times_are_those_with_an_exact_look_ahead_at_every_cycle():

@@ -31,58 +31,58 @@ def test_no_input_spills_nothing():
     assert spilled(0.0, 1.0) == 0.0
 
 
-def reducer(factor=1.5, ideal_mb=2000, seconds=100.0, **fields):
+def sawtooth(factor=1.5, ideal_mb=2000, seconds=100.0, **fields):
     shuffled = ideal_mb * MB * penalty.BUFFER_SHARE
     rate = shuffled / (seconds * (factor - 1)) if factor > 1 else math.inf
     return penalty.Reducer(ideal_s=seconds, input_bytes=shuffled, disk_bytes_per_s=rate, **fields)
 
 
-def elastic(model=None, ideal_mb=2000):
-    return penalty.Elastic(model or reducer(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP)
+def elastic_of(model=None, ideal_mb=2000):
+    return penalty.Elastic(model or sawtooth(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP)
 
 
-def seconds(one, memory_bytes):
-    return one.run(memory_bytes)[0]
+def run_time_s(estimates, memory_bytes):
+    return estimates.run(memory_bytes)[0]
 
 
 def test_run_time_grows_by_what_is_spilled():
-    assert seconds(elastic(), 1000 * MB) == pytest.approx(
+    assert run_time_s(elastic_of(), 1000 * MB) == pytest.approx(
         125.0
     )  # half is spilled, and all would cost half as much again
-    assert (seconds(elastic(), 2000 * MB), seconds(elastic(), 9000 * MB)) == (100.0, 100.0)
+    assert (run_time_s(elastic_of(), 2000 * MB), run_time_s(elastic_of(), 9000 * MB)) == (100.0, 100.0)
 
 
 def test_more_than_a_class_asks_for_helps_no_further():
-    half = penalty.Elastic(reducer(ideal_mb=2000), ideal_bytes=1000 * MB, step_bytes=STEP)
-    assert seconds(half, 2000 * MB) == seconds(half, 1000 * MB) == pytest.approx(125.0)
+    half = penalty.Elastic(sawtooth(ideal_mb=2000), ideal_bytes=1000 * MB, step_bytes=STEP)
+    assert run_time_s(half, 2000 * MB) == run_time_s(half, 1000 * MB) == pytest.approx(125.0)
 
 
 def test_run_times_that_only_rounding_tells_apart_are_equal():
     # 1,200 and 1,400 MB spill seven and six buffers: 5,880 MB both.
-    memory, _ = elastic(reducer(3.0, 9500), 9500).best(np.array([1531.0 * MB]))
+    memory, _ = elastic_of(sawtooth(3.0, 9500), 9500).best(np.array([1531.0 * MB]))
     assert memory[0] == pytest.approx(1200 * MB)
 
 
 def test_all_that_is_free_is_taken_where_it_is_the_best():
     # A third of 2,200 MB is 733: 800 on the grid is not free, and 600 makes four rounds of it.
-    memory, _ = elastic(ideal_mb=2200).best(np.array([749.0 * MB]))
+    memory, _ = elastic_of(ideal_mb=2200).best(np.array([749.0 * MB]))
     assert memory[0] == 749 * MB
 
 
 def test_less_memory_may_be_faster():
-    assert seconds(elastic(), 1000 * MB) < seconds(elastic(), 1900 * MB)
+    assert run_time_s(elastic_of(), 1000 * MB) < run_time_s(elastic_of(), 1900 * MB)
 
 
 def test_the_disk_bandwidth_is_what_is_written_and_read_over_the_run_time():
-    one = elastic()
-    assert one.disk_bytes_per_s(1000 * MB) == pytest.approx(2 * 700 * MB / 125.0)
-    assert one.disk_bytes_per_s(2000 * MB) == 0.0
+    estimates = elastic_of()
+    assert estimates.disk_bytes_per_s(1000 * MB) == pytest.approx(2 * 700 * MB / 125.0)
+    assert estimates.disk_bytes_per_s(2000 * MB) == 0.0
 
 
-def scan(one, free):
+def scan(estimates, free):
     """As one would write it: every size on the grid below what is free, and that."""
-    sizes = [*range(one.least_bytes, min(free, one.ideal_bytes), STEP), min(free, one.ideal_bytes)]
-    return min(sizes, key=lambda size: (round(seconds(one, size), 9), size))
+    sizes = [*range(estimates.least_bytes, min(free, estimates.ideal_bytes), STEP), min(free, estimates.ideal_bytes)]
+    return min(sizes, key=lambda size: (round(run_time_s(estimates, size), 9), size))
 
 
 @hypothesis.settings(max_examples=150, deadline=None)
@@ -93,14 +93,14 @@ def scan(one, free):
     is_map=st.booleans(),
 )
 def test_the_closed_form_finds_what_a_scan_of_all_sizes_finds(ideal_mb, share, factor, is_map):
-    model = reducer(factor, ideal_mb)
+    model = sawtooth(factor, ideal_mb)
     if is_map:
         model = penalty.Mapper(ideal_s=100.0, ideal_bytes=ideal_mb * MB, undersized_s=100.0 * factor)
-    one = elastic(model, ideal_mb)
-    free = one.least_bytes + round((one.ideal_bytes - one.least_bytes) * share)
-    memory, least_s = one.best(np.array([free]))
-    expected = scan(one, free)
-    assert least_s[0] == pytest.approx(seconds(one, expected))
+    estimates = elastic_of(model, ideal_mb)
+    free = estimates.least_bytes + round((estimates.ideal_bytes - estimates.least_bytes) * share)
+    memory, least_s = estimates.best(np.array([free]))
+    expected = scan(estimates, free)
+    assert least_s[0] == pytest.approx(run_time_s(estimates, expected))
     assert memory[0] == pytest.approx(expected)
 
 
@@ -108,8 +108,10 @@ def test_the_closed_form_finds_what_a_scan_of_all_sizes_finds(ideal_mb, share, f
     ("ideal_mb", "share", "least_mb"), [(2000, 0.1, 200), (500, 0.1, 100), (50, 0.1, 50), (1500, 0.5, 800)]
 )
 def test_the_least_size_is_a_tenth_of_the_ideal_in_whole_steps_and_at_most_the_ideal(ideal_mb, share, least_mb):
-    one = penalty.Elastic(reducer(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP, least_share=share)
-    assert one.least_bytes == least_mb * MB
+    estimates = penalty.Elastic(
+        sawtooth(ideal_mb=ideal_mb), ideal_bytes=ideal_mb * MB, step_bytes=STEP, least_share=share
+    )
+    assert estimates.least_bytes == least_mb * MB
 
 
 @pytest.mark.parametrize(
@@ -122,62 +124,62 @@ def test_the_least_size_is_a_tenth_of_the_ideal_in_whole_steps_and_at_most_the_i
     ],
 )
 def test_the_levels_hold_the_closed_form_for_each_step(free_mb, expected):
-    levels = elastic().levels
+    levels = elastic_of().levels
     memory, least_s = levels.on(free_mb * MB)
     assert (memory / MB, least_s) == (expected[0], pytest.approx(expected[1]))
     assert levels.seconds_on(np.array([free_mb * MB])).tolist() == [least_s]
 
 
 def test_a_node_that_is_over_committed_has_no_memory_for_any_level():
-    assert elastic().levels.on(-5) == elastic().levels.on(0)
+    assert elastic_of().levels.on(-5) == elastic_of().levels.on(0)
 
 
-def run(memory_mb, seconds, input_mb, **fields):
+def recorded_run(memory_mb, seconds, input_mb, **fields):
     return penalty.Run(memory_bytes=memory_mb * MB, duration_s=seconds, input_bytes=input_mb * MB, **fields)
 
 
 @pytest.mark.parametrize("profiled_at", [0.1, 0.35, 0.52, 0.9])
 def test_two_runs_tell_the_run_time_with_any_other_memory(profiled_at):
-    truth = reducer(factor=2.3)
+    truth = sawtooth(factor=2.3)
     memory = round(2000 * profiled_at)
-    undersized = run(memory, float(truth.run_time_s(np.array(float(memory * MB)))), 1400)
-    fitted = penalty.fit_reducer(run(2000, 100.0, 1400), undersized)
+    undersized = recorded_run(memory, float(truth.run_time_s(np.array(float(memory * MB)))), 1400)
+    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 1400), undersized)
     others = np.linspace(200, 2000, 50) * MB
     assert fitted.run_time_s(others) == pytest.approx(truth.run_time_s(others))
 
 
 def test_reported_spills_are_taken_before_those_worked_out():
-    undersized = run(1000, 150.0, 1400, spilled_bytes=350 * MB)
-    assert penalty.fit_reducer(run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
+    undersized = recorded_run(1000, 150.0, 1400, spilled_bytes=350 * MB)
+    assert penalty.fit_reducer(recorded_run(2000, 100.0, 1400), undersized).disk_bytes_per_s == pytest.approx(7 * MB)
 
 
 def test_spark_fills_its_buffer_faster_by_what_its_report_shows():
-    undersized = run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
-    fitted = penalty.fit_reducer(run(2000, 100.0, 700), undersized)
+    undersized = recorded_run(1000, 150.0, 700, spilled_bytes=350 * MB, spilled_memory_bytes=700 * MB)
+    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 700), undersized)
     assert (fitted.expansion, fitted.ideal_bytes) == (2.0, pytest.approx(2000 * MB))
     assert float(fitted.spilled_bytes(np.array(1000.0 * MB))) == pytest.approx(350 * MB)
 
 
 def test_tez_leaves_local_output_out_of_the_buffer():
-    fitted = penalty.fit_reducer(run(2000, 100.0, 2000), run(1000, 150.0, 2000, local_bytes=600 * MB))
+    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 2000), recorded_run(1000, 150.0, 2000, local_bytes=600 * MB))
     assert fitted.ideal_bytes == pytest.approx(2000 * MB)
 
 
 def test_spills_that_cost_nothing_make_elasticity_free():
-    fitted = penalty.fit_reducer(run(2000, 100.0, 1400), run(1000, 99.0, 1400))
+    fitted = penalty.fit_reducer(recorded_run(2000, 100.0, 1400), recorded_run(1000, 99.0, 1400))
     assert float(fitted.run_time_s(np.array(500.0 * MB))) == 100.0
 
 
 def test_a_run_that_spilled_nothing_teaches_no_rate():
     with pytest.raises(ValueError, match="spilled nothing: profile one with less memory"):
-        penalty.fit_reducer(run(2000, 100.0, 1400), run(2000, 120.0, 1400))
+        penalty.fit_reducer(recorded_run(2000, 100.0, 1400), recorded_run(2000, 120.0, 1400))
 
 
 def test_a_map_is_never_faster_with_less():
-    assert penalty.fit_mapper(run(1000, 10.0, 500), run(300, 9.0, 500)).undersized_s == 10.0
+    assert penalty.fit_mapper(recorded_run(1000, 10.0, 500), recorded_run(300, 9.0, 500)).undersized_s == 10.0
 
 
 def test_a_mapper_is_a_step_between_its_two_runs():
-    fitted = penalty.fit_mapper(run(1000, 10.0, 500), run(300, 13.5, 500, spilled_bytes=500 * MB))
+    fitted = penalty.fit_mapper(recorded_run(1000, 10.0, 500), recorded_run(300, 13.5, 500, spilled_bytes=500 * MB))
     assert fitted.run_time_s(np.array([100.0, 999.0, 1000.0]) * MB).tolist() == [13.5, 13.5, 10.0]
     assert fitted.spilled_bytes(np.array([100.0, 1000.0]) * MB).tolist() == [500 * MB, 0.0]

@@ -13,7 +13,7 @@ from tests.builders.core_plain import plain_rankings
 
 def decisions(shell, workload, **config):
     """The placements of a simulation."""
-    return simulations.placements(shell(workload, yarn_me.build(config=yarn_me.Config(**config))))
+    return simulations.placement_log(shell(workload, yarn_me.build(config=yarn_me.Config(**config))))
 
 
 @pytest.mark.parametrize("shell", [Instant, Heartbeats])
@@ -31,7 +31,7 @@ def test_a_cycle_fills_the_nodes_and_says_why_the_rest_waits():
     shell.submit(count=20, size=core.amount(1000, 4))
     plan = shell.plan()
     assert len(core.placements(plan)) == 4
-    assert {one.count for one in plan.left.values()} == {16}
+    assert {left.count for left in plan.left.values()} == {16}
 
 
 def test_cpu_bounds_what_the_only_node_takes_as_memory_does():

@@ -29,7 +29,7 @@ def runs_of(stage):
 UNDERSIZED = [(stage, memory) for stage in ("map", "reduce") for memory in list(runs_of(stage))[1:]]
 
 
-def learned(stage, left_out):
+def learner_without(stage, left_out):
     """A learner that knows all runs but those with one size; and the stage, in the learner's terms."""
     by_memory = runs_of(stage)
     ideal = next(iter(by_memory))
@@ -51,7 +51,7 @@ def learned(stage, left_out):
 
 @pytest.mark.parametrize(("stage", "memory"), UNDERSIZED)
 def test_a_size_that_was_left_out_is_predicted(stage, memory):
-    learner, asked = learned(stage, left_out=memory)
+    learner, asked = learner_without(stage, left_out=memory)
     runs = runs_of(stage)[memory]
     measured_s = statistics.median(run["cpuSeconds"] for run in runs)
     predicted_s, _ = learner.estimates(asked, runs[0]["inputBytes"]).run(memory)
@@ -60,7 +60,7 @@ def test_a_size_that_was_left_out_is_predicted(stage, memory):
 
 @pytest.mark.parametrize("memory", [memory for stage, memory in UNDERSIZED if stage == "reduce"])
 def test_the_spills_of_a_reduce_are_predicted(memory):
-    learner, asked = learned("reduce", left_out=memory)
+    learner, asked = learner_without("reduce", left_out=memory)
     runs = runs_of("reduce")[memory]
     measured = statistics.median(run["spilledBytes"] for run in runs)
     predicted = learner.estimates(asked, runs[0]["inputBytes"]).spilled_bytes(model.Resources(memory_bytes=memory))

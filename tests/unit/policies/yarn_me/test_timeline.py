@@ -123,20 +123,20 @@ def futures(draw):
         )
     for node in range(len(future.nodes)):
         for name in draw(st.lists(st.sampled_from(names), max_size=3)):
-            one = future.classes[name][0]
+            task_class = future.classes[name][0]
             free = future.ledger.free(future.nodes[node].name)
-            if future.outlook.left[one.id] and free[model.MEMORY] >= one.resources.memory_bytes:
+            if future.outlook.left[task_class.id] and free[model.MEMORY] >= task_class.resources.memory_bytes:
                 future.start(name, node, now_s=float(draw(st.integers(0, 9))))
         if draw(st.booleans()):
             future.reserve(node, draw(st.sampled_from(names)))
     return future
 
 
-@hypothesis.settings(max_examples=100, deadline=None)
+@hypothesis.settings(max_examples=70, deadline=None)
 @hypothesis.given(future=futures(), asked=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), min_size=1))
 def test_every_answer_is_that_of_the_exact_look_ahead(future, asked):
     # What is kept goes by class here and by job there: the same as long as the class kept for is the one that is next.
-    hypothesis.assume(all(future.outlook.left[one] for one in future.reserved.values()))
+    hypothesis.assume(all(future.outlook.left[class_id] for class_id in future.reserved.values()))
     exact = reference.LookAhead(future.outlook, future.ledger.snapshot(10.0), future.reserved)
     timeline = future.timeline(10.0)
     for job, time_s in asked:

@@ -37,7 +37,7 @@ def test_without_slow_start_reducers_come_after_all_maps():
     found = simulations.records(
         simulations.live_workload(simulations.mapreduce(maps=2, reduces=1, slow_start=1.0), cores=4)
     )
-    assert [one.kind for one in found] == ["map", "map", "reduce"]
+    assert [record.kind for record in found] == ["map", "map", "reduce"]
     assert found[-1].placed_ms == 10_000
 
 
@@ -53,9 +53,9 @@ def test_an_application_holds_its_executors_until_its_last_task():
     # Two executors of two slots: eight tasks in two waves of 10 s, then two tasks in one.
     app = simulations.spark(tasks=(8, 2))
     assert simulations.job_times_s(simulations.live_workload(app)) == (30.0,)
-    assert {one.ended_ms for one in simulations.records(simulations.live_workload(app)) if one.kind == "executor"} == {
-        30_000
-    }
+    assert {
+        record.ended_ms for record in simulations.records(simulations.live_workload(app)) if record.kind == "executor"
+    } == {30_000}
 
 
 def test_executors_are_asked_for_by_a_driver_that_runs():
@@ -70,7 +70,9 @@ def test_a_gang_starts_together_or_not_at_all():
     )
     # 8,000 MB: 3,000 are taken, 6,000 must come together.
     placed = {
-        one.placed_ms for one in simulations.records(simulations.live_workload(block, app, cores=16)) if one.job == "s"
+        record.placed_ms
+        for record in simulations.records(simulations.live_workload(block, app, cores=16))
+        if record.job == "s"
     }
     assert min(placed) == 7000
 
@@ -83,7 +85,7 @@ def test_a_first_stage_waits_for_most_executors_or_half_a_minute():
 def test_dynamic_allocation_releases_idle_executors_and_requests_more_for_pending_tasks():
     app = simulations.spark(executors=1, tasks=(1, 8, 1), dynamic=DynamicAllocation(least=1, most=4, idle_s=2.0))
     found = simulations.records(simulations.live_workload(app, cores=8))
-    ends = sorted(one.ended_ms for one in found if one.kind == "executor")
+    ends = sorted(record.ended_ms for record in found if record.kind == "executor")
     assert ends == [22_000, 22_000, 22_000, 30_000]
 
 
@@ -114,7 +116,7 @@ def test_reading_from_elsewhere_takes_longer_by_distance():
         simulations.records(simulations.live_workload(job, cluster=Cluster.of(elsewhere), reading=reading), seed=s)
         for s in range(8)
     ]
-    found = {one.distance: one.ended_ms for (one,) in seeds}
+    found = {record.distance: record.ended_ms for (record,) in seeds}
     assert found == {Distance.NODE: 10_000, Distance.ANYWHERE: 25_000}
 
 
@@ -139,7 +141,7 @@ def test_a_tasks_luck_and_blocks_do_not_depend_on_the_policy():
         *(simulations.mapreduce(str(i), maps=5, replicas=2) for i in range(3)), nodes=2, cores=2, jitter=0.3
     )
     lucks = [
-        {(one.job, one.index): one.ended_ms - one.started_ms for one in simulations.records(found, name)}
+        {(record.job, record.index): record.ended_ms - record.started_ms for record in simulations.records(found, name)}
         for name in ("fifo", "fair")
     ]
     assert lucks[0].keys() == lucks[1].keys()

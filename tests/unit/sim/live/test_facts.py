@@ -4,7 +4,7 @@ import pytest
 
 from boathouse_policies import model
 from tests.builders import simulations
-from tests.builders.simulations import Script, resize, resume, suspend, suspend_until
+from tests.builders.simulations import Script, resize_first, resume_first, suspend_first, suspend_until
 
 FACTS = model.Suspended | model.Resumed | model.Resized | model.Refused
 
@@ -12,7 +12,7 @@ FACTS = model.Suspended | model.Resumed | model.Resized | model.Refused
 LONG = simulations.mapreduce(map=simulations.mapper(30))
 
 
-def reports(script, *jobs, kinds=FACTS, **options):
+def reports_of(script, *jobs, kinds=FACTS, **options):
     """The events of some kinds that observers get of a script's decisions about jobs."""
     script.run(simulations.live_workload(*jobs or [LONG], tick_ms=1000, **options))
     return script.of(kinds)
@@ -20,11 +20,11 @@ def reports(script, *jobs, kinds=FACTS, **options):
 
 def facts(decisions, *jobs, **options):
     """The reports of a script's decisions, as (kind, second)."""
-    return [(type(event).__name__, event.now_s) for event in reports(Script(decisions), *jobs, **options)]
+    return [(type(event).__name__, event.now_s) for event in reports_of(Script(decisions), *jobs, **options)]
 
 
 def test_a_suspension_is_told_when_the_task_stops_and_when_it_gets_its_resources_back():
-    assert facts({5.0: suspend, 12.0: resume}) == [("Suspended", 5.0), ("Resumed", 12.0)]
+    assert facts({5.0: suspend_first, 12.0: resume_first}) == [("Suspended", 5.0), ("Resumed", 12.0)]
 
 
 def test_a_task_that_resumes_when_its_time_is_up_is_told_of():
@@ -32,30 +32,32 @@ def test_a_task_that_resumes_when_its_time_is_up_is_told_of():
 
 
 def test_a_suspension_is_told_with_what_the_task_keeps_and_until_when():
-    (event,) = reports(Script({5.0: suspend_until(9.0)}), kinds=model.Suspended)
+    (event,) = reports_of(Script({5.0: suspend_until(9.0)}), kinds=model.Suspended)
     assert (event.resources.cpu_milli, event.until_s) == (0, 9.0)
 
 
 def test_a_resize_is_told_once_the_task_has_the_size():
     jobs = [simulations.mapreduce(str(i), submit_ms=i, map=simulations.mapper(30 - 10 * i)) for i in range(2)]
-    assert facts({5.0: resize(500)}) == [("Resized", 5.0)]
-    assert facts({5.0: resize(2000)}, *jobs, cores=2) == [("Resized", 20.001)]
+    assert facts({5.0: resize_first(500)}) == [("Resized", 5.0)]
+    assert facts({5.0: resize_first(2000)}, *jobs, cores=2) == [("Resized", 20.001)]
 
 
-@pytest.mark.parametrize("decide", [resume, lambda e: 2 * suspend(e)[:1]], ids=["resumed", "suspended twice"])
+@pytest.mark.parametrize(
+    "decide", [resume_first, lambda e: 2 * suspend_first(e)[:1]], ids=["resumed", "suspended twice"]
+)
 def test_what_does_not_suit_the_tasks_state_is_refused(decide):
-    told = facts({5.0: decide, 9.0: resume} if decide is not resume else {5.0: decide})
-    assert ("Refused", 5.0) in told
+    reported = facts({5.0: decide, 9.0: resume_first} if decide is not resume_first else {5.0: decide})
+    assert ("Refused", 5.0) in reported
 
 
 def test_a_decision_about_a_task_that_has_ended_is_refused():
     later = simulations.mapreduce("1", submit_ms=12_000)
-    assert facts({11.0: resize(500)}, simulations.mapreduce("0"), later) == [("Refused", 11.0)]
+    assert facts({11.0: resize_first(500)}, simulations.mapreduce("0"), later) == [("Refused", 11.0)]
 
 
 def test_a_second_attempt_of_a_task_that_has_one_is_refused():
     def twice(events):
-        first = suspend(events)[0].task
+        first = suspend_first(events)[0].task
         return [
             model.Speculate(
                 task=first,
@@ -67,5 +69,5 @@ def test_a_second_attempt_of_a_task_that_has_one_is_refused():
             for which in ("second", "third")
         ]
 
-    (refused,) = reports(Script({5.0: twice}), kinds=model.Refused)
+    (refused,) = reports_of(Script({5.0: twice}), kinds=model.Refused)
     assert refused.decision.attempt[-5:] == "third"

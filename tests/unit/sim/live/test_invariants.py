@@ -30,16 +30,16 @@ applications = st.builds(
 )
 
 
-def build(i, drawn):
+def app_of(i, drawn):
     at_ms = 3000 * i
     if drawn[0] == "mr":
         _, maps, reduces, slow, replicas, mb = drawn
-        one, reduce = (
+        mapper, reduce = (
             simulations.container(simulations.cpu(5), mb=mb, factor=1.5),
             simulations.reducer(mb=mb) if reduces else None,
         )
         return simulations.mapreduce(
-            str(i), maps, one, reduces, reduce, slow_start=slow, replicas=replicas, submit_ms=at_ms
+            str(i), maps, mapper, reduces, reduce, slow_start=slow, replicas=replicas, submit_ms=at_ms
         )
     _, executors, gang, tasks, dynamic = drawn
     return simulations.spark(
@@ -92,7 +92,7 @@ class Fickle(framework.Observer):
     fickle=st.booleans(),
 )
 def test_nothing_breaks(name, drawn, shared, failing, fickle):
-    apps = [build(i, one) for i, one in enumerate(drawn)]
+    apps = [app_of(i, description) for i, description in enumerate(drawn)]
     found = simulations.live_workload(
         *apps,
         nodes=3,
@@ -113,15 +113,19 @@ def check_end(world, apps, *, failing):
     assert world.finished().jobs == len(apps)
     assert (len(world.ledger), len(world.pods), len(world.room)) == (0, 0, 0)
     assert all((room.cpu_milli, room.memory_bytes) == (0, 0) for room in world.sizes.taken.values())
-    done = [(one.job, one.kind, one.index) for one in world.records if not one.lost and one.kind in ("map", "reduce")]
+    done = [
+        (record.job, record.kind, record.index)
+        for record in world.records
+        if not record.lost and record.kind in ("map", "reduce")
+    ]
     if not failing and not world.tally.lost:
         assert len(set(done)) == len(done)
-        assert world.rates.done_ms == pytest.approx(sum(work_of(one) for one in apps))
+        assert world.rates.done_ms == pytest.approx(sum(work_of(app) for app in apps))
     assert set(done) == {
-        (one.id, kind, i)
-        for one in apps
-        if hasattr(one, "maps")
-        for kind, count in (("map", one.maps), ("reduce", one.reduces))
+        (app.id, kind, i)
+        for app in apps
+        if hasattr(app, "maps")
+        for kind, count in (("map", app.maps), ("reduce", app.reduces))
         for i in range(count)
     }
 
@@ -129,7 +133,7 @@ def check_end(world, apps, *, failing):
 def work_of(app):
     if hasattr(app, "maps"):
         return app.maps * app.map.work_ms + (app.reduces * app.reduce.work_ms if app.reduces else 0)
-    return sum(one.tasks * one.work.work_ms for one in app.stages)
+    return sum(stage.tasks * stage.work.work_ms for stage in app.stages)
 
 
 def running_world():
@@ -152,7 +156,7 @@ def test_work_that_comes_back_is_seen():
     world, check = running_world()
     world.clock.now_ms += 5
     check(world)
-    next(one for pod in world.pods.values() for one in pod.activities if one.gate is None).left_ms += 3
+    next(mapper for pod in world.pods.values() for mapper in pod.activities if mapper.gate is None).left_ms += 3
     with pytest.raises(BrokenInvariantError, match="more work"):
         check(world)
 

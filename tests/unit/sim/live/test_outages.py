@@ -12,7 +12,7 @@ from tests.builders import simulations
 def test_a_task_on_a_node_that_fails_runs_again_elsewhere():
     found = simulations.live_workload(simulations.mapreduce(), nodes=2, outages=simulations.outages(("n0", 4, None)))
     assert simulations.job_times_s(found, watch=Invariants()) == (14.0,)
-    assert [one.lost for one in simulations.records(found)] == [True, False]
+    assert [record.lost for record in simulations.records(found)] == [True, False]
 
 
 def test_a_task_waits_for_the_node_to_come_back_where_there_is_no_other():
@@ -24,7 +24,7 @@ def test_map_output_that_reducers_lack_is_made_again():
     job = simulations.mapreduce(maps=2, reduces=1, slow_start=0.5, reduce=simulations.reducer(copy_s=8, reduce_s=6))
     found = simulations.live_workload(job, nodes=2, cores=2, mb=1000, outages=simulations.outages(("n0", 12, 13)))
     # Maps on both until 10; n0 goes at 12 with its map output, and with the reducer if it runs there.
-    kinds = [one.kind for one in simulations.records(found) if not one.lost]
+    kinds = [record.kind for record in simulations.records(found) if not record.lost]
     assert (kinds.count("map"), kinds.count("reduce")) == (3, 1)
 
 
@@ -34,7 +34,11 @@ def test_the_output_of_a_map_is_made_again_only_as_long_as_a_reducer_copies(fail
     sizes = [topology.Machine(name=name, cores=1, mem_mb=mb) for name, mb in (("n0", 1000), ("n1", 3000))]
     found = simulations.live_workload(job, cluster=Cluster.of(sizes), outages=simulations.outages(("n0", failed_s, 60)))
     # The smaller node runs the map, the larger the reducer, which copies from 10 to 13.
-    done = [one.kind for one in simulations.records(found, profiles.build("fifo", placement="packed")) if not one.lost]
+    done = [
+        record.kind
+        for record in simulations.records(found, profiles.build("fifo", placement="packed"))
+        if not record.lost
+    ]
     assert (done.count("map"), done.count("reduce")) == (maps, 1)
 
 
@@ -77,7 +81,7 @@ def test_random_outages_are_those_of_the_seed():
     )
     ran = [simulations.records(found, seed=seed) for seed in (1, 1, 2)]
     assert ran[0] == ran[1] != ran[2]
-    assert sum(one.lost for one in ran[0]) > 0
+    assert sum(record.lost for record in ran[0]) > 0
 
 
 def test_an_outage_of_a_node_that_is_not_there_is_refused():

@@ -7,29 +7,29 @@ from boathouse_policies import model
 from boathouse_sim import contention, topology, work
 from boathouse_sim.workload import Cluster
 from tests.builders import simulations
-from tests.builders.simulations import Script, resize, resume, suspend, suspend_until
+from tests.builders.simulations import Script, resize_first, resume_first, suspend_first, suspend_until
 
 SATURATION = contention.Saturation()
 
 
-def slow(cpu=0.0, disk=0.0, network=0.0, streams=0.0):
+def slowdown_by(cpu=0.0, disk=0.0, network=0.0, streams=0.0):
     load, capacity = np.array([[cpu, disk, network, 0.0]]), np.array([[10.0, 100.0, 100.0, 1.0]])
     return SATURATION.slowdown(load, capacity, np.array([streams]))[0]
 
 
 def test_cpu_is_flat_until_800_percent_of_10_cores_are_busy():
-    assert slow(cpu=8.0)[contention.CPU] == 1.0
-    assert slow(cpu=12.0)[contention.CPU] == pytest.approx(1.5**1.5)
+    assert slowdown_by(cpu=8.0)[contention.CPU] == 1.0
+    assert slowdown_by(cpu=12.0)[contention.CPU] == pytest.approx(1.5**1.5)
 
 
 def test_one_stream_that_fills_a_disk_is_not_slowed_and_six_are_more_than_six_times():
-    assert slow(disk=100.0, streams=1)[contention.DISK] == 1.0
-    assert slow(disk=300.0, streams=6)[contention.DISK] == pytest.approx(3 * 1.75)
-    assert slow(disk=600.0, streams=6)[contention.DISK] == SATURATION.ceiling
+    assert slowdown_by(disk=100.0, streams=1)[contention.DISK] == 1.0
+    assert slowdown_by(disk=300.0, streams=6)[contention.DISK] == pytest.approx(3 * 1.75)
+    assert slowdown_by(disk=600.0, streams=6)[contention.DISK] == SATURATION.ceiling
 
 
 def test_a_network_is_shared_and_no_more():
-    assert slow(network=150.0)[contention.NETWORK] == 1.5
+    assert slowdown_by(network=150.0)[contention.NETWORK] == 1.5
 
 
 def test_tasks_on_one_host_slow_each_other_down_and_speed_up_when_a_neighbour_ends():
@@ -44,8 +44,8 @@ def test_tasks_on_one_host_slow_each_other_down_and_speed_up_when_a_neighbour_en
 
 
 def test_virtual_machines_of_one_host_share_its_disk_and_those_of_others_do_not():
-    one = simulations.container(work.segment("map", read_mb=500))
-    jobs = [simulations.mapreduce(str(i), map=one) for i in range(2)]
+    mapper = simulations.container(work.segment("map", read_mb=500))
+    jobs = [simulations.mapreduce(str(i), map=mapper) for i in range(2)]
 
     def times_s(hosts):
         nodes, shared = topology.virtual(hosts, each=2 // hosts, cores=1, mem_mb=1000, host_cores=10)
@@ -58,10 +58,10 @@ def test_virtual_machines_of_one_host_share_its_disk_and_those_of_others_do_not(
 
 
 def test_a_pool_is_shared_by_all_wherever_they_run():
-    one = simulations.container(work.segment("map", pool_mb=500, pool="hdfs"))
+    mapper = simulations.container(work.segment("map", pool_mb=500, pool="hdfs"))
     pools = (work.Pool(name="hdfs", mb_per_s=100.0),)
     found = simulations.live_workload(
-        simulations.mapreduce(maps=4, map=one), nodes=4, cores=1, contention=SATURATION, pools=pools
+        simulations.mapreduce(maps=4, map=mapper), nodes=4, cores=1, contention=SATURATION, pools=pools
     )
     assert simulations.results(found).job_times_s == pytest.approx((20.0,), abs=0.002)
 
@@ -72,7 +72,7 @@ def test_a_pool_is_shared_by_all_wherever_they_run():
 @pytest.mark.parametrize("truth", [None, SATURATION], ids=["alone", "with contention"])
 def test_a_suspended_task_stands_still_and_goes_on_where_it_was(truth):
     found = simulations.live_workload(simulations.mapreduce(map=simulations.mapper(30)), tick_ms=1000, contention=truth)
-    assert Script({5.0: suspend, 12.0: resume}).run(found).job_times_s == (37.0,)
+    assert Script({5.0: suspend_first, 12.0: resume_first}).run(found).job_times_s == (37.0,)
     assert Script({5.0: suspend_until(9.0)}).run(found).job_times_s == (34.0,)
 
 
@@ -89,22 +89,22 @@ def test_a_resumed_task_waits_for_its_cpu_and_is_first_in_line_for_it():
     jobs += [simulations.mapreduce(str(i), submit_ms=1, map=simulations.mapper(20)) for i in (1, 2)]
     found = simulations.live_workload(*jobs, cores=1, tick_ms=1000)
     # The next job has the CPU from 5 to 25, then the first goes on until 30, then the last.
-    assert Script({5.0: suspend, 8.0: resume}).run(found).job_times_s == (30.0, 24.999, 49.999)
+    assert Script({5.0: suspend_first, 8.0: resume_first}).run(found).job_times_s == (30.0, 24.999, 49.999)
 
 
 def test_the_cpu_of_a_suspended_task_is_free_after_a_while():
     jobs = [simulations.mapreduce(str(i), submit_ms=i, map=simulations.mapper(20, mb=4000)) for i in range(2)]
     found = simulations.live_workload(*jobs, cores=1, tick_ms=1000, suspend_ms=2700)
     for resumed_s, placed_s in ((6.0, [0.0, 21.0]), (9.0, [0.0, 7.7])):
-        script = Script({5.0: suspend, resumed_s: resume})
+        script = Script({5.0: suspend_first, resumed_s: resume_first})
         script.run(found)
         assert [event.now_s for event in script.of(model.Placed)] == placed_s
 
 
 def test_a_task_resized_to_half_its_cpu_computes_at_half_its_rate():
     found = simulations.live_workload(simulations.mapreduce(map=simulations.mapper(10)), tick_ms=1000)
-    assert Script({4.0: resize(500)}).run(found).job_times_s == (16.0,)
-    assert Script({4.0: resize(500), 8.0: resize(1000)}).run(found).job_times_s == (12.0,)
+    assert Script({4.0: resize_first(500)}).run(found).job_times_s == (16.0,)
+    assert Script({4.0: resize_first(500), 8.0: resize_first(1000)}).run(found).job_times_s == (12.0,)
 
 
 def test_a_decision_to_scale_what_has_no_workers_is_refused():

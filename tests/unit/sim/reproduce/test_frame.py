@@ -98,10 +98,10 @@ def test_results_keep_the_order_of_their_cases(workers):
 
 
 def test_progress_hears_of_every_simulation():
-    told = Told()
-    with study.Runner(workers=1, progress=told) as runner:
+    progress = Progress()
+    with study.Runner(workers=1, progress=progress) as runner:
         runner.map("squares", reproductions.square, [1, 2])
-    assert told.heard == [("squares", 2), "one", "one"]
+    assert progress.calls == [("squares", 2), "advance", "advance"]
 
 
 def test_the_quick_form_has_fewer_seeds_unless_told():
@@ -114,12 +114,12 @@ def test_an_unknown_paper_is_told_the_choices():
         studies.chosen("yarn-you")
 
 
-class Told:
+class Progress:
     def __init__(self):
-        self.heard = []
+        self.calls = []
 
     def begin(self, what, total):
-        self.heard.append((what, total))
+        self.calls.append((what, total))
 
     def advance(self):
-        self.heard.append("one")
+        self.calls.append("advance")

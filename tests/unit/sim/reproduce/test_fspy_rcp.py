@@ -13,7 +13,7 @@ from boathouse_sim.reproduce import fspy_rcp as rcp
 TRACE = Path(__file__).resolve().parents[4] / "data" / "traces" / "FB-2009_samples_24_times_1hr_0.tsv"
 
 
-def loads() -> list[float]:
+def trace_loads() -> list[float]:
     jobs = swim.read_swim(TRACE)
     found = []
     for segment in rcp.segments(len(jobs)):
@@ -49,7 +49,7 @@ def test_the_fit_finds_the_groups_that_the_paper_counts():
 
 def test_on_the_trace_the_fit_gives_the_number_of_groups_and_of_loaded_segments():
     """With sizes in bytes the largest group is 6, the paper's is 5: its sizes are not known."""
-    groups = groups_of(loads())
+    groups = groups_of(trace_loads())
     assert sum(count for group, count in groups.items() if group >= 6) == 19
     assert (len(groups), groups.most_common(1)[0][0]) == (7, 6)
 

@@ -22,7 +22,7 @@ from boathouse_sim.reproduce.ikayak.runs import Run, Runs
 from boathouse_sim.reproduce.ikayak.setting import Setting
 from boathouse_sim.reproduce.ikayak.study import IKayak
 from boathouse_sim.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, PLACING, STOCK, Variant
-from tests.builders import reproductions
+from tests.builders import reproductions, simulations
 
 SMALL = Setting(pairs=3, size=0.25)
 
@@ -31,14 +31,14 @@ SMALL = Setting(pairs=3, size=0.25)
 
 def test_each_mapreduce_job_comes_with_a_spark_application():
     apps = Setting(pairs=6).workload(0).apps
-    assert sum(isinstance(one, MapReduce) for one in apps) == sum(isinstance(one, Spark) for one in apps) == 6
+    assert sum(isinstance(app, MapReduce) for app in apps) == sum(isinstance(app, Spark) for app in apps) == 6
 
 
 def test_containers_are_those_of_the_papers_tables():
-    apps = {one.program: one for one in Setting(pairs=3).workload(0).apps}
-    sizes = {name: (one.executor.cores, one.executor.mem_mb) for name, one in apps.items() if isinstance(one, Spark)}
+    apps = {app.program: app for app in Setting(pairs=3).workload(0).apps}
+    sizes = {name: (app.executor.cores, app.executor.mem_mb) for name, app in apps.items() if isinstance(app, Spark)}
     assert sizes == {"k-means": (4, 4096), "pagerank": (2, 8192), "index": (4, 6144)}
-    maps = {name: (one.map.cores, one.map.mem_mb) for name, one in apps.items() if isinstance(one, MapReduce)}
+    maps = {name: (app.map.cores, app.map.mem_mb) for name, app in apps.items() if isinstance(app, MapReduce)}
     assert maps == {"wordcount": (1, 1024), "grep": (1, 2048), "terasort": (1, 2048)}
 
 
@@ -50,7 +50,7 @@ def test_a_seed_is_a_load():
 def test_more_reducers_share_the_same_work():
     def reduce_ms(reducing):
         apps = dataclasses.replace(SMALL, reducing=reducing, size=1.0).workload(0).apps
-        return sum(one.reduces * one.reduce.segments[2].cpu_ms for one in apps if isinstance(one, MapReduce))
+        return sum(app.reduces * app.reduce.segments[2].cpu_ms for app in apps if isinstance(app, MapReduce))
 
     assert reduce_ms(0.5) == pytest.approx(reduce_ms(1.0), rel=0.01)
 
@@ -58,12 +58,12 @@ def test_more_reducers_share_the_same_work():
 # What a simulation measures
 
 
-def seen(variant=STOCK, **changes):
+def simulate_small(variant=STOCK, **changes):
     return case.simulate(case.Case(setting=dataclasses.replace(SMALL, **changes), variant=variant, seed=0))
 
 
 def test_each_program_is_measured():
-    found = seen()
+    found = simulate_small()
     assert sorted(found.spark_s) == sorted(found.reservation_s) == ["index", "k-means", "pagerank"]
     assert sorted(found.mapreduce_s) == sorted(found.local_maps) == ["grep", "terasort", "wordcount"]
     assert 0 < found.cpu[""] < found.held < 1
@@ -71,11 +71,9 @@ def test_each_program_is_measured():
 
 def test_an_executors_reservation_begins_when_its_driver_is_up():
     workload = SMALL.workload(0)
-    driver = Live(workload, variants.build(STOCK), seed=0)
-    while driver.advance():
-        pass
-    waits = [wait_s for _, wait_s in case.reservations(workload, driver.world.records)]
-    executors = sum(one.executors for one in workload.apps if isinstance(one, Spark))
+    world = simulations.run(Live(workload, variants.build(STOCK), seed=0))
+    waits = [wait_s for _, wait_s in case.reservations(workload, world.records)]
+    executors = sum(app.executors for app in workload.apps if isinstance(app, Spark))
     assert len(waits) == executors
     assert min(waits) == 0.0
 
@@ -85,23 +83,21 @@ def test_busy_cpus_are_the_work_over_the_time():
     workload = dataclasses.replace(SMALL, pairs=1).workload(0)
     late = dataclasses.replace(workload.apps[0], id="late", maps=1, reduces=0, submit_ms=1_000_000)
     workload = dataclasses.replace(workload, apps=(*workload.apps, late))
-    driver = Live(workload, variants.build(STOCK), seed=0)
-    while driver.advance():
-        pass
-    found = case.measure(workload, driver.world.finished(), driver.world.records)
-    core_ms = driver.world.tally.busy_core_ms - late.map.segments[0].cpu_ms
+    world = simulations.run(Live(workload, variants.build(STOCK), seed=0))
+    found = case.measure(workload, world.finished(), world.records)
+    core_ms = world.tally.busy_core_ms - late.map.segments[0].cpu_ms
     assert found.cpu[""] == pytest.approx(core_ms / 188 / 1_000_000, rel=1e-6)
 
 
 def test_yarn_client_has_no_drivers_in_the_cluster():
     workload = simulation.with_drivers_outside(SMALL.workload(0))
-    assert all(one.driver is None for one in workload.apps if isinstance(one, Spark))
+    assert all(app.driver is None for app in workload.apps if isinstance(app, Spark))
 
 
 def test_dynamic_allocation_begins_with_few_executors():
     apps = dataclasses.replace(SMALL, dynamic=True).workload(0).apps
-    assert {one.executors for one in apps if isinstance(one, Spark)} == {2}
-    assert seen(dynamic=True).spark_s
+    assert {app.executors for app in apps if isinstance(app, Spark)} == {2}
+    assert simulate_small(dynamic=True).spark_s
 
 
 @pytest.mark.parametrize(
@@ -149,8 +145,8 @@ def _sample():
 
 def test_delay_scheduling_of_maps_makes_more_of_them_local():
     load = {"pairs": 4, "size": 0.5, "gap_s": 5.0}
-    with_it = seen(Variant(delay=True), **load)
-    assert case.local_maps(with_it) > case.local_maps(seen(**load))
+    with_it = simulate_small(Variant(delay=True), **load)
+    assert case.local_maps(with_it) > case.local_maps(simulate_small(**load))
 
 
 # One map
@@ -172,7 +168,7 @@ def test_an_io_bound_map_runs_faster_local_with_less_than_remote_with_all():
 # Rows, from given measurements
 
 
-def given(**fields):
+def measurement(**fields):
     """A measurement; what a test does not name is 100 or a half."""
     found = {
         "spark_s": dict.fromkeys(setting.APPLICATIONS, 100.0),
@@ -191,12 +187,12 @@ SWEEP = rows.Sweep(varied=(), base=SMALL, seeds=1)
 
 def findings(part, by_variant):
     """The rows of a part, by claim, with what each variant is given."""
-    cases = [one for run in part.runs() for one in run.cases()]
-    runs = Runs({one: by_variant.get(one.variant, given()) for one in cases})
+    cases = [case for run in part.runs() for case in run.cases()]
+    runs = Runs({case: by_variant.get(case.variant, measurement()) for case in cases})
     return part.findings(runs)
 
 
-def main():
+def main_experiment():
     return Main(setting=SMALL, seeds=1, sweep=SWEEP, reasons=REASONS)
 
 
@@ -205,29 +201,29 @@ def halved(names):
 
 
 def row_of(found, words):
-    return next(one for one in found.claims if words in one.claim)
+    return next(row for row in found.claims if words in row.claim)
 
 
 def test_half_the_time_is_a_gain_of_a_half():
-    found = findings(main(), {IKAYAK: given(spark_s=halved(setting.APPLICATIONS))})
+    found = findings(main_experiment(), {IKAYAK: measurement(spark_s=halved(setting.APPLICATIONS))})
     row = row_of(found, "Spark applications: mean completion time lower than under YARN-client")
     assert (row.value, row.baseline, row.holds) == (0.5, 100.0, True)
 
 
 def test_a_tie_is_no_gain():
-    row = row_of(findings(main(), {}), "MapReduce jobs: mean completion time lower than under YARN-cluster")
+    row = row_of(findings(main_experiment(), {}), "MapReduce jobs: mean completion time lower than under YARN-cluster")
     assert (row.value, row.holds) == (0.0, False)
 
 
 def test_the_implied_ratio_is_of_yarn_cluster_over_yarn_client():
-    found = findings(main(), {STOCK: given(spark_s=dict.fromkeys(setting.APPLICATIONS, 71.0))})
+    found = findings(main_experiment(), {STOCK: measurement(spark_s=dict.fromkeys(setting.APPLICATIONS, 71.0))})
     row = row_of(found, "mean Spark completion time over YARN-client's")
     assert (row.value, row.holds) == (pytest.approx(0.71), True)
 
 
 def test_up_to_means_the_program_that_gains_most():
     part = Placing(setting=SMALL, seeds=1, sweep=SWEEP, errors=(), few=1, reasons=REASONS)
-    found = findings(part, {PLACING: given(reservation_s={"k-means": 90.0, "pagerank": 40.0, "index": 95.0})})
+    found = findings(part, {PLACING: measurement(reservation_s={"k-means": 90.0, "pagerank": 40.0, "index": 95.0})})
     row = row_of(found, "reservation time lower than under SpreadOut")
     assert row.value == pytest.approx(0.6)
     assert "pagerank" in row.claim
@@ -245,20 +241,24 @@ def test_a_u_shape_has_its_best_between_the_ends():
         starts=(0.05, 0.9),
         reasons=REASONS,
     )
-    deep = findings(part, {IKAYAK: given(mapreduce_s=dict.fromkeys(setting.PROGRAMS, 80.0))})
+    deep = findings(part, {IKAYAK: measurement(mapreduce_s=dict.fromkeys(setting.PROGRAMS, 80.0))})
     assert row_of(deep, "U-shape in v").value == pytest.approx(0.25)
-    assert not row_of(findings(part, {IKAYAK: given(mapreduce_s=dict.fromkeys(setting.PROGRAMS, 120.0))}), "in v").holds
+    assert not row_of(
+        findings(part, {IKAYAK: measurement(mapreduce_s=dict.fromkeys(setting.PROGRAMS, 120.0))}), "in v"
+    ).holds
 
 
 def test_assumptions_say_what_varying_them_did():
     order = "order of jobs, of all schedulers"
     varied = (rows.Varied(name=order, value="by dominant share", fair=True),)
     sweep = rows.Sweep(varied=varied, base=SMALL, seeds=1)
-    runs = {one: given() for run in sweep.runs() for one in run.cases()}
+    runs = {case: measurement() for run in sweep.runs() for case in run.cases()}
     fair = dataclasses.replace(IKAYAK, fair=True)
-    runs[Run(setting=SMALL, variant=fair, seeds=1).cases()[0]] = given(spark_s=halved(setting.APPLICATIONS))
-    told = {one.name: one for one in sweep.lower(Runs(runs), IKAYAK, IN_CLIENT, case.spark_s)}
-    assert told[order].effect == "by dominant share: +50 %"
+    runs[Run(setting=SMALL, variant=fair, seeds=1).cases()[0]] = measurement(spark_s=halved(setting.APPLICATIONS))
+    assumptions = {
+        assumption.name: assumption for assumption in sweep.lower(Runs(runs), IKAYAK, IN_CLIENT, case.spark_s)
+    }
+    assert assumptions[order].effect == "by dominant share: +50 %"
 
 
 # The whole
@@ -266,42 +266,44 @@ def test_assumptions_say_what_varying_them_did():
 
 def test_every_seed_of_every_experiment_is_its_own_case():
     parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL))
-    cases = {one for part in parts for run in part.runs() for one in run.cases()}
+    cases = {case for part in parts for run in part.runs() for case in run.cases()}
     assert len(cases) > 300
-    assert {one.setting.pairs for one in cases} == {24, 44}
+    assert {case.setting.pairs for case in cases} == {24, 44}
 
 
 def test_the_quick_form_is_small():
     parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK))
-    assert len({one for part in parts for run in part.runs() for one in run.cases()}) <= 60
+    assert len({case for part in parts for run in part.runs() for case in run.cases()}) <= 60
 
 
 def test_rows_can_be_written_as_json():
-    claims = findings(main(), {}).claims
-    assert [one["paper"] for one in json.loads(json.dumps([one.as_json() for one in claims]))] == ["ikayak"] * len(
+    claims = findings(main_experiment(), {}).claims
+    assert [row["paper"] for row in json.loads(json.dumps([row.as_json() for row in claims]))] == ["ikayak"] * len(
         claims
     )
 
 
-def test_in_the_full_form_every_assumption_is_varied():
+@pytest.fixture(scope="module")
+def claims_of_full_form():
+    """The rows of all experiments of the full form, from equal measurements."""
     parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
-    claims = [one for part in parts for one in findings(part, {}).claims]
-    effects = [told for one in claims for told in one.assumptions]
-    assert len(claims) > 40
+    return [row for part in parts for row in findings(part, {}).claims]
+
+
+def test_in_the_full_form_every_assumption_is_varied(claims_of_full_form):
+    effects = [assumption.effect for row in claims_of_full_form for assumption in row.assumptions]
+    assert len(claims_of_full_form) > 40
     assert effects
-    assert not [told for told in effects if "full form" in told.effect]
+    assert not [effect for effect in effects if "full form" in effect]
 
 
-def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
-    parts = IKayak.experiments(frame.Scale.of(frame.Form.FULL, 1))
+def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue(claims_of_full_form):
     accuracy = Accuracy(fuzzy=0.1, linear=0.2, mean=0.2, half=0.1, reducers=1, samples=1, points=((1.0, 1.0),))
-    learnt = Remaining(seeds=1, jobs=1).findings(reproductions.Given(accuracy))
-    reproductions.assert_catalogued(
-        "ikayak", [one for part in parts for one in findings(part, {}).claims] + list(learnt.claims)
-    )
+    learnt = Remaining(seeds=1, jobs=1).findings(reproductions.Given(accuracy)).claims
+    reproductions.assert_catalogued("ikayak", [*claims_of_full_form, *learnt])
 
 
 def test_what_is_claimed_of_a_figure_has_its_picture():
-    parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK, 2))
+    parts = IKayak.experiments(frame.Scale.of(frame.Form.QUICK, 1))
     names = {figure.name for part in parts for figure in findings(part, {}).figures}
-    assert names == {f"Figure {one}" for one in ("6", "7", "8", "9b", "10", "11", "12", "13a", "13b")}
+    assert names == {f"Figure {number}" for number in ("6", "7", "8", "9b", "10", "11", "12", "13a", "13b")}

@@ -15,7 +15,7 @@ def test_the_error_is_relative_to_the_mean():
     assert math.isnan(predicting.nrmse(np.array([]), np.array([])))
 
 
-def recorded(number, seconds=100.0, program="sort"):
+def recorded_reducer(number, seconds=100.0, program="sort"):
     """A reducer with a short first third and a long last one."""
     times = np.arange(5.0, seconds, 5.0)
     reports = [(float(t), float(np.sqrt(t / seconds)), 1.0, 1e9) for t in times]
@@ -23,7 +23,7 @@ def recorded(number, seconds=100.0, program="sort"):
 
 
 def test_what_never_varies_is_predicted_by_the_mean_and_the_model_but_not_by_linear_progress(monkeypatch):
-    monkeypatch.setattr(predicting, "simulate", lambda _: [recorded(i) for i in range(10)])
+    monkeypatch.setattr(predicting, "simulate", lambda _: [recorded_reducer(i) for i in range(10)])
     found = predicting.predict(Trial(jobs=10))
     assert found.mean == 0.0
     assert found.fuzzy < 0.2
@@ -31,7 +31,7 @@ def test_what_never_varies_is_predicted_by_the_mean_and_the_model_but_not_by_lin
 
 
 def test_nothing_is_learnt_from_what_is_held_out(monkeypatch):
-    jobs = [recorded(i) for i in range(6)] + [recorded(i, 300.0) for i in range(6, 10)]
+    jobs = [recorded_reducer(i) for i in range(6)] + [recorded_reducer(i, 300.0) for i in range(6, 10)]
     monkeypatch.setattr(predicting, "simulate", lambda _: jobs)
     found = predicting.predict(Trial(jobs=10))
     assert found.reducers == 4
@@ -54,7 +54,10 @@ def test_a_small_trial_by_the_simulator_is_the_same_twice():
 
 def test_luck_and_size_vary_what_is_to_be_predicted():
     calm, noisy = (predicting.simulate(Trial(jobs=2, noise=noise, skew=0.0)) for noise in (0.0, 0.4))
-    spread = [np.std([one.ended_s - one.started_s for one in some if one.program == "grep"]) for some in (calm, noisy)]
+    spread = [
+        np.std([reducer.ended_s - reducer.started_s for reducer in some if reducer.program == "grep"])
+        for some in (calm, noisy)
+    ]
     assert spread[0] < spread[1]
-    sizes = {one.reports[0][3] for one in predicting.simulate(dataclasses.replace(Trial(jobs=2), skew=0.5))}
+    sizes = {job.reports[0][3] for job in predicting.simulate(dataclasses.replace(Trial(jobs=2), skew=0.5))}
     assert len(sizes) == 6

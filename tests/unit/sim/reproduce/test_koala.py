@@ -47,15 +47,6 @@ class Table(dict):
         return Seen(clusters={"c": ran(self._seconds(case))})
 
 
-def rows(part, seen) -> dict[str, object]:
-    return {one.claim: one for one in part.findings(seen).claims}
-
-
-def row(part, seen, begins: str):
-    (found,) = [one for claim, one in rows(part, seen).items() if claim.startswith(begins)]
-    return found
-
-
 # The setting
 
 
@@ -99,10 +90,10 @@ def test_small_jobs_can_be_made_more_frequent():
 
 
 def test_the_worked_example_gives_the_papers_numbers():
-    one = worked.example()
-    assert one.sent_gbit == pytest.approx(921.6)
-    assert one.sending_s == pytest.approx(92.16)
-    assert one.writing_s == pytest.approx(51.2)
+    example = worked.example()
+    assert example.sent_gbit == pytest.approx(921.6)
+    assert example.sending_s == pytest.approx(92.16)
+    assert example.writing_s == pytest.approx(51.2)
 
 
 def test_extra_nodes_are_counted_until_the_last_job_ends():
@@ -116,7 +107,7 @@ def test_a_simulation_is_the_same_again_and_measures_what_nodes_use():
     case = Case(clusters=(small,), nodes=4, every_s=1.0)
     seen = simulate(case)
     assert seen == simulate(case)
-    assert max(one.cpu for one in seen.used) > 0.3
+    assert max(usage.cpu for usage in seen.used) > 0.3
     assert seen.only.stored_mb == 0.0
 
 
@@ -124,8 +115,8 @@ def test_a_simulation_is_the_same_again_and_measures_what_nodes_use():
 
 
 def test_the_worked_rows_hold_and_what_is_sent_is_compared_with_them():
-    found = rows(Worked(seeds=1), Table(lambda _: 1.0))
-    assert [one.holds for one in found.values()] == [True, True, True, False]
+    found = reproductions.rows(Worked(seeds=1), Table(lambda _: 1.0))
+    assert [row.holds for row in found.values()] == [True, True, True, False]
 
 
 def one_faster(times):
@@ -144,33 +135,33 @@ PAPERS = one_faster({Policy.STATIC: 170.0, Policy.GGP: 155.0, Policy.GGDP: 90.0,
 
 def test_the_papers_own_picture_holds():
     part = Stream(RUNS)
-    assert row(part, PAPERS, "GSP faster than static: by a factor of 1.7, 0.2 more or less").holds is True
-    assert row(part, PAPERS, "GGP: a small improvement").holds is True
-    assert row(part, PAPERS, "GGDP is the best: ").holds is True
-    assert row(part, PAPERS, "GSP over GGP").value == 1.55
+    assert reproductions.row(part, PAPERS, "GSP faster than static: by a factor of 1.7, 0.2 more or less").holds is True
+    assert reproductions.row(part, PAPERS, "GGP: a small improvement").holds is True
+    assert reproductions.row(part, PAPERS, "GGDP is the best: ").holds is True
+    assert reproductions.row(part, PAPERS, "GSP over GGP").value == 1.55
 
 
 def test_another_picture_does_not_hold_and_says_why():
     seen = one_faster({Policy.STATIC: 160.0, Policy.GGP: 100.0, Policy.GGDP: 95.0, Policy.GSP: 80.0})
-    found = rows(Stream(RUNS), seen)
-    failing = [one for one in found.values() if not one.holds]
-    assert {one.claim.split(":")[0] for one in failing} >= {"GGP", "GGDP is the best"}
-    assert all(one.reason or one.value < one.paper_value for one in failing)
+    found = reproductions.rows(Stream(RUNS), seen)
+    failing = [row for row in found.values() if not row.holds]
+    assert {row.claim.split(":")[0] for row in failing} >= {"GGP", "GGDP is the best"}
+    assert all(row.reason or row.value < row.paper_value for row in failing)
 
 
 def test_the_relation_written_before_the_result_is_judged_beside_the_later_one():
     seen = one_faster({Policy.STATIC: 160.0, Policy.GSP: 100.0})
-    found = {one.id: one.holds for one in Stream(RUNS).findings(seen).claims}
+    found = {row.id: row.holds for row in Stream(RUNS).findings(seen).claims}
     assert (found["koala-figure-5b-gsp-at-least"], found["koala-figure-5b-gsp-near"]) == (False, True)
 
 
 def test_ggdp_is_compared_with_the_best_of_the_others():
-    assert row(Stream(RUNS), PAPERS, "GGDP is the best: ").value == pytest.approx(100 / 90)
+    assert reproductions.row(Stream(RUNS), PAPERS, "GGDP is the best: ").value == pytest.approx(100 / 90)
 
 
 def test_a_mean_that_meets_a_claim_with_an_interval_that_does_not_says_so():
     seen = Table(lambda case: (90.0, 300.0)[case.seed] if case.config == stream.GGP else 100.0)
-    found = row(Stream(RUNS), seen, "GSP over GGP")
+    found = reproductions.row(Stream(RUNS), seen, "GSP over GGP")
     assert (found.value, found.holds) == (1.95, False)
     assert "differs much" in found.why
 
@@ -178,7 +169,7 @@ def test_a_mean_that_meets_a_claim_with_an_interval_that_does_not_says_so():
 def test_another_factor_than_the_papers_names_each_streams():
     seen = Table(lambda case: (200.0, 400.0)[case.seed] if case.config == stream.STATIC else 100.0)
     begins = "GSP faster than static: by a factor of 1.7, 0.2 more"
-    wide, narrow = (row(Stream(dataclasses.replace(RUNS, seeds=n)), seen, begins) for n in (2, 1))
+    wide, narrow = (reproductions.row(Stream(dataclasses.replace(RUNS, seeds=n)), seen, begins) for n in (2, 1))
     assert (wide.value, wide.holds) == (3.0, True)  # two streams say little
     assert (narrow.value, narrow.holds) == (2.0, False)
     assert narrow.reason.endswith("stream by stream it is 2.00.")
@@ -187,14 +178,14 @@ def test_another_factor_than_the_papers_names_each_streams():
 def test_sort_and_wordcount_are_judged_by_their_ratio_with_75_percent_transient_nodes():
     part = Single(seeds=1, varied=1)
     seen = Table(lambda case: 27.0 if case.clusters[0].transient == 30 else 10.0)
-    found = [one for claim, one in rows(part, seen).items() if "75 %" in claim]
-    assert [(one.value, one.holds) for one in found] == [(2.7, False), (2.7, True), (2.7, True)]
+    found = [row for claim, row in reproductions.rows(part, seen).items() if "75 %" in claim]
+    assert [(row.value, row.holds) for row in found] == [(2.7, False), (2.7, True), (2.7, True)]
 
 
 def test_speed_up_is_over_ten_core_nodes():
     seen = Table(lambda case: 400.0 / case.nodes)
-    found = [one for one in Single(seeds=1, varied=1).findings(seen).claims if one.figure == "Figure 4"]
-    assert [(one.value, one.holds) for one in found] == [(4.0, True), (4.0, True)]
+    found = [row for row in Single(seeds=1, varied=1).findings(seen).claims if row.figure == "Figure 4"]
+    assert [(row.value, row.holds) for row in found] == [(4.0, True), (4.0, True)]
 
 
 def test_usage_is_taken_by_phase():
@@ -203,7 +194,7 @@ def test_usage_is_taken_by_phase():
     seen = Table(lambda _: 100.0)
     for case in Usage(seeds=1).cases():
         seen[case] = Seen(clusters={"c": ran(100.0)}, used=used)
-    found = {claim.split(" (")[0]: one.value for claim, one in rows(Usage(seeds=1), seen).items()}
+    found = {claim.split(" (")[0]: row.value for claim, row in reproductions.rows(Usage(seeds=1), seen).items()}
     assert found["Sort: CPU used in its map phase"] == pytest.approx(0.5)
     assert found["Sort: CPU used in its reduce phase"] == pytest.approx(0.1)
     assert found["Sort: reduce phase over map phase, in time"] == 1.5
@@ -217,7 +208,9 @@ def test_failures_of_one_cluster_are_looked_for_in_the_other():
         table = Table(lambda _: 1.0)
         for case in part.cases():
             small = 10.0 + (hurt_s if case.outages else 0.0)
-            found = {one.id: ran(small if one.id == "small" else 20.0, name=one.id) for one in case.clusters}
+            found = {
+                cluster.id: ran(small if cluster.id == "small" else 20.0, name=cluster.id) for cluster in case.clusters
+            }
             jobs = (ran(5.0).jobs[0], dataclasses.replace(ran(5.0).jobs[0], maps=640))
             table[case] = Seen(clusters=found) if len(found) > 1 else Seen(
                 clusters={"c": dataclasses.replace(ran(5.0), jobs=jobs)}
@@ -227,9 +220,9 @@ def test_failures_of_one_cluster_are_looked_for_in_the_other():
                 found["large"] = dataclasses.replace(found["large"], jobs=(large,))
         return table
 
-    assert row(part, seen(0.0), "Failure isolation").holds is True
-    assert row(part, seen(3.0), "Failure isolation").value == 3.0
-    assert row(part, seen(0.0), "Data isolation").holds is True
+    assert reproductions.row(part, seen(0.0), "Failure isolation").holds is True
+    assert reproductions.row(part, seen(3.0), "Failure isolation").value == 3.0
+    assert reproductions.row(part, seen(0.0), "Data isolation").holds is True
 
 
 def test_a_cluster_below_its_core_nodes_would_be_seen():
@@ -238,7 +231,7 @@ def test_a_cluster_below_its_core_nodes_would_be_seen():
     for case in part.cases():
         sizes = ((0, 20, 0), (1000, 19, 0)) if case.config.policy is Policy.GGP else ((0, 20, 0), (1000, 20, 2))
         table[case] = Seen(clusters={name: ran(50.0, sizes=sizes, ready_s=0.5) for name in ("a", "b", "z")})
-    found = row(part, table, "Least nodes")
+    found = reproductions.row(part, table, "Least nodes")
     assert (found.value, found.holds) == (-1.0, False)
 
 
@@ -250,13 +243,13 @@ def small_and_large(case: Case) -> Seen:
     grown = ran(100.0, sizes=((0, 20, 0), (1000, 20, 2)), ready_s=0.5)
     jobs = grown.jobs if case.every_s else (*grown.jobs, dataclasses.replace(grown.jobs[0], maps=640))
     used = tuple(Used(at_s=float(t), cpu=0.5, disk=0.3) for t in range(1, 101)) if case.every_s else ()
-    return Seen(clusters={one.id: dataclasses.replace(grown, jobs=jobs) for one in case.clusters}, used=used)
+    return Seen(clusters={cluster.id: dataclasses.replace(grown, jobs=jobs) for cluster in case.clusters}, used=used)
 
 
 def test_the_full_form_has_a_row_for_each_claim_of_the_catalogue():
     parts = Koala.parts(Scale.of(Form.FULL, 1))
     found = [
-        one for part in parts for one in part.findings({case: small_and_large(case) for case in part.cases()}).claims
+        row for part in parts for row in part.findings({case: small_and_large(case) for case in part.cases()}).claims
     ]
     reproductions.assert_catalogued("koala", found)
 
@@ -267,4 +260,4 @@ def test_every_part_of_the_study_has_simulations(form):
     assert all(list(part.cases()) for part in parts)
     cases = [case for part in parts for case in part.cases()]
     assert len(cases) < 80 or form is Form.FULL
-    assert all(one.program in ("", WORDCOUNT, SORT) for case in cases for one in case.clusters)
+    assert all(cluster.program in ("", WORDCOUNT, SORT) for case in cases for cluster in case.clusters)

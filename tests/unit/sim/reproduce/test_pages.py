@@ -16,9 +16,9 @@ PAGE = f"before\n{pages.BEGIN}stale\n{pages.END}\nafter\n"
 SLOW = Assumption(name="disk", value=1.0, effect="none")
 
 
-def stored(*claims) -> Stored:
+def stored_run(*claims) -> Stored:
     fields = {"study": "toy", "title": "A toy", "text": "toy.txt", "source": "a test", "seeds": 3}
-    plain = [{**one.as_json(), "assumptions": []} for one in claims or (reproductions.claim(),)]
+    plain = [{**row.as_json(), "assumptions": []} for row in claims or (reproductions.claim(),)]
     return Stored(**fields, assumptions=(), rows=plain)
 
 
@@ -55,7 +55,7 @@ def test_a_stored_run_is_of_the_full_form_and_written_as_the_command_writes_it(s
 
 
 def test_only_the_text_between_the_marks_is_replaced():
-    page = pages.written(PAGE, stored())
+    page = pages.written(PAGE, stored_run())
     assert "| 1 | The toy is faster<br>“our toy is faster” (line 7)<br>`toy-faster` | figure |" in page
     assert "stale" not in page
     assert page.startswith("before\n")
@@ -64,12 +64,12 @@ def test_only_the_text_between_the_marks_is_replaced():
 
 def test_a_page_without_marks_is_refused():
     with pytest.raises(ValueError, match="no place for a table"):
-        pages.written("nothing", stored())
+        pages.written("nothing", stored_run())
 
 
 def test_rows_that_hold_are_counted_by_class():
     calibrated = reproductions.claim(id="toy-cheap", claim="cheap", value=0.1, kind=Kind.DERIVED, calibrated=True)
-    text = pages.table(stored(reproductions.claim(), calibrated))
+    text = pages.table(stored_run(reproductions.claim(), calibrated))
     assert "1 of 2 rows hold (figure 1 of 1, derived 0 of 1)" in text
     assert "calibrated on 1 of them, of which 0 hold" in text
 
@@ -84,7 +84,7 @@ def test_rows_that_hold_are_counted_by_class():
     ],
 )
 def test_a_cell_says_the_value_with_its_interval(fields, cell):
-    assert cell in pages.table(stored(reproductions.claim(**fields)))
+    assert cell in pages.table(stored_run(reproductions.claim(**fields)))
 
 
 def test_a_run_lists_each_assumption_once(monkeypatch):
@@ -108,7 +108,7 @@ def test_two_rows_with_one_id_or_one_text_are_refused(fields):
 def test_a_page_that_differs_from_its_figures_fails_the_check(monkeypatch, tmp_path):
     monkeypatch.setattr(pages, "FOLDER", tmp_path)
     (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / "toy.json").write_text(stored().as_text())
+    (tmp_path / "figures" / "toy.json").write_text(stored_run().as_text())
     (tmp_path / "toy.md").write_text(PAGE)
     with pytest.raises(SystemExit, match="1"):
         pages.main(["--check"])

@@ -44,7 +44,7 @@ def test_every_claim_of_a_catalogue_can_be_made(study):
 
 
 def test_ids_are_unique_over_all_studies():
-    found = list(itertools.chain.from_iterable(sources.catalogue(one).sources for one in studies.names()))
+    found = list(itertools.chain.from_iterable(sources.catalogue(name).sources for name in studies.names()))
     assert len(set(found)) == len(found) > 260
 
 
