@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.coverage import record
+from tests.coverage import changed, record
 
 
 def main() -> None:
@@ -16,7 +16,12 @@ def main() -> None:
     recorder.add_argument("paths", nargs="*", default=record.WITHOUT_CLUSTER, help="default: tests without a cluster")
     recorder.add_argument("--again", action="store_true", help="record tests that have not changed, too")
     recorder.add_argument("-n", dest="workers", default="auto", help="workers (default: auto)")
+    changes = commands.add_parser("changed", help="run the tests that a change concerns, the cheapest first")
+    changes.add_argument("--base", default="", help="default: where HEAD left origin/main, or main")
+    changes.add_argument("--budget", dest="budget_s", type=float, default=300, help="seconds (default: 300)")
     arguments = parser.parse_args()
+    if arguments.command == "changed":
+        sys.exit(changed.run(arguments.base, arguments.budget_s))
     record.record(arguments.paths, again=arguments.again, workers=arguments.workers)
 
 
