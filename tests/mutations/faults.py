@@ -11,8 +11,10 @@ import collections
 import dataclasses
 import functools
 import hashlib
+import importlib.metadata
 import json
 import pathlib
+import sys
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -120,6 +122,13 @@ def _code_lines(module: sources.Module) -> Iterator[tuple[int, str, str, int]]:
         before[name, line] += 1
 
 
+@functools.cache
+def _generator() -> str:
+    """Return what tells the present operators from others."""
+    own = [pathlib.Path(module.__file__ or "").read_text() for module in (operators, sys.modules[__name__])]
+    return recording.digest("".join([*own, importlib.metadata.version("mutmut")]))
+
+
 class _Module:
     """A module of which some lines get a fault. Finding the changes takes a while, so they are kept by its text."""
 
@@ -132,11 +141,8 @@ class _Module:
 
     def fault(self, line: int, rank: str) -> Fault | None:
         """Return the fault of a line: first one of the families it has, then one of this family's changes."""
-        kept = (
-            self._cache / f"{recording.digest(f'{self._path}{line}{rank}{self._module.text}')}.json"
-            if self._cache
-            else None
-        )
+        name = recording.digest("\n".join([_generator(), self._path, str(line), rank, self._module.text]))
+        kept = self._cache / f"{name}.json" if self._cache else None
         if kept and kept.exists():
             found = json.loads(kept.read_text())
         else:
