@@ -34,7 +34,8 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
     kept, results = recording.Recording(), running.Results(FOLDER / "results.jsonl")
     if not kept.tests:
         return "There is no recording of what each test executes: run `make record-coverage` first."
-    team = [running.Worker(copies.Copy(FOLDER / f"copy-{number}")) for number in range(workers)]
+    health = running.Health()
+    team = [running.Worker(copies.Copy(FOLDER / f"copy-{number}"), health) for number in range(workers)]
     tried: list[page.Tried] = []
     try:
         for worker in team:
@@ -44,7 +45,7 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
     finally:
         for worker in team:
             worker.stop()
-    for name in sorted({name for worker in team for name in worker.failing}):
+    for name in sorted(health.failing):
         print(f"left out, because it fails without a fault, too: {name}")
     known, all_tried = page.reasons(), _all_tried(kept, results)
     page.PAGE.write_text(page.page(all_tried, faults.PACKAGES, known))
@@ -82,7 +83,7 @@ def _all_tried(kept: recording.Recording, results: running.Results) -> list[page
         page.Tried(package=package, fault=fault, result=result)
         for package in faults.PACKAGES
         for fault in faults.choose(package, cache=FOLDER / "faults")
-        if (result := results.get(fault, kept.concerning(fault.path, fault.line))) is not None
+        if (result := results.get(fault, running.concerning(kept, fault))) is not None
     ]
 
 

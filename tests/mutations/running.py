@@ -10,13 +10,14 @@ import concurrent.futures
 import dataclasses
 import functools
 import json
+import os
 import queue
 import shutil
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from tests.coverage import recording
+from tests.coverage import record, recording
 
 if TYPE_CHECKING:
     import pathlib
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _RUNS_S = (3.0, 45.0, float("inf"))
 """What the tests of each run of a fault took when they were recorded, at most."""
+_CHECKED = 12
+"""How many tests of each fault run without a fault first, all together; others when they fail."""
 _START_S = 120.0
 """For the imports of a run, on a machine that has much else to do."""
 
@@ -83,24 +86,32 @@ class Results:
         return recording.digest(path.read_text()) if path.exists() else ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """Which tests pass without a fault, as far as they were tried."""
+
+    passing: set[str] = dataclasses.field(default_factory=set)
+    failing: set[str] = dataclasses.field(default_factory=set)
+    """They catch nothing."""
+
+
 class Worker:
     """A copy and its process."""
 
-    def __init__(self, copy: copies.Copy) -> None:
-        self._copy = copy
+    def __init__(self, copy: copies.Copy, health: Health) -> None:
+        self._copy, self._health = copy, health
         self._process: subprocess.Popen[str] | None = None
-        self._passing: set[str] = set()
-        self.failing: set[str] = set()
-        """Tests that fail without a fault: they catch nothing."""
 
     def start(self) -> None:
         """Make the copy and start its process."""
         self._copy.update()
         (self._copy.folder / "build").mkdir(exist_ok=True)
+        environment = dict(os.environ)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are most of what a run costs
+        command = [*_own_processes(), self._copy.python, "-m", "tests.mutations.worker"]
         self._process = subprocess.Popen(
-            [*_own_processes(), self._copy.python, "-m", "tests.mutations.worker"],
-            cwd=self._copy.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            command, cwd=self._copy.folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def stop(self) -> None:
         """End the process."""
@@ -113,17 +124,17 @@ class Worker:
         began = time.monotonic()
         caught_by = how = ""
         for part in _runs(tests):
-            left = [test for test in part if test.name not in self.failing]
+            left = [test for test in part if test.name not in self._health.failing]
             while left:
                 answer = self._run(left, fault)
                 if "fails" not in answer:
                     break
                 by = next((test for test in left if test.name == answer["fails"]), None)
                 suspects = [by] if by else left  # a file that cannot be imported, or a process that died
-                if self._pass(suspects, again="limit" in answer):
+                if self.check(suspects, is_again="limit" in answer):
                     caught_by, how = answer["fails"] or "the import", answer.get("limit") or answer.get("text", "")
                     break
-                left = [test for test in left if test.name not in self.failing]
+                left = [test for test in left if test.name not in self._health.failing]
             if caught_by:
                 break
         files = {test.file for test in tests if not caught_by or test.name == caught_by}
@@ -133,22 +144,22 @@ class Worker:
             digests={file: digest(file) for file in sorted(files)},
         )  # fmt: skip
 
-    def _pass(self, tests: Sequence[recording.Test], *, again: bool) -> bool:
-        """Whether tests pass without a fault. A test that exceeded a limit is tried again each time."""
-        untried = [test for test in tests if again or test.name not in self._passing]
+    def check(self, tests: Sequence[recording.Test], *, is_again: bool = False) -> bool:
+        """Run tests without a fault. Returns whether one of them passes."""
+        untried = [test for test in tests if is_again or test.name not in self._health.passing | self._health.failing]
         while untried:
-            answer = self._run(untried, None)
-            if "fails" not in answer:
-                self._passing.update(test.name for test in untried)
-                return True
-            failing = [test for test in untried if test.name == answer["fails"]] or untried
-            self.failing.update(test.name for test in failing)
-            if len(tests) == 1:
-                return False
-            untried = [test for test in untried if test not in failing]
-        return not all(test.name in self.failing for test in tests)
+            answer = self._run(untried, None, is_whole=True)
+            failing = {answer["fails"], *answer["failing"]} if "fails" in answer else set()
+            begun = {*answer["begun"], *failing} & {test.name for test in untried}
+            begun = begun or {test.name for test in untried}  # pytest did not get to the tests
+            self._health.failing.update(begun & failing or begun - set(answer["begun"]))
+            self._health.passing.update(begun - self._health.failing)
+            untried = [test for test in untried if test.name not in begun]
+        return any(test.name not in self._health.failing for test in tests)
 
-    def _run(self, tests: Sequence[recording.Test], fault: faults.Fault | None) -> dict[str, Any]:
+    def _run(
+        self, tests: Sequence[recording.Test], fault: faults.Fault | None, *, is_whole: bool = False
+    ) -> dict[str, Any]:
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -156,11 +167,16 @@ class Worker:
             self._copy.plant(fault.path, fault.mutated)
         try:
             limits = [{"name": test.name, **_limits(test)} for test in tests]
-            request = {"tests": limits, "wall_s": _START_S + sum(limit["wall_s"] for limit in limits)}
+            request = {
+                "is_whole": is_whole,
+                "tests": limits,
+                "wall_s": _START_S + sum(limit["wall_s"] for limit in limits),
+            }
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
             answer: dict[str, Any] = json.loads(
-                self._process.stdout.readline() or '{"fails": "", "limit": "the worker ended"}'
+                self._process.stdout.readline()
+                or '{"fails": "", "begun": [], "failing": [], "limit": "the worker ended"}'
             )
         finally:
             if fault is not None:
@@ -177,8 +193,8 @@ def _limits(test: recording.Test) -> dict[str, float]:
 
 
 def _runs(tests: Sequence[recording.Test]) -> Iterator[list[recording.Test]]:
-    """Split tests, the cheapest first, into runs."""
-    left = list(tests)
+    """Split tests, the cheapest first, into runs; those that start a cluster come last."""
+    left = sorted(tests, key=lambda test: not test.file.startswith(record.WITHOUT_CLUSTER))
     for limit_s in _RUNS_S:
         part, took_s = [], 0.0
         while left and took_s + left[0].cpu_s <= limit_s:
@@ -199,11 +215,25 @@ def _own_processes() -> tuple[str, ...]:
     return ()
 
 
+def concerning(kept: recording.Recording, fault: faults.Fault) -> list[recording.Test]:
+    """Return the tests that can notice a fault: without a cluster, unless BOATHOUSE_MUTATIONS_CLUSTERS is set."""
+    tests = kept.concerning(fault.path, fault.line)
+    is_with_clusters = bool(os.environ.get("BOATHOUSE_MUTATIONS_CLUSTERS"))
+    return [test for test in tests if is_with_clusters or test.file.startswith(record.WITHOUT_CLUSTER)]
+
+
 def run(
     chosen: Iterable[faults.Fault], kept: recording.Recording, results: Results, workers: Sequence[Worker],
     report: Callable[[faults.Fault, Result, bool], None],
 ) -> None:  # fmt: skip
     """Try the faults that have no result yet, and report each."""
+    waiting: list[tuple[faults.Fault, list[recording.Test]]] = []
+    for fault in chosen:
+        tests = concerning(kept, fault)
+        if (result := results.get(fault, tests)) is not None:
+            report(fault, result, True)
+        else:
+            waiting.append((fault, tests))
     free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     for worker in workers:
         free.put(worker)
@@ -216,13 +246,10 @@ def run(
             free.put(worker)
 
     with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-        waiting: dict[concurrent.futures.Future[Result], faults.Fault] = {}
-        for fault in chosen:
-            tests = kept.concerning(fault.path, fault.line)
-            if (result := results.get(fault, tests)) is not None:
-                report(fault, result, True)
-            else:
-                waiting[pool.submit(attempt, fault, tests)] = fault
-        for future in concurrent.futures.as_completed(waiting):
+        cheapest = sorted({test for _, tests in waiting for test in tests[:_CHECKED]}, key=lambda test: test.name)
+        checks = [cheapest[number :: len(workers)] for number in range(len(workers))]
+        list(pool.map(lambda worker, tests: worker.check(tests), workers, checks))
+        attempts = {pool.submit(attempt, fault, tests): fault for fault, tests in waiting}
+        for future in concurrent.futures.as_completed(attempts):
             results.add(future.result())
-            report(waiting[future], future.result(), False)
+            report(attempts[future], future.result(), False)

@@ -184,10 +184,17 @@ class Planting:
     """A worker whose runs fail as told."""
 
     def __init__(self, fails):
-        self.worker = running.Worker(None)
-        self.worker._run = lambda tests, fault: next(
-            ({"fails": test.name} for test in tests if fails(test.name, fault)), {}
-        )
+        self.health, self._fails = running.Health(), fails
+        self.worker = running.Worker(None, self.health)
+        self.worker._run = self._run
+
+    def _run(self, tests, fault, is_whole=False):  # noqa: ARG002 - as the worker calls it
+        failing = [test.name for test in tests if self._fails(test.name, fault)]
+        return {
+            "begun": [test.name for test in tests],
+            "failing": failing,
+            **({"fails": failing[0]} if failing else {}),
+        }
 
     def attempt(self):
         tests = [dataclasses.replace(TEST, name=f"t{number}", cpu_s=number) for number in range(4)]
@@ -205,7 +212,7 @@ def test_a_fault_that_no_test_notices_survives():
 def test_a_test_that_fails_without_a_fault_catches_nothing():
     planting = Planting(lambda name, fault: name == "t1")  # noqa: ARG005
     assert not planting.attempt().is_caught
-    assert planting.worker.failing == {"t1"}
+    assert planting.health.failing == {"t1"}
     assert Planting(lambda name, fault: name == "t1" or (fault and name == "t3")).attempt().caught_by == "t3"
 
 
