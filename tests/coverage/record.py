@@ -76,7 +76,7 @@ def _run(files: list[str], workers: str) -> recording.Run:
         files={file: recording.digest((root / file).read_text()) for file in files},
         modules=modules,
         seconds=seconds,
-        lines=recording.lines_of(folder, seconds, root),
+        lines=recording.lines_of(folder, seconds, modules, root),
     )
 
 

@@ -19,7 +19,7 @@ from coverage import numbits
 from tests.coverage import contexts, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 ROOT = pathlib.Path(__file__).parents[2]
 PATH = ROOT / "build" / "coverage" / "recording.sqlite"
@@ -162,14 +162,16 @@ class Run:
     """What each test executes of a module, by the module's path and the test's name, as coverage.py packs it."""
 
 
-def lines_of(folder: pathlib.Path, tests: Iterable[str], root: pathlib.Path) -> dict[tuple[str, str], bytes]:
-    """Read what tests execute from the files that coverage.py left in a folder."""
+def lines_of(
+    folder: pathlib.Path, tests: Iterable[str], paths: Collection[str], root: pathlib.Path
+) -> dict[tuple[str, str], bytes]:
+    """Read what tests execute of some modules from the files that coverage.py left in a folder."""
     names = set(tests)
     found: dict[tuple[str, str], bytes] = collections.defaultdict(bytes)
     for file in sorted(folder.glob("data.*")):
         for absolute, context, lines in _rows(file):
             path = absolute.removeprefix(f"{root}/")
-            for name in _tests_of(context, names):
+            for name in _tests_of(context, names) if path in paths else ():  # templates of Jinja are recorded, too
                 found[path, name] = numbits.numbits_union(found[path, name], lines)
     return found
 

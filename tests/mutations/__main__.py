@@ -62,6 +62,11 @@ def _try(
     print(f"==> {package}: {len(chosen)} faults", flush=True)
     tried: dict[str, page.Tried] = {}
 
+    def write() -> list[page.Tried]:
+        own = [tried[fault.key] for fault in chosen if fault.key in tried]
+        (FOLDER / f"survivors-{package}.md").write_text(page.survivors(package, own, len(chosen), page.reasons()))
+        return own
+
     def report(fault: faults.Fault, result: running.Result, is_kept: bool) -> None:
         tried[fault.key] = page.Tried(package=package, fault=fault, result=result)
         if not is_kept:
@@ -72,9 +77,7 @@ def _try(
             )
 
     running.run(chosen, kept, results, team, report)
-    own = [tried[fault.key] for fault in chosen]
-    (FOLDER / f"survivors-{package}.md").write_text(page.survivors(own, page.reasons()))
-    return own
+    return write()
 
 
 def _all_tried(kept: recording.Recording, results: running.Results) -> list[page.Tried]:

@@ -85,9 +85,12 @@ def page(tried: Sequence[Tried], packages: Iterable[str], known: Mapping[tuple[s
     return "\n".join(lines).rstrip() + "\n"
 
 
-def survivors(tried: Sequence[Tried], known: Mapping[tuple[str, ...], str], root: pathlib.Path = recording.ROOT) -> str:
+def survivors(
+    package: str, tried: Sequence[Tried], faults: int, known: Mapping[tuple[str, ...], str],
+    root: pathlib.Path = recording.ROOT,
+) -> str:  # fmt: skip
     """Return the survivors of a package for one who writes the missing tests."""
-    lines = [f"# Survivors of {tried[0].package if tried else 'nothing'}", "", *table(tried, []), ""]
+    lines = [f"# Survivors of {package}", "", f"{len(tried)} of {faults} faults are tried.", "", *table(tried, []), ""]
     for one in (one for one in tried if not one.result.is_caught):
         fault, before = one.fault, (root / one.fault.path).read_text()
         diff = difflib.unified_diff(before.splitlines(), fault.mutated.splitlines(), lineterm="", n=2)

@@ -234,6 +234,7 @@ def run(
             report(fault, result, True)
         else:
             waiting.append((fault, tests))
+    waiting.sort(key=lambda pair: sum(test.cpu_s for test in pair[1]))  # so that most are known early
     free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     for worker in workers:
         free.put(worker)

@@ -152,7 +152,7 @@ def test_the_page_has_the_reason_of_each_survivor_or_says_that_there_is_none():
 def test_the_list_of_survivors_shows_the_change_and_the_cheapest_tests(tmp_path):
     (tmp_path / "operator/boathouse/cluster").mkdir(parents=True)
     (tmp_path / FAULT.path).write_text("y")
-    shown = page.survivors(tried(caught=0, survived=1), {}, tmp_path)
+    shown = page.survivors("cluster", tried(caught=0, survived=1), 1, {}, tmp_path)
     assert "-y\n+x\n" in shown
     assert f"- `{TEST.name}`" in shown
 
