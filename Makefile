@@ -51,6 +51,18 @@ format: setup ## Format the code and apply the safe fixes
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about three minutes on two cores)
 	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --results=build/reports/unit.jsonl
 
+.PHONY: test-changed
+test-changed: setup ## Run the tests that your changes concern, at most five minutes (BASE=REVISION: since then; needs `make record-coverage`)
+	@$(BIN)/python -m tests.coverage changed $(if $(BASE),--base $(BASE))
+
+.PHONY: record-coverage
+record-coverage: setup build/reports ## Record which test executes which line, for new and changed tests (TESTS="tests/contract tests/faults": theirs)
+	@$(BIN)/python -m tests.coverage record $(TESTS)
+
+.PHONY: test-mutations
+test-mutations: record-coverage ## Plant faults in five packages and see that tests fail (PACKAGE=scheduling: in one; an hour at first, then it goes on)
+	@echo "==> planted faults"; $(BIN)/python -m tests.mutations $(PACKAGE)
+
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
 	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl

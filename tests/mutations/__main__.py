@@ -1,0 +1,94 @@
+"""Plant faults in the code and run the tests that execute them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+
+from tests.coverage import recording
+from tests.mutations import copies, faults, page, running
+
+FOLDER = recording.ROOT / "build" / "mutations"
+
+
+def main() -> None:
+    """Try the faults of some packages, and fail if too few are caught."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=f"default: all of {', '.join(faults.PACKAGES)}")
+    parser.add_argument(
+        "-n", dest="workers", type=int, default=os.cpu_count() or 1, help="workers (default: all cores)"
+    )
+    parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.packages) - set(faults.PACKAGES):
+        parser.error(f"no package {', '.join(sorted(unknown))}; choose from {', '.join(faults.PACKAGES)}")
+    sys.exit(_run(arguments.packages or list(faults.PACKAGES), arguments.workers, again=arguments.again))
+
+
+def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if again:
+        (FOLDER / "results.jsonl").unlink(missing_ok=True)
+    kept, results = recording.Recording(), running.Results(FOLDER / "results.jsonl")
+    if not kept.tests:
+        return "There is no recording of what each test executes: run `make record-coverage` first."
+    health = running.Health()
+    team = [running.Worker(copies.Copy(FOLDER / f"copy-{number}"), health) for number in range(workers)]
+    tried: list[page.Tried] = []
+    try:
+        for worker in team:
+            worker.start()
+        for package in packages:
+            tried += _try(package, kept, results, team)
+    finally:
+        for worker in team:
+            worker.stop()
+    for name in sorted(health.failing):
+        print(f"left out, because it fails without a fault, too: {name}")
+    known, all_tried = page.reasons(), _all_tried(kept, results)
+    page.PAGE.write_text(page.page(all_tried, faults.PACKAGES, known))
+    print(*page.table(tried, packages), sep="\n")
+    if few := page.below(tried):
+        return f"Fewer than 90 % of the planted faults are caught in {', '.join(few)}: see {page.PAGE} and {FOLDER}"
+    return 0
+
+
+def _try(
+    package: str, kept: recording.Recording, results: running.Results, team: list[running.Worker]
+) -> list[page.Tried]:
+    chosen = faults.choose(package, cache=FOLDER / "faults")
+    print(f"==> {package}: {len(chosen)} faults", flush=True)
+    tried: dict[str, page.Tried] = {}
+
+    def write() -> list[page.Tried]:
+        own = [tried[fault.key] for fault in chosen if fault.key in tried]
+        (FOLDER / f"survivors-{package}.md").write_text(page.survivors(package, own, len(chosen), page.reasons()))
+        return own
+
+    def report(fault: faults.Fault, result: running.Result, is_kept: bool) -> None:
+        tried[fault.key] = page.Tried(package=package, fault=fault, result=result)
+        if not is_kept:
+            what = f"caught by {result.caught_by}" if result.is_caught else "SURVIVED"
+            where = f"{fault.path}:{fault.line}"
+            print(
+                f"{time.strftime('%H:%M:%S')} {len(tried)}/{len(chosen)} {where} {result.took_s} s {what}", flush=True
+            )
+
+    running.run(chosen, kept, results, team, report)
+    return write()
+
+
+def _all_tried(kept: recording.Recording, results: running.Results) -> list[page.Tried]:
+    """Return all faults of all packages that have a result, for the page."""
+    return [
+        page.Tried(package=package, fault=fault, result=result)
+        for package in faults.PACKAGES
+        for fault in faults.choose(package, cache=FOLDER / "faults")
+        if (result := results.get(fault, running.concerning(kept, fault))) is not None
+    ]
+
+
+if __name__ == "__main__":
+    main()

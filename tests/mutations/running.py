@@ -1,0 +1,256 @@
+"""Run the tests of each fault in the copies, and keep the results.
+
+A fault is caught if a test fails that executes its line and passes without it. The tests run cheapest first, in three
+runs of growing length, so that a fault that a cheap test catches costs a second.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import functools
+import json
+import os
+import queue
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from tests.coverage import record, recording
+
+if TYPE_CHECKING:
+    import pathlib
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tests.mutations import copies, faults
+
+_RUNS_S = (3.0, 45.0, float("inf"))
+"""What the tests of each run of a fault took when they were recorded, at most."""
+_CHECKED = 12
+"""How many tests of each fault run without a fault first, all together; others when they fail."""
+_START_S = 120.0
+"""For the imports of a run, on a machine that has much else to do."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+    """What became of a fault."""
+
+    key: str
+    caught_by: str
+    """The test that failed; empty if none did."""
+    how: str
+    tests: tuple[str, ...]
+    """The cheapest tests that execute the line."""
+    executed_by: int
+    """How many tests execute the line."""
+    took_s: float
+    digests: dict[str, str]
+    """The test files on which the result rests: that of the test that failed, or all whose tests execute the line."""
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether a test failed."""
+        return bool(self.caught_by)
+
+
+class Results:
+    """The results of earlier runs, a line each, which hold while neither the module nor the tests change."""
+
+    def __init__(self, path: pathlib.Path, root: pathlib.Path = recording.ROOT) -> None:
+        self._path, self._root = path, root
+        lines = path.read_text().splitlines() if path.exists() else []
+        rows = (json.loads(line) for line in lines if line.endswith("}"))
+        self._results = {row["key"]: Result(**{**row, "tests": tuple(row["tests"])}) for row in rows}
+
+    def get(self, fault: faults.Fault, tests: Sequence[recording.Test]) -> Result | None:
+        """Return the result of a fault that some tests execute, if it still holds."""
+        result = self._results.get(fault.key)
+        if result is None or any(self.digest(file) != digest for file, digest in result.digests.items()):
+            return None
+        if not result.is_caught and not {test.file for test in tests} <= set(result.digests):
+            return None
+        return result
+
+    def add(self, result: Result) -> None:
+        """Keep a result."""
+        self._results[result.key] = result
+        with self._path.open("a") as file:
+            file.write(json.dumps(dataclasses.asdict(result)) + "\n")
+
+    @functools.cache  # noqa: B019 - results live as long as their command
+    def digest(self, file: str) -> str:
+        """Return the digest of a test file."""
+        path = self._root / file
+        return recording.digest(path.read_text()) if path.exists() else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Health:
+    """Which tests pass without a fault, as far as they were tried."""
+
+    passing: set[str] = dataclasses.field(default_factory=set)
+    failing: set[str] = dataclasses.field(default_factory=set)
+    """They catch nothing."""
+
+
+class Worker:
+    """A copy and its process."""
+
+    def __init__(self, copy: copies.Copy, health: Health) -> None:
+        self._copy, self._health = copy, health
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Make the copy and start its process."""
+        self._copy.update()
+        (self._copy.folder / "build").mkdir(exist_ok=True)
+        environment = dict(os.environ)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # imports are most of what a run costs
+        command = [*_own_processes(), self._copy.python, "-m", "tests.mutations.worker"]
+        self._process = subprocess.Popen(
+            command, cwd=self._copy.folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def stop(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def try_fault(self, fault: faults.Fault, tests: Sequence[recording.Test], digest: Callable[[str], str]) -> Result:
+        """Run the tests that execute the line of a fault until one fails."""
+        began = time.monotonic()
+        caught_by = how = ""
+        for part in _runs(tests):
+            left = [test for test in part if test.name not in self._health.failing]
+            while left:
+                answer = self._run(left, fault)
+                if "fails" not in answer:
+                    break
+                by = next((test for test in left if test.name == answer["fails"]), None)
+                suspects = [by] if by else left  # a file that cannot be imported, or a process that died
+                if self.check(suspects, is_again="limit" in answer):
+                    caught_by, how = answer["fails"] or "the import", answer.get("limit") or answer.get("text", "")
+                    break
+                left = [test for test in left if test.name not in self._health.failing]
+            if caught_by:
+                break
+        files = {test.file for test in tests if not caught_by or test.name == caught_by}
+        return Result(
+            key=fault.key, caught_by=caught_by, how=how[-600:], executed_by=len(tests),
+            tests=tuple(test.name for test in tests[:3]), took_s=round(time.monotonic() - began, 1),
+            digests={file: digest(file) for file in sorted(files)},
+        )  # fmt: skip
+
+    def check(self, tests: Sequence[recording.Test], *, is_again: bool = False) -> bool:
+        """Run tests without a fault. Returns whether one of them passes."""
+        untried = [test for test in tests if is_again or test.name not in self._health.passing | self._health.failing]
+        while untried:
+            answer = self._run(untried, None, is_whole=True)
+            failing = {answer["fails"], *answer["failing"]} if "fails" in answer else set()
+            begun = {*answer["begun"], *failing} & {test.name for test in untried}
+            begun = begun or {test.name for test in untried}  # pytest did not get to the tests
+            self._health.failing.update(begun & failing or begun - set(answer["begun"]))
+            self._health.passing.update(begun - self._health.failing)
+            untried = [test for test in untried if test.name not in begun]
+        return any(test.name not in self._health.failing for test in tests)
+
+    def _run(
+        self, tests: Sequence[recording.Test], fault: faults.Fault | None, *, is_whole: bool = False
+    ) -> dict[str, Any]:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        if fault is not None:
+            self._copy.plant(fault.path, fault.mutated)
+        try:
+            limits = [{"name": test.name, **_limits(test)} for test in tests]
+            request = {
+                "is_whole": is_whole,
+                "tests": limits,
+                "wall_s": _START_S + sum(limit["wall_s"] for limit in limits),
+            }
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            answer: dict[str, Any] = json.loads(
+                self._process.stdout.readline()
+                or '{"fails": "", "begun": [], "failing": [], "limit": "the worker ended"}'
+            )
+        finally:
+            if fault is not None:
+                self._copy.restore(fault.path)
+        if answer.get("limit") == "the worker ended":
+            self.stop()
+            self.start()
+        return answer
+
+
+def _limits(test: recording.Test) -> dict[str, float]:
+    """Return the limits of a test: many times what it took, so that only a test without an end exceeds them."""
+    return {"cpu_s": 10 + 5 * test.cpu_s, "wall_s": 60 + 10 * test.wall_s}
+
+
+def _runs(tests: Sequence[recording.Test]) -> Iterator[list[recording.Test]]:
+    """Split tests, the cheapest first, into runs; those that start a cluster come last."""
+    left = sorted(tests, key=lambda test: not test.file.startswith(record.WITHOUT_CLUSTER))
+    for limit_s in _RUNS_S:
+        part, took_s = [], 0.0
+        while left and took_s + left[0].cpu_s <= limit_s:
+            took_s += left[0].cpu_s
+            part.append(left.pop(0))
+        if part:
+            yield part
+
+
+@functools.cache
+def _own_processes() -> tuple[str, ...]:
+    """Return the command that ends all processes of a run with its worker, where the system allows it."""
+    if shutil.which("unshare"):
+        for who in ((), ("--user", "--map-current-user")):
+            command = ("unshare", *who, "--pid", "--fork", "--kill-child", "--mount-proc")
+            if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
+                return command
+    return ()
+
+
+def concerning(kept: recording.Recording, fault: faults.Fault) -> list[recording.Test]:
+    """Return the tests that can notice a fault: without a cluster, unless BOATHOUSE_MUTATIONS_CLUSTERS is set."""
+    tests = kept.concerning(fault.path, fault.line)
+    is_with_clusters = bool(os.environ.get("BOATHOUSE_MUTATIONS_CLUSTERS"))
+    return [test for test in tests if is_with_clusters or test.file.startswith(record.WITHOUT_CLUSTER)]
+
+
+def run(
+    chosen: Iterable[faults.Fault], kept: recording.Recording, results: Results, workers: Sequence[Worker],
+    report: Callable[[faults.Fault, Result, bool], None],
+) -> None:  # fmt: skip
+    """Try the faults that have no result yet, and report each."""
+    waiting: list[tuple[faults.Fault, list[recording.Test]]] = []
+    for fault in chosen:
+        tests = concerning(kept, fault)
+        if (result := results.get(fault, tests)) is not None:
+            report(fault, result, True)
+        else:
+            waiting.append((fault, tests))
+    waiting.sort(key=lambda pair: sum(test.cpu_s for test in pair[1]))  # so that most are known early
+    free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+    for worker in workers:
+        free.put(worker)
+
+    def attempt(fault: faults.Fault, tests: Sequence[recording.Test]) -> Result:
+        worker = free.get()
+        try:
+            return worker.try_fault(fault, tests, results.digest)
+        finally:
+            free.put(worker)
+
+    with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
+        cheapest = sorted({test for _, tests in waiting for test in tests[:_CHECKED]}, key=lambda test: test.name)
+        checks = [cheapest[number :: len(workers)] for number in range(len(workers))]
+        list(pool.map(lambda worker, tests: worker.check(tests), workers, checks))
+        attempts = {pool.submit(attempt, fault, tests): fault for fault, tests in waiting}
+        for future in concurrent.futures.as_completed(attempts):
+            results.add(future.result())
+            report(attempts[future], future.result(), False)
