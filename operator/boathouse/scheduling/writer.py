@@ -94,9 +94,7 @@ class Writer:
 
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
-        metadata = manifest["metadata"]
-        metadata.setdefault("annotations", {})[names.ANNOTATION_EPOCH] = str(self._leader.epoch)
-        metadata.setdefault("labels", {})[names.LABEL_FENCED] = "true"
+        metadata = manifest["metadata"] = self._fenced(manifest["metadata"])
 
         async def write() -> outcomes.Outcome:
             failpoints.hit("before-scheduler.create")
@@ -109,6 +107,39 @@ class Writer:
         outcome = await self._attempt(target, write)
         self._counters.create(_result(outcome))
         return outcome
+
+    async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
+        """Let the API server admit a pod without creating it.
+
+        Args:
+            task: The task, for the log.
+            manifest: The pod, without the epoch.
+
+        Returns:
+            The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
+        """
+        manifest = {**manifest, "metadata": self._fenced(manifest["metadata"])}
+        namespace = task.partition("/")[0]
+        try:
+            return await self._api.create(catalogue.PODS, manifest, namespace, dry_run=True)
+        except errors.AlreadyExists:
+            return None
+        except (errors.Forbidden, errors.Invalid, errors.TooManyRequests) as error:
+            if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
+                return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
+            return outcomes.refusal(error)
+        except errors.ClusterError as error:
+            log.warning("the API server could not try a pod", pod=task, error=str(error))
+            return None
+
+    def _fenced(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Return metadata with the epoch of this process's leadership."""
+        annotations = {**metadata.get("annotations", {}), names.ANNOTATION_EPOCH: str(self._leader.epoch)}
+        return {
+            **metadata,
+            "annotations": annotations,
+            "labels": {**metadata.get("labels", {}), names.LABEL_FENCED: "true"},
+        }
 
     async def bind(
         self, operation: rows.Operation, annotations: Mapping[str, str] = MappingProxyType({})
