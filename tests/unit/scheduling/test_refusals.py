@@ -1,7 +1,5 @@
 """Backoff by namespace and reason."""
 
-import math
-
 import pytest
 
 from boathouse.scheduling import outcomes
