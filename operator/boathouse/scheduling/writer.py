@@ -26,6 +26,10 @@ FIELD_MANAGER = "boathouse-"
 log = logs.get(__name__)
 
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
+_TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.Gone, errors.ServerError)
+"""Answers to a dry run that say nothing of the pod."""
+_NO_DRY_RUN = "does not support dry run"
+"""In the answer of an API server that has a webhook with side effects."""
 _UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
 
@@ -122,9 +126,10 @@ class Writer:
         namespace = task.partition("/")[0]
         try:
             return await self._api.create(catalogue.PODS, manifest, namespace, dry_run=True)
-        except errors.AlreadyExists:
-            return None
-        except (errors.Forbidden, errors.Invalid, errors.TooManyRequests) as error:
+        except errors.ApiError as error:
+            if isinstance(error, _TELL_NOTHING) or _NO_DRY_RUN in error.message:
+                log.warning("the API server could not try a pod", pod=task, error=error.message)
+                return None
             if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
                 return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
             return outcomes.refusal(error)

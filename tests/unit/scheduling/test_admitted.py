@@ -208,6 +208,7 @@ async def test_room_is_reserved_for_executors_as_admission_makes_them():
         (errors.Forbidden(403, "Forbidden", "maximum memory usage per Container is 1Gi"), "PodRefused"),
         (errors.Forbidden(403, "Forbidden", "exceeded quota: small, requested: limits.cpu=8"), "QuotaExceeded"),
         (errors.Invalid(422, "Invalid", "violates PodSecurity"), "PodRefused"),
+        (errors.from_status(400, "BadRequest", "admission webhook x denied the request: no team"), "PodRefused"),
     ],
 )
 async def test_no_driver_starts_whose_executors_would_be_refused_and_its_reason_is_said(refusal, reason):
