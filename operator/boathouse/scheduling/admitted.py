@@ -61,9 +61,10 @@ def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     Raises:
         ValueError: The pod has constraints or amounts that cannot be represented.
     """
-    planned = msgspec.convert(manifest, wire.PodView)
-    spec = msgspec.structs.replace(pod.spec, node_name=planned.spec.node_name)
-    admitted = wire.PodView(metadata=pod.metadata, spec=spec)  # without a status, so by its spec alone
+    specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
+    planned, admitted = (  # without a status, so by the spec alone
+        wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
+    )
     return _difference(*((_size(one), translate.constraints(one)) for one in (planned, admitted)))
 
 
