@@ -70,6 +70,7 @@ def pods(
         spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
+        is_ours = is_task or (spec.scheduler_name == scheduler_name and _has_pod_as_owner(pod))
         metadata = _metadata(pod.metadata, labels, annotations)
         container = requests.task_container(pod) if is_task else None
         try:
@@ -104,7 +105,7 @@ def pods(
             and stages.stage_of(size, record, is_resizing=False) is stages.Stage.SUSPENDED,
             cpu_request_milli=size.request_milli,
             cpu_limit_milli=size.limit_milli,
-            outlived_exit_code=_outlived_exit_code(pod, containers) if is_task or _has_pod_as_owner(pod) else None,
+            outlived_exit_code=_outlived_exit_code(pod, containers) if is_ours else None,
             can_resize=container is not None and _can_resize(pod.status),
             resize_problem=_resize_problem(pod.status) if is_task else "",
             suspension=record,

@@ -23,7 +23,18 @@ DONE = msgspec.json.encode(contract.TaskResult(outcome="succeeded", winner_attem
 OWN = {"driver": "spark-kubernetes-driver", "executor": "spark-kubernetes-executor"}
 
 
-def pod(kind, own, *, proxy=RUNNING, phase="Running", is_ended=False, restart="Never", deleted=None, **status):
+def pod(
+    kind,
+    own,
+    *,
+    proxy=RUNNING,
+    phase="Running",
+    is_ended=False,
+    restart="Never",
+    deleted=None,
+    by="boathouse",
+    **status,
+):
     """Return a pod with a proxy beside its own container."""
     api, owner = ("v1", "Pod") if kind == "executor" else (names.API_VERSION, "Job")
     labels = {"boathouse.dev/job-uid": "j", "boathouse.dev/task-type": kind, "boathouse.dev/attempt": "1"}
@@ -37,7 +48,7 @@ def pod(kind, own, *, proxy=RUNNING, phase="Running", is_ended=False, restart="N
             "annotations": {names.ANNOTATION_EXIT_CODE: "0"} if is_ended else {},
             **({"deletionTimestamp": deleted} if deleted else {}),
         },
-        "spec": {"nodeName": "n1", "restartPolicy": restart, "schedulerName": "boathouse"},
+        "spec": {"nodeName": "n1", "restartPolicy": restart, "schedulerName": by},
         "status": {
             "phase": phase,
             "containerStatuses": [{"name": OWN.get(kind, "task"), "state": own}, {"name": "proxy", "state": proxy}],
@@ -149,6 +160,7 @@ async def test_a_pod_that_its_container_has_left_is_ended_with_its_exit_code(kin
         pod("map", RUNNING),
         pod("map", ended(), proxy=ended()),
         pod("map", ended(), restart="Always"),
+        pod("executor", ended(), by="default-scheduler"),
         pod("map", ended(), is_ended=True),
         pod("map", ended(), deleted="2026-01-01T00:00:00Z"),
         pod("map", {"waiting": {}}, proxy=ended()),
