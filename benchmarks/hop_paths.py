@@ -145,6 +145,7 @@ BIND: Final = HopPath(
             "scheduling.pods.table.PodTable._relate",
         ),
         "the gang of the pod, if there are gangs": ("scheduling.intake.Intake._follow",),
+        "pods to end that their own container has left": ("scheduling.outlived.OutlivedPods.on_pod",),
     },
 )
 
@@ -213,6 +214,9 @@ COMMIT: Final = HopPath(
             "scheduling.executor.Executor._carry_out",
             "checks that the decision is still valid; builds the manifest with the factory that was submitted",
         ),
+        Step(
+            "scheduling.executor.Executor._create", "compares the first pod of a class with what admission made of it"
+        ),
         Step("scheduling.writer.Writer.create", "adds the leader's epoch"),
         Step("scheduling.writer.Writer._attempt", "checks leadership; retries; reads the pod after an unclear answer"),
         Step(
@@ -229,6 +233,7 @@ COMMIT: Final = HopPath(
             "services.mrjob.progress.routes.TaskRoutes._check_plan",
             "services.mrjob.progress.routes._check_setup",
             "services.progress.auth.Authenticator._review",
+            "services.progress.auth.Authenticator._verdict",
             "cluster.client.ApiClient.token_review",
             "services.progress.auth._Memory.put",
         ),
@@ -270,6 +275,7 @@ COMMIT: Final = HopPath(
             "cluster.reflector.Reflector.run",
             "cluster.reflector.Reflector._watch",
         ),
+        "pods to end that their own container has left": ("scheduling.outlived.OutlivedPods.on_pod",),
         "the watch of the job itself": ("services.frame.object_store.ObjectStore.on_object",),
         "the job's index of running pods": (
             "services.frame.pod_index.PodIndex.on_pod",
@@ -301,6 +307,7 @@ COMMIT: Final = HopPath(
             "scheduling.intake.Intake._follow",
         ),
         "what follows the last status of the job": (
+            "scheduling.reasons.Diagnoses.forget",
             "services.mrjob.kind.MRJobKind._over",
             "services.mrjob.kind.MRJobKind._end",
             "scheduling.intake.Intake.withdraw",

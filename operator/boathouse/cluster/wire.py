@@ -274,6 +274,7 @@ class PodSpec(View, frozen=True, kw_only=True):
 
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
+    restart_policy: str = "Always"
     priority: int = 0
     priority_class_name: str = ""
     node_selector: dict[str, str] = field(default_factory=dict)

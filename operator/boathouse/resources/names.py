@@ -39,6 +39,9 @@ ANNOTATION_SUSPEND_UNTIL = f"{GROUP}/suspend-reducers-until"
 """On an MRJob: suspends its reducers that lack map output until this time (RFC 3339), at most an hour ahead."""
 ANNOTATION_EXECUTOR_MEMORY = f"{GROUP}/executor-memory"
 """On a driver: the memory in bytes that was chosen for its executors."""
+ANNOTATION_EXIT_CODE = f"{GROUP}/exit-code"
+"""On a pod that the operator ended, because containers that admission injected outlived its own: the exit code of its
+own container, which is the pod's result."""
 LABEL_PROBE = f"{GROUP}/probe"
 """Label `true` of the pod that runs a job on a sample of its input, to predict its size."""
 

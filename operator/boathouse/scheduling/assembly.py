@@ -5,10 +5,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, devices, informer, quotas, retries, wire
+from boathouse.cluster import boundary, catalogue, client, devices, informer, loops, quotas, retries, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.scheduling import consistency, scheduler, transforms, writer
+from boathouse.scheduling import consistency, outlived, scheduler, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
 from boathouse.scheduling.volumes import watches as storage_watches
@@ -35,6 +35,7 @@ class Scheduling:
         namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
         quotas: ResourceQuotas.
         devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
+        outlived: Ends pods whose own container has ended.
     """
 
     scheduler: scheduler.Scheduler
@@ -47,6 +48,7 @@ class Scheduling:
     devices: informer.Informer[devices.DeviceClassView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
+    outlived: outlived.OutlivedPods
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
@@ -77,6 +79,9 @@ class Scheduling:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.scheduler.run())
             group.create_task(self.consistency.run())
+            group.create_task(
+                loops.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S).run(),
+            )
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
@@ -147,6 +152,8 @@ def assemble(
         transform=subject.transform_pod,
         aside=aside,
     )
+    sidecars = outlived.OutlivedPods(api, leader, subject.state.clock)
+    pods.subscribe(sidecars.on_pod)
     nodes = informer.Informer(
         api, catalogue.NODES, on_change=subject.intake.on_node, transform=transforms.node, aside=aside
     )
@@ -189,6 +196,7 @@ def assemble(
         ),
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),
+        outlived=sidecars,
     )
 
 

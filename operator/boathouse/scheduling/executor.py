@@ -11,7 +11,7 @@ from typing import Any
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes, reasons, writer
+from boathouse.scheduling import admitted, jobs, outcomes, reasons, writer
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
@@ -175,7 +175,78 @@ class Executor(Part):
         if isinstance(manifest, outcomes.NotDone):
             return manifest
         manifest["metadata"].setdefault("annotations", {}).update(self._reserved(operation) | _figures(operation))
-        return await self._writer.create(operation, manifest)
+        entry = self._jobs.entry_of(operation.row)
+        if entry is None or (tried := await self._try(operation, entry, manifest)) is None:
+            return await self._create(operation, manifest)
+        return tried
+
+    async def _create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
+        """Create a pod, and compare the first of a class with its manifest: admission may have changed it."""
+        task_class, entry = operation.task_class.id, self._jobs.entry_of(operation.row)
+        is_unpredictable = entry is not None and task_class in entry.unpredictable
+        if is_unpredictable:
+            manifest["spec"].pop("nodeName", None)
+        outcome = await self._writer.create(operation, manifest)
+        if not isinstance(outcome, outcomes.Done) or outcome.pod is None or entry is None:
+            return outcome
+        if task_class not in entry.admission:
+            self._compare(entry, task_class, manifest, outcome.pod)
+        is_bound = operation.node is None or outcome.pod.spec.node_name
+        return outcome if is_bound else outcomes.Elsewhere(pod=outcome.pod)  # its node is chosen by what it is now
+
+    async def _try(
+        self, operation: rows.Operation, entry: jobs.Entry, manifest: dict[str, Any]
+    ) -> outcomes.Outcome | None:
+        """Let the API server try pods that it may change or refuse; return the outcome, or None to create the pod.
+
+        These are the first pod of a class where admission is known to change pods, and an executor such as a driver
+        will create: the driver would not learn why its executors are refused, and nobody would say so.
+        """
+        task_class, has_news = operation.task_class.id, False
+        if operation.row.namespace in self._jobs.changing and task_class not in entry.admission:
+            tried = await self._writer.try_create(operation.row.id, manifest)
+            if tried is None:
+                entry.unpredictable.add(task_class)
+            elif not isinstance(tried, wire.PodView):
+                return tried
+            else:
+                has_news |= self._compare(entry, task_class, manifest, tried)
+        expected = self._expected_manifest(operation, entry)
+        if expected is not None and entry.gang is not None:
+            tried = await self._writer.try_create(operation.row.id, expected)
+            if isinstance(tried, outcomes.NotDone):
+                message = f"the API server refuses the executors: {tried.message}"
+                return dataclasses.replace(tried, message=message, is_of_class=True)
+            if isinstance(tried, wire.PodView):
+                has_news |= self._compare(entry, entry.gang.executor.id, expected, tried)
+            elif tried is None:
+                entry.unpredictable.add(entry.gang.executor.id)
+            else:
+                return tried
+        return outcomes.Skipped() if has_news or self._is_outdated(operation) else None
+
+    def _compare(
+        self, entry: jobs.Entry, task_class: model.ClassId, manifest: dict[str, Any], pod: wire.PodView
+    ) -> bool:
+        """Note what admission added to a pod; return whether the class is scheduled in another way now."""
+        try:
+            return self._jobs.learn(entry, task_class, admitted.changes(manifest, pod))
+        except (ValueError, ArithmeticError) as error:
+            log.warning("what admission adds to a pod is not known", pod=pod.metadata.key, error=str(error))
+            return False
+
+    def _expected_manifest(self, operation: rows.Operation, entry: jobs.Entry) -> dict[str, Any] | None:
+        """Return the manifest of an executor for a driver that is about to be created; None for another task."""
+        is_driver = entry.gang is not None and operation.row.id == entry.gang.driver
+        if not is_driver or not isinstance(entry.factory, jobs.ExpectingFactory):
+            return None
+        try:
+            manifest = entry.factory.build_expected(self._expected(entry, operation.row.id))
+            translate.manifest_resources(manifest)  # which adds the requests that limits imply
+        except Exception:
+            log.exception("an executor could not be built", pod=operation.row.id, job=entry.job.name)
+            return None
+        return manifest
 
     def _reserved(self, operation: rows.Operation) -> dict[str, str]:
         """Return the annotation of a driver that says where room is reserved for its executors."""
@@ -206,7 +277,8 @@ class Executor(Part):
         if entry is None or entry.factory is None:
             return outcomes.NotDone(reason="JobGone", message="the job of the task no longer exists")
         try:
-            manifest = entry.factory.build(task, resources, node, self._expected(entry, task))
+            size = entry.of_manifest(operation.task_class.id, resources)
+            manifest = entry.factory.build(task, size, node, self._expected(entry, task))
             asked = translate.manifest_resources(manifest)
         except Exception as error:  # one job's pods must not stop all others
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
@@ -226,7 +298,8 @@ class Executor(Part):
         if entry.gang is None or task != entry.gang.driver:
             return None
         expected = (self._pods.get(executor) for executor in entry.gang.expected)
-        return next((row.reserved.resources for row in expected if row is not None and row.reserved), None)
+        size = next((row.reserved.resources for row in expected if row is not None and row.reserved), None)
+        return None if size is None else entry.of_manifest(entry.gang.executor.id, size)
 
     def _is_valid(self, operation: rows.Operation) -> bool:
         """Say, just before the write, whether it still makes sense."""
@@ -235,12 +308,21 @@ class Executor(Part):
             return False  # it is void, its job is gone, or its namespace was refused a pod since
         if row.pending_uid != operation.task.pod_uid or not row.may_be_placed:
             return False  # a watch shows a pod, or the pod is being deleted
+        if self._is_outdated(operation):
+            return False  # it was decided before it was known what admission adds to the pod
         if operation.node is None:
             return True
         wanted, free = self._axis.amounts(operation.resources), self._ledger.free(operation.node)
         if free is None or operation.node not in self._nodes:
             return False
         return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
+
+    def _is_outdated(self, operation: rows.Operation) -> bool:
+        entry, decided = self._jobs.entry_of(operation.row), operation.task_class
+        if entry is None or entry.admission.get(decided.id) is None:
+            return False
+        current = next((one for one in entry.classes if one.id == decided.id), decided)
+        return (current.resources, current.constraints) != (decided.resources, decided.constraints)
 
 
 def _figures(operation: rows.Operation) -> dict[str, str]:

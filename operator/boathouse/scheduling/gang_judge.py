@@ -4,11 +4,14 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from boathouse.scheduling import gangs, jobs, pod_conditions
-from boathouse.scheduling.pods import holders
+from boathouse.scheduling.pods import holders, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.scheduling.tenants import fitting
+from boathouse.telemetry import logs
 from boathouse_policies import model
+
+log = logs.get(__name__)
 
 
 class GangJudge(Part):
@@ -34,7 +37,7 @@ class GangJudge(Part):
             return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
         return self._quotas.check(
             entry.namespace,
-            fitting.amounts(gang),
+            self._amounts(entry, gang),
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
         )
@@ -54,6 +57,31 @@ class GangJudge(Part):
             if entry is but or found.driver is None or not found.has_begun:
                 continue
             missing = max(0, len(gang.expected) - found.children)
-            yield {name: missing * amount for name, amount in holders.amounts(gang.executor.resources).items()}
+            of_driver, of_executor = self._limits(entry, gang)
+            executor = {**holders.amounts(gang.executor.resources), **of_executor}
+            yield {name: missing * amount for name, amount in executor.items()}
             if found.driver.state is PodState.CREATING:
-                yield holders.amounts(gang.leader.resources)
+                yield {**holders.amounts(gang.leader.resources), **of_driver}
+
+    def _amounts(self, entry: jobs.Entry, gang: gangs.Gang) -> Mapping[str, int]:
+        """Return all that a gang requests, and its limits as far as a quota counts them."""
+        of_driver, of_executor = self._limits(entry, gang)
+        limits = {
+            line: of_driver[line] + len(gang.expected) * of_executor[line] for line in of_driver if line in of_executor
+        }
+        return {**fitting.amounts(gang), **limits}
+
+    def _limits(self, entry: jobs.Entry, gang: gangs.Gang) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return the limits of the driver's pod and of an executor's by line, if a quota counts any."""
+        is_counted = any(self._quotas.counts(entry.namespace, line) for line in translate.LIMITS)
+        if not is_counted or not isinstance(entry.factory, jobs.ExpectingFactory):
+            return {}, {}
+        if entry.limits is None:
+            try:
+                driver = entry.factory.build(gang.driver, gang.leader.resources, None)
+                found = [translate.manifest_limits(one) for one in (driver, entry.factory.build_expected(None))]
+                entry.limits = found[0], found[1]
+            except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
+                log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
+                entry.limits = {}, {}
+        return entry.limits

@@ -61,6 +61,12 @@ def of(classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Gang 
     )
 
 
+def with_classes(gang: Gang, classes: Iterable[model.TaskClass]) -> Gang:
+    """Return a gang with other versions of its classes."""
+    known = {one.id: one for one in classes}
+    return dataclasses.replace(gang, leader=known[gang.leader.id], executor=known[gang.executor.id])
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
     """The rows of a gang now.

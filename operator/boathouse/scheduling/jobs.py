@@ -10,10 +10,10 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
-from boathouse.scheduling import gangs, pod_conditions
+from boathouse.scheduling import admitted, gangs, pod_conditions
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
@@ -67,6 +67,19 @@ class PodFactory(Protocol):
         ...
 
 
+@runtime_checkable
+class ExpectingFactory(PodFactory, Protocol):
+    """Builds the pod of a driver, which creates the expected tasks of its job."""
+
+    def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
+        """Return the manifest of an expected pod, to try what admission makes of it.
+
+        Args:
+            expected: The size that was chosen for it; None for that of its class.
+        """
+        ...
+
+
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Entry:
     """A job with its classes.
@@ -86,6 +99,10 @@ class Entry:
         has_begun: Whether the driver of the gang has a node.
         first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
+        planned: Its submitted classes as its owner submitted them, without what admission adds.
+        admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
+        limits: Limits of the driver's pod and of an expected one by line of a quota; None if not yet computed.
+        unpredictable: Classes whose pods are created without a node, because a webhook refuses dry runs.
     """
 
     job: model.Job
@@ -102,6 +119,20 @@ class Entry:
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None
+    planned: tuple[model.TaskClass, ...] = ()
+    admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
+    limits: tuple[Mapping[str, int], Mapping[str, int]] | None = None
+    unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
+
+    def as_admitted(self, task_class: model.TaskClass) -> model.TaskClass:
+        """Return a class with what admission adds to its pods."""
+        changes = self.admission.get(task_class.id)
+        return task_class if changes is None else changes.applied(task_class)
+
+    def of_manifest(self, task_class: model.ClassId, resources: model.Resources) -> model.Resources:
+        """Return the size in the manifest of a pod that is to have this size once it is admitted."""
+        changes = self.admission.get(task_class)
+        return resources if changes is None else changes.own(resources)
 
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
@@ -127,6 +158,7 @@ class Jobs:
         gangs: Jobs with a gang.
         by_hand: Jobs of which the author suspends reducers.
         touched: Jobs of which a task changed.
+        changing: Namespaces whose admission changes pods.
     """
 
     def __init__(
@@ -157,6 +189,7 @@ class Jobs:
         self.gangs: set[model.JobId] = set()
         self.by_hand: set[model.JobId] = set()
         self.touched: dict[model.JobId, None] = {}
+        self.changing = admitted.Namespaces()
 
     # Submitted jobs
 
@@ -170,8 +203,11 @@ class Jobs:
     ) -> list[model.TaskId]:
         """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
-        known, of_children = entry.classes[: entry.submitted], entry.classes[entry.submitted :]
-        entry.is_aside = entry.is_aside and known == tuple(classes)
+        of_children = entry.classes[entry.submitted :]
+        entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
+        entry.planned, entry.limits = tuple(classes), None
+        entry.admission = {one.id: entry.admission[one.id] for one in classes if one.id in entry.admission}
+        classes = [entry.as_admitted(one) for one in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
@@ -185,6 +221,24 @@ class Jobs:
             self.gangs.add(job.id)
         self.touch(job.id)
         return ended
+
+    def learn(self, entry: Entry, task_class: model.ClassId, changes: admitted.Changes | None) -> bool:
+        """Note what admission adds to the pods of a class; return whether that is news, and the class has changed."""
+        known = entry.admission.get(task_class)
+        if changes is not None:
+            self.changing.add(entry.namespace)
+        if not any(one.id == task_class for one in entry.planned):
+            return False
+        entry.admission[task_class] = known if changes is None else changes
+        if changes is None or changes == known:
+            return False
+        classes = tuple(entry.as_admitted(one) for one in entry.planned)
+        entry.classes = (*classes, *entry.classes[entry.submitted :])
+        if entry.gang is not None:
+            entry.gang = gangs.with_classes(entry.gang, classes)
+        self._changed.add(entry.job.id)
+        self.touch(entry.job.id)
+        return True
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove a job. Its owner deletes its pods."""
@@ -276,6 +330,7 @@ class Jobs:
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
         entry, task_class = self._entries[job], self._class_of(pod, job)
+        self._learn_of_child(entry, task_class)
         is_expected = entry.gang is not None and gangs.replaces(row, entry.gang.executor)
         why = None if is_expected else self._variety.refusal(row.namespace, task_class)
         if why is not None:
@@ -289,6 +344,13 @@ class Jobs:
             self._changed.add(job)
             self.touch(job)
         return None
+
+    def _learn_of_child(self, entry: Entry, task_class: model.TaskClass) -> None:
+        """Note what admission added to the first executor of a job, if the API server could not tell before."""
+        expected = None if entry.gang is None else entry.gang.executor
+        if expected is not None and expected.id in entry.unpredictable and expected.id not in entry.admission:
+            planned = next(one for one in entry.planned if one.id == expected.id)
+            self.learn(entry, expected.id, admitted.changes_of_class(planned, task_class))
 
     def has_driver(self, pod: facts.PodFacts) -> bool:
         """Say whether the pod that controls a pod may have it: it is what its job submitted last, and is not over."""

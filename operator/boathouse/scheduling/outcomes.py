@@ -25,12 +25,14 @@ class NotDone:
         message: Message for conditions.
         at_least_s: Minimum delay of the retry, from the server or the kind of refusal.
         excludes_node: Whether to exclude the class from the node for some time.
+        is_of_class: Whether it says nothing of pods of other classes.
     """
 
     reason: str
     message: str
     at_least_s: float = 0.0
     excludes_node: bool = False
+    is_of_class: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,6 +122,7 @@ class Reservations(Part):
         found = gangs.members(entry.gang, self._pods, self._clock())
         if found.retry_s is not None:
             self._retry[job] = found.retry_s
+        self._room.release(row for row in found.expected if not _is_enough(row.reserved, entry.gang.executor))
         if not (entry.has_begun and found.has_begun) or entry.first:
             self._jobs.mark_job(job)
         entry.has_begun = found.has_begun
@@ -243,6 +244,13 @@ class Reservations(Part):
             if node is None:
                 return
             self._room.reserve_at(entry, row, entry.gang.executor, node)
+
+
+def _is_enough(place: model.Create | None, executor: model.TaskClass) -> bool:
+    """Return whether a reservation is of use for an executor: admission may add to its requests and constraints."""
+    return place is None or (
+        place.task_class.resources.covers(executor.resources) and place.task_class.constraints == executor.constraints
+    )
 
 
 _WAITS = {PodState.PLANNED, PodState.PENDING}

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from boathouse_policies import model
 
 POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROBE, names.LABEL_TASK_TYPE})
-POD_ANNOTATIONS = frozenset({names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY})
+POD_ANNOTATIONS = frozenset(
+    {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY, names.ANNOTATION_EXIT_CODE}
+)
 CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
 POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarget"})
 
@@ -68,6 +70,7 @@ def pods(
         spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
+        is_ours = is_task or (spec.scheduler_name == scheduler_name and _has_pod_as_owner(pod))
         metadata = _metadata(pod.metadata, labels, annotations)
         container = requests.task_container(pod) if is_task else None
         try:
@@ -102,6 +105,7 @@ def pods(
             and stages.stage_of(size, record, is_resizing=False) is stages.Stage.SUSPENDED,
             cpu_request_milli=size.request_milli,
             cpu_limit_milli=size.limit_milli,
+            outlived_exit_code=_outlived_exit_code(pod, containers) if is_ours else None,
             can_resize=container is not None and _can_resize(pod.status),
             resize_problem=_resize_problem(pod.status) if is_task else "",
             suspension=record,
@@ -276,6 +280,21 @@ def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
 def _record(metadata: wire.ObjectMeta) -> suspension.SuspensionRecord | None:
     text = metadata.annotations.get(names.ANNOTATION_SUSPENSION)
     return None if text is None else suspension.parse(text)
+
+
+def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:
+    """Return the exit code of a pod's own container, if that has ended for good and others of the pod have not."""
+    statuses = pod.status.container_statuses
+    if len(statuses) < 2 or pod.spec.restart_policy != "Never":  # noqa: PLR2004 - its own, and another
+        return None
+    ended = [one.state.terminated for one in statuses if one.name in own]
+    others_run = any(one.state.terminated is None for one in statuses if one.name not in own)
+    return ended[0].exit_code if others_run and len(ended) == 1 and ended[0] is not None else None
+
+
+def _has_pod_as_owner(pod: wire.PodView) -> bool:
+    owner = pod.metadata.controller
+    return owner is not None and (owner.kind, owner.api_version) == ("Pod", "v1")
 
 
 def _can_resize(status: wire.PodStatus) -> bool:

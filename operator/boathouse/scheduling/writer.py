@@ -26,6 +26,10 @@ FIELD_MANAGER = "boathouse-"
 log = logs.get(__name__)
 
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
+_TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.Gone, errors.ServerError)
+"""Answers to a dry run that say nothing of the pod."""
+_NO_DRY_RUN = "does not support dry run"
+"""In the answer of an API server that has a webhook with side effects."""
 _UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
 
@@ -94,9 +98,7 @@ class Writer:
 
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
-        metadata = manifest["metadata"]
-        metadata.setdefault("annotations", {})[names.ANNOTATION_EPOCH] = str(self._leader.epoch)
-        metadata.setdefault("labels", {})[names.LABEL_FENCED] = "true"
+        metadata = manifest["metadata"] = self._fenced(manifest["metadata"])
 
         async def write() -> outcomes.Outcome:
             failpoints.hit("before-scheduler.create")
@@ -109,6 +111,40 @@ class Writer:
         outcome = await self._attempt(target, write)
         self._counters.create(_result(outcome))
         return outcome
+
+    async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
+        """Let the API server admit a pod without creating it.
+
+        Args:
+            task: The task, for the log.
+            manifest: The pod, without the epoch.
+
+        Returns:
+            The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
+        """
+        manifest = {**manifest, "metadata": self._fenced(manifest["metadata"])}
+        namespace = task.partition("/")[0]
+        try:
+            return await self._api.create(catalogue.PODS, manifest, namespace, dry_run=True)
+        except errors.ApiError as error:
+            if isinstance(error, _TELL_NOTHING) or _NO_DRY_RUN in error.message:
+                log.warning("the API server could not try a pod", pod=task, error=error.message)
+                return None
+            if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
+                return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
+            return outcomes.refusal(error)
+        except errors.ClusterError as error:
+            log.warning("the API server could not try a pod", pod=task, error=str(error))
+            return None
+
+    def _fenced(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Return metadata with the epoch of this process's leadership."""
+        annotations = {**metadata.get("annotations", {}), names.ANNOTATION_EPOCH: str(self._leader.epoch)}
+        return {
+            **metadata,
+            "annotations": annotations,
+            "labels": {**metadata.get("labels", {}), names.LABEL_FENCED: "true"},
+        }
 
     async def bind(
         self, operation: rows.Operation, annotations: Mapping[str, str] = MappingProxyType({})

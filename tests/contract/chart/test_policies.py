@@ -154,6 +154,29 @@ def test_the_operator_resizes_only_pods_that_it_made(operator):
     )
 
 
+def test_the_operator_ends_only_pods_that_it_made_and_of_which_a_container_has_ended(installed, operator, task):
+    end = {"metadata": {"annotations": {"boathouse.dev/exit-code": "0"}}, "spec": {"activeDeadlineSeconds": 1}}
+    only = "changes only spec.activeDeadlineSeconds"
+    assert only in operator.patches(task, end)
+    ended = [{"name": "task", "image": "i", "imageID": "", "ready": False, "restartCount": 0}]
+    ended[0]["state"] = {"terminated": {"exitCode": 0}}
+    status = json.dumps({"status": {"containerStatuses": ended}})
+    done = installed.kubectl(
+        "patch", task, "--namespace=demo", "--subresource=status", "--type=merge", f"--patch={status}"
+    )
+    assert done.returncode == 0, done.stderr
+    assert operator.patches(task, end) == "admitted"
+    for other in (
+        {"spec": {"activeDeadlineSeconds": 100}},
+        end | {"metadata": {"labels": {"a": "b"}}},
+        end | {"metadata": {"annotations": {"boathouse.dev/epoch": "8"}}},
+        end | {"metadata": {"finalizers": ["a.b/c"]}},
+        {"spec": {"activeDeadlineSeconds": 1, "terminationGracePeriodSeconds": 1}},
+    ):
+        assert operator.patches(task, other) != "admitted"
+    assert only in operator.patches("pod/foreign", end)
+
+
 def test_the_leader_labels_its_own_pod_and_changes_nothing_else(operator):
     labelled = {"metadata": {"labels": {"boathouse.dev/leader": "true"}}}
     other = {"metadata": {"labels": {"app.kubernetes.io/instance": "other"}}}

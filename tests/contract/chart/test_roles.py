@@ -25,7 +25,7 @@ CLUSTER_WIDE = {
     "tokenreviews.authentication.k8s.io": {"create"},
 }
 WHERE_JOBS_RUN = {
-    "pods": {"create", "delete"},
+    "pods": {"create", "delete", "patch"},
     "pods/binding": {"create"},
     "persistentvolumeclaims": {"get", "create", "patch"},
     "pods/status": {"patch"},

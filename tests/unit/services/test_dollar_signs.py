@@ -12,7 +12,7 @@ from boathouse_task.contract import TaskType
 from tests.unit.cli.conversion import test_streaming_lines as lines
 from tests.unit.services import test_pod_builder as pods
 from tests.unit.services.mrjob_hadoop import test_client as clients
-from tests.unit.services.sparkapp.builders import app
+from tests.builders.sparkapps import app
 
 WRITTEN = ["$$", "$$(HOME)", "$(HOME)", "$HOME", "a$", "$(", "$$$(X)$$", "kill $$; echo $(id) $"]
 VARIABLES = {"HOME": "/root", "X": "x"}

@@ -1,9 +1,10 @@
 {{- /* Rules in namespaces where Boathouse runs jobs. Admission policies restrict each further: see templates/policies. */ -}}
 {{- define "boathouse.tenantRules" -}}
-# Creates a pod for each attempt; deletes the pods of a deleted job.
+# Creates a pod for each attempt; deletes the pods of a deleted job. patch: ends a pod by a deadline whose own container
+# has ended while others run on; see the policy boathouse-account.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [create, delete]
+  verbs: [create, delete, patch]
 # Binds pods of other users that name this scheduler, and task pods that were created without a node.
 - apiGroups: [""]
   resources: [pods/binding]

@@ -22,7 +22,8 @@ def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
     if not row.is_submitted:
         request_milli = task_class.resources.cpu_milli
         return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
-    containers = entry.factory.build(row.id, task_class.resources, None)["spec"]["containers"]
+    resources = entry.of_manifest(task_class.id, task_class.resources)
+    containers = entry.factory.build(row.id, resources, None)["spec"]["containers"]
     wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
     request, limit = (quantities.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
     return stages.CpuSize(request, limit)

@@ -34,6 +34,8 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         is_suspended: Whether it is a task that was shrunk to the CPU of a suspended one.
         cpu_request_milli: CPU request of a task's container, by the spec.
         cpu_limit_milli: CPU limit of a task's container, by the spec; 0 for none.
+        outlived_exit_code: Exit code of the own container of a task, or of a pod that a pod made, if that has ended and
+            other containers run on; else None.
         can_resize: Whether a task's container runs and its status shows its resources.
         resize_problem: Reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty.
         suspension: The last suspension of a task; None if it never was suspended.
@@ -63,6 +65,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     is_suspended: bool = False
     cpu_request_milli: int = 0
     cpu_limit_milli: int = 0
+    outlived_exit_code: int | None = None
     can_resize: bool = False
     resize_problem: str = ""
     suspension: SuspensionRecord | None = None

@@ -56,6 +56,28 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
     return resources_of(asked)
 
 
+LIMITS = ("limits.cpu", "limits.ephemeral-storage")
+"""Lines of a ResourceQuota that count limits which need not be a pod's requests."""
+
+
+def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
+    """Return the limits of a manifest's pod by line of `LIMITS`: millicores and bytes.
+
+    A line is left out if a container lacks the limit: a LimitRange may set it, or a quota refuses the pod.
+
+    Raises:
+        ValueError: It holds something that is not a quantity.
+    """
+    limits = [one.get("resources", {}).get("limits", {}) for one in manifest["spec"]["containers"]]
+    found = {}
+    for line in LIMITS:
+        resource = line.removeprefix("limits.")
+        if all(resource in one for one in limits):
+            total = sum(quantities.nano(str(one[resource])) for one in limits)
+            found[line] = quantities.milli(total) if resource == "cpu" else quantities.ones(total)
+    return found
+
+
 def node(view: wire.NodeView) -> model.Node:
     """Return a node as the policies see it.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from boathouse.cluster import quotas, wire
 from boathouse.scheduling import pod_conditions, reasons
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods import quantities, translate
 
 EXCEEDS_QUOTA = "ExceedsQuota"
 """More is requested than a quota ever allows."""
@@ -18,7 +18,7 @@ QUOTA_EXCEEDED = "QuotaExceeded"
 """More is requested than others leave of a quota now."""
 
 Amounts = Mapping[str, int]
-"""By resource name, as `holders.amounts`: millicores, bytes, counts."""
+"""By resource name, as `holders.amounts`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +122,8 @@ def _resource(name: str) -> str | None:
         return name
     if name == "limits.memory":  # of a driver and of its executors, it is what they request
         return "memory"
+    if name in translate.LIMITS:
+        return name
     prefix, _, resource = name.partition(".")
     return resource if prefix == "requests" and resource and resource != "storage" else None
 
@@ -148,7 +150,11 @@ def _selects(requirement: quotas.ScopeRequirement, priority_class: str) -> bool:
 
 
 def _nano(resource: str, amount: int) -> int:
-    return amount * (quantities.NANO_PER_MILLI if resource == "cpu" else quantities.NANO)
+    return amount * (quantities.NANO_PER_MILLI if _is_cpu(resource) else quantities.NANO)
+
+
+def _is_cpu(resource: str) -> bool:
+    return resource in {"cpu", "limits.cpu"}
 
 
 def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> pod_conditions.PendingReason:
@@ -161,4 +167,5 @@ def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> pod_
 
 
 def _text(limit: Limit, nano: int) -> str:
-    return reasons.amount(limit.resource, quantities.milli(nano) if limit.resource == "cpu" else quantities.ones(nano))
+    amount = quantities.milli(nano) if _is_cpu(limit.resource) else quantities.ones(nano)
+    return reasons.amount(limit.resource.removeprefix("limits."), amount)

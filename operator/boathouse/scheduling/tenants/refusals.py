@@ -129,10 +129,7 @@ class Refusals:
         if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False
         wide, narrow = _scopes(operation)
-        jobs = self._in_a_row.setdefault(wide, set())
-        if len(jobs) < IN_A_ROW:
-            jobs.add(task_class.job)
-        scope = wide if why.reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW else narrow
+        scope = narrow if why.is_of_class or not self._concerns_namespace(wide, task_class.job, why.reason) else wide
         if (of_namespace := self._holds.get(wide)) is not None and of_namespace.probe == task:
             of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
         former = self._holds.get(scope)
@@ -148,6 +145,13 @@ class Refusals:
         )
         hold.tried[task_class.id] = (now_s, task)
         return True
+
+    def _concerns_namespace(self, wide: Scope, job: model.JobId, reason: str) -> bool:
+        """Count a job that was refused; return whether a refusal holds the whole namespace."""
+        jobs = self._in_a_row.setdefault(wide, set())
+        if len(jobs) < IN_A_ROW:
+            jobs.add(job)
+        return reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW
 
     def _are_many(self, task_class: model.ClassId, task: model.TaskId) -> bool:
         tasks = self._names_in_a_row.setdefault(task_class, set())

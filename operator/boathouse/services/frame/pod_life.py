@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import pod_reasons
+from boathouse.resources import names, pod_reasons
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.conditions import printable
@@ -23,6 +23,7 @@ _AFTER_MOUNTING: Final = frozenset({"Pulling", "Pulled", "Created", "Started"})
 """Reasons of a kubelet's events that show that all volumes are mounted."""
 _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 _OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
+_EXIT_CODE: Final = re.compile("-?[0-9]{1,10}")
 _KILLED: Final = frozenset({137, 143})
 
 
@@ -57,7 +58,21 @@ def container(pod: facts.PodFacts, name: str) -> wire.ContainerStatus | None:
 
 
 def life(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> PodLife:
-    """Return where a pod is in its life, by its phase and the status of its container."""
+    """Return where a pod is in its life: if its own container has ended, by the exit code of that.
+
+    The phase also depends on containers that admission injected: a proxy may run on, or fail when it is stopped. If the
+    pod was disrupted, exit code 0 may be that of a program that was stopped, so the phase decides.
+    """
+    ended = status.state.terminated if status else None
+    if ended is not None and ended.exit_code:
+        return PodLife.FAILED
+    if ended is not None and disruption(pod) is None:
+        return PodLife.SUCCEEDED
+    return life_by_phase(pod, has_started=ended is not None or (status is not None and bool(status.state.running)))
+
+
+def life_by_phase(pod: facts.PodFacts, *, has_started: bool) -> PodLife:
+    """Return where a pod is in its life by its phase, and by whether one of its containers has started."""
     match pod.status.phase:
         case "Succeeded":
             return PodLife.SUCCEEDED
@@ -66,8 +81,13 @@ def life(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> PodLife:
         case _ if not pod.node_name:
             return PodLife.UNPLACED
         case _:
-            started = status is not None and (status.state.running or status.state.terminated)
-            return PodLife.RUNNING if started else PodLife.STARTING
+            return PodLife.RUNNING if has_started else PodLife.STARTING
+
+
+def settled_exit_code(pod: facts.PodFacts) -> int | None:
+    """Return the exit code of a pod's own container if others outlived it; None if the pod is not known to be so."""
+    text = pod.metadata.annotations.get(names.ANNOTATION_EXIT_CODE, "")
+    return int(text) if _EXIT_CODE.fullmatch(text) else pod.outlived_exit_code
 
 
 def started_s(status: wire.ContainerStatus | None) -> float | None:
@@ -136,11 +156,14 @@ def _missing(message: str) -> Reason | None:
 
 def is_over_its_limit(pod: facts.PodFacts) -> bool:
     """Return whether the pod was evicted for using more scratch space than it may: that is its own fault."""
-    return pod.status.reason == "Evicted" and _OVER_ITS_LIMIT.search(pod.status.message) is not None
+    is_evicted = pod.status.reason == "Evicted" and not _was_ended(pod)
+    return is_evicted and _OVER_ITS_LIMIT.search(pod.status.message) is not None
 
 
 def disruption(pod: facts.PodFacts) -> Problem | None:
-    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted."""
+    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted before its container ended."""
+    if _was_ended(pod):
+        return None
     if pod.status.reason:
         return _closed(pod.status.reason, pod.status.message)
     disrupted = pod.condition("DisruptionTarget")
@@ -149,6 +172,11 @@ def disruption(pod: facts.PodFacts) -> Problem | None:
     if pod.metadata.deletion_timestamp is not None:
         return Problem(reason=Reason.POD_LOST, message="the pod was deleted while it ran")
     return None
+
+
+def _was_ended(pod: facts.PodFacts) -> bool:
+    """Return whether the operator ended the pod, after its own container: what came after that concerns others."""
+    return names.ANNOTATION_EXIT_CODE in pod.metadata.annotations
 
 
 def _closed(reason: str, message: str) -> Problem:

@@ -9,7 +9,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.sparkapp.kind import SparkAppKind
 from boathouse.services.sparkapp.pods.executor_pods import LABEL_ROLE
-from boathouse.services.sparkapp.submission import driver_pod
+from boathouse.services.sparkapp.submission import attempt_properties, driver_pod
 
 
 def add(leader: LeaderServices) -> None:
@@ -59,6 +59,6 @@ def _ended_executors(leader: LeaderServices, kind: SparkAppKind) -> informer.Inf
 
 SPARKAPPS: Final = KindEntry(
     pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
-    pod_containers=frozenset({driver_pod.CONTAINER}),
+    pod_containers=frozenset({driver_pod.CONTAINER, attempt_properties.EXECUTOR_CONTAINER}),
     add=add,
 )

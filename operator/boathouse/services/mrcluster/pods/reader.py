@@ -1,7 +1,6 @@
 """From a pod as the API shows it to a node of a cluster: which host it is, how it does, why it does not start. Pure."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from boathouse.cluster import wire
@@ -36,7 +35,8 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
     if role is None or labels.get(LABEL_TASK_TYPE) != role:
         return None
     statuses = pod.status.container_statuses
-    life, created = pod_life.life(pod, _first_started(statuses)), pod.metadata.creation_timestamp
+    has_started = any(each.state.running or each.state.terminated for each in statuses)
+    life, created = pod_life.life_by_phase(pod, has_started=has_started), pod.metadata.creation_timestamp
     return NodePod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
@@ -55,11 +55,6 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
         restarts=min(_MAX_RESTARTS, sum(each.restart_count for each in statuses)),
         resources=pod.resources,
     )
-
-
-def _first_started(statuses: Sequence[wire.ContainerStatus]) -> wire.ContainerStatus | None:
-    """Return a container that has started; None if none has."""
-    return next((each for each in statuses if each.state.running or each.state.terminated), None)
 
 
 def _problem(pod: facts.PodFacts) -> Problem | None:

@@ -63,10 +63,7 @@ def read(pod: facts.PodFacts) -> ClientPod | None:
     if int(number) > MAX_ATTEMPT:
         return None
     status = pod_life.container(pod, names.CONTAINER)
-    ended = status.state.terminated if status else None
     state = pod_life.life(pod, status)
-    if ended is not None:  # its side container may run a little longer
-        state = PodLife.FAILED if ended.exit_code else PodLife.SUCCEEDED
     return ClientPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,

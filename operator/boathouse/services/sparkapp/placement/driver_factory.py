@@ -7,7 +7,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.submission import driver_pod, executor_memory
+from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model
 
@@ -42,3 +42,8 @@ class DriverFactory:
         if node is not None:
             manifest["spec"]["nodeName"] = node
         return manifest
+
+    def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
+        """Return an executor like those of the driver, as far as admission looks at it, owned by the application."""
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        return executor_template.build_like_spark(app, self.attempt)

@@ -78,7 +78,8 @@ def ended(pod: AppPod, reason: str = "") -> AppPod:
 
 
 def _life(pod: facts.PodFacts) -> PodLife:
-    match pod.status.phase:
+    code = pod_life.settled_exit_code(pod)
+    match pod.status.phase if code is None else "Failed" if code else "Succeeded":
         case "Succeeded":
             return PodLife.SUCCEEDED
         case "Failed":

@@ -14,6 +14,7 @@ from boathouse.cluster import store
 from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_index import Later
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.pods import app_pod
 from boathouse.services.sparkapp.pods.app_pod import AppPod
 
@@ -75,9 +76,10 @@ class ExecutorPods:
             case store.Added(new=pod) | store.Modified(new=pod):
                 owner = _owner(pod)
                 if owner is not None:
+                    executor = app_pod.of_executor(pod)
                     known = _Executor(
-                        app_pod.of_executor(pod),
-                        pod.status.phase == "Running",
+                        executor,
+                        pod.status.phase == "Running" and executor.state.is_live,
                         pod.metadata.deletion_timestamp is not None,
                     )
                     self._put(owner, pod.metadata.name, known)
@@ -91,7 +93,7 @@ class ExecutorPods:
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Count an executor that failed: each is shown as added once, unless its driver deleted it before."""
         if isinstance(change, store.Added) and change.new.status.phase == "Failed":
-            owner = _owner(change.new)
+            owner = _owner(change.new) if app_pod.of_executor(change.new).state is PodLife.FAILED else None
             if owner is not None and change.new.metadata.deletion_timestamp is None:
                 self._failed[owner] += 1
                 gone = self._by_driver.setdefault(owner, _Children()).gone

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND, TASK_TYPE_EXECUTOR
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.frame import pod_template
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
@@ -25,6 +25,31 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     manifest["metadata"]["labels"] = _labels(app, role)
     # The account is a property: Spark would replace it in a template.
     return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=""))
+
+
+def build_like_spark(app: App, attempt: AttemptNames) -> dict[str, Any]:
+    """Return an executor with the fields that Spark sets, as far as admission looks at them, owned by the application.
+
+    It is only tried, in the name of the operator, which may create pods of its own resources only.
+    """
+    manifest, requests = build(app, attempt), app.executor
+    metadata = manifest["metadata"]
+    metadata |= {
+        "name": f"{attempt.executor_prefix}-exec-0",
+        "namespace": app.namespace,
+        "ownerReferences": [pod_parts.owner(app)],
+    }
+    metadata["labels"] = labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
+    container = manifest["spec"]["containers"][0]
+    memory = {"memory": f"{requests.memory_mib}Mi"}
+    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
+    extended = {name: str(count) for name, count in requests.extended}
+    container |= {"image": app.image, "imagePullPolicy": app.spec.image_pull_policy, "args": ["executor"]}
+    container["resources"]["requests"] |= {"cpu": requests.cpu, **memory}
+    container["resources"]["limits"] |= {**limit, **memory, **extended}
+    if app.spec.service_account_name:
+        manifest["spec"]["serviceAccountName"] = app.spec.service_account_name
+    return manifest
 
 
 def _labels(app: App, role: Role) -> dict[str, str]:

@@ -1,0 +1,129 @@
+"""What admission adds to pods: larger requests, a node selector, other constraints. Pure.
+
+Webhooks, LimitRanges and plugins of the API server change a pod when it is created, after its node was chosen. The
+kubelet of that node may then reject it. So what the API server makes of the first pod of a class is compared with its
+manifest, and the class is scheduled with the difference.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from boathouse.cluster import wire
+from boathouse.scheduling.pods import requests, translate
+from boathouse_policies import model
+
+MAX_NAMESPACES: Final = 10_000
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What admission adds to the pods of a class.
+
+    Attributes:
+        more: Requests in addition to those of the manifest.
+        constraints: Constraints in addition to, or in place of, those of the manifest. Tolerations are left out:
+            without them the scheduler uses fewer nodes.
+    """
+
+    more: model.Resources = model.Resources()  # noqa: RUF009 - frozen
+    constraints: model.Constraints = model.UNCONSTRAINED
+
+    def applied(self, task_class: model.TaskClass) -> model.TaskClass:
+        """Return a class with the changes."""
+        own, found = task_class.constraints, self.constraints
+        constraints = dataclasses.replace(
+            own,
+            node_selector=tuple(sorted((dict(own.node_selector) | dict(found.node_selector)).items())),
+            affinity=own.affinity if found.affinity is None else found.affinity,
+            host_ports=tuple(sorted({*own.host_ports, *found.host_ports})),
+            claims=tuple(sorted({*own.claims, *found.claims})),
+            features=tuple(sorted({*own.features, *found.features})),
+            pod_affinity=(*own.pod_affinity, *found.pod_affinity),
+            pod_anti_affinity=(*own.pod_anti_affinity, *found.pod_anti_affinity),
+            spread=(*own.spread, *found.spread),
+        )
+        resources = _combined(task_class.resources, self.more, sign=1)
+        return dataclasses.replace(task_class, resources=resources, constraints=constraints)
+
+    def own(self, resources: model.Resources) -> model.Resources:
+        """Return the size that a manifest must have for a pod of this size."""
+        return _combined(resources, self.more, sign=-1)
+
+
+def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
+    """Return what admission has added to the pod of a manifest; None for nothing that concerns its node.
+
+    Raises:
+        ValueError: The pod has constraints or amounts that cannot be represented.
+    """
+    specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
+    planned, admitted = (  # without a status, so by the spec alone
+        wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
+    )
+    return _difference(*((_size(one), translate.constraints(one)) for one in (planned, admitted)))
+
+
+def changes_of_class(planned: model.TaskClass, found: model.TaskClass) -> Changes | None:
+    """Return what admission has added to a pod of the first class, which is now of the second; None for nothing."""
+    return _difference(*((one.resources, one.constraints) for one in (planned, found)))
+
+
+def _size(pod: wire.PodView) -> model.Resources:
+    return translate.resources_of(requests.pod_requests(pod))
+
+
+def _difference(
+    planned: tuple[model.Resources, model.Constraints], admitted: tuple[model.Resources, model.Constraints]
+) -> Changes | None:
+    """Return the difference. A pod that requests less than planned counts as planned."""
+    before, after = planned[1], admitted[1]
+    constraints = model.Constraints(
+        node_selector=_added(before.node_selector, after.node_selector),
+        affinity=None if after.affinity == before.affinity else after.affinity,
+        host_ports=_added(before.host_ports, after.host_ports),
+        claims=_added(before.claims, after.claims),
+        features=_added(before.features, after.features),
+        pod_affinity=_added(before.pod_affinity, after.pod_affinity),
+        pod_anti_affinity=_added(before.pod_anti_affinity, after.pod_anti_affinity),
+        spread=_added(before.spread, after.spread),
+    )
+    found = Changes(more=_combined(admitted[0], planned[0], sign=-1), constraints=constraints)
+    return None if found == Changes() else found
+
+
+def _added(before: Sequence[T], after: Sequence[T]) -> tuple[T, ...]:
+    return tuple(each for each in after if each not in before)
+
+
+def _combined(one: model.Resources, other: model.Resources, *, sign: int) -> model.Resources:
+    extended, others = dict(one.extended), dict(other.extended)
+    return model.Resources.of(
+        cpu_milli=max(0, one.cpu_milli + sign * other.cpu_milli),
+        memory_bytes=max(0, one.memory_bytes + sign * other.memory_bytes),
+        ephemeral_storage_bytes=max(0, one.ephemeral_storage_bytes + sign * other.ephemeral_storage_bytes),
+        extended={
+            name: max(0, extended.get(name, 0) + sign * others.get(name, 0)) for name in extended.keys() | others.keys()
+        },
+    )
+
+
+class Namespaces:
+    """Namespaces whose admission is known to change pods, the last ones to be found."""
+
+    def __init__(self) -> None:
+        self._known: collections.OrderedDict[str, None] = collections.OrderedDict()
+
+    def add(self, namespace: str) -> None:
+        """Note that admission has changed a pod of a namespace."""
+        self._known[namespace] = None
+        self._known.move_to_end(namespace)
+        if len(self._known) > MAX_NAMESPACES:
+            self._known.popitem(last=False)
+
+    def __contains__(self, namespace: str) -> bool:
+        return namespace in self._known
