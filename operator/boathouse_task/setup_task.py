@@ -103,7 +103,7 @@ def make_plan(task: Task) -> Plan:
 
 
 def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
-    """Yield splits of some lines each, for which the files are read. A compressed file is one split.
+    """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
     If all files are empty, the first is a split, so that there is one.
 
@@ -112,7 +112,7 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
     """
     form, number = task.spec.input_format, 0
     for file in found:
-        if compression.codec_of(file.url):
+        if file.size_bytes and compression.codec_of(file.url):
             made = iter(splits.plan([file], split_max_bytes=max(1, file.size_bytes)).splits)
         else:
             windows = task.storage.read_windows(
