@@ -21,6 +21,8 @@ from boathouse_task.errors import TaskError
 HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
 
+ORDER_OPTIONS = ("-n", "-r", "-nr")
+"""Options without -k that Hadoop knows; it ignores others, such as -rn."""
 _MAX_VALUE = 0x7FFFFFFF
 _LANE_BYTES = 8
 _BATCH = 4096
@@ -176,7 +178,7 @@ def parse_key_options(options: str) -> tuple[KeySpec, ...]:
                 specs.append(key_spec(text))
             except ValueError as error:
                 raise _invalid(str(error)) from None
-        elif word.lstrip("-").strip("nr") or not word.startswith("-"):
+        elif word not in ORDER_OPTIONS:
             raise _invalid(f"the option {word!r} is not of the form -k1,2")
     return tuple(specs or [KeySpec(begin_field=1)] if options else [])
 

@@ -99,10 +99,12 @@ def test_a_sort_key_ends_with_its_only_tab_and_breaks_no_line(key):
     assert b"\t" not in made[:-1]
 
 
-@pytest.mark.parametrize("options", ["k1", "-k0", "-k1.0", "-k1x", "-x", "-", "-k"])
+@pytest.mark.parametrize("options", ["k1", "-k0", "-k1.0", "-k1x", "-x", "-", "-k", "-rn", "-nn"])
 def test_options_that_hadoop_does_not_know_are_refused(options):
     with pytest.raises(TaskError, match=r"spec\.comparator"):
         ordering.parse(options)
+    with pytest.raises(TaskError, match=r"spec\.partitioner"):
+        partition.parse_key_options(options)
 
 
 @pytest.mark.parametrize(
