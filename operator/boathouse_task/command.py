@@ -95,12 +95,13 @@ class CommandRunner:
             raise not_found(argv[0])
         return found
 
-    def run(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
+    def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
         """Start the command at once and return its output in chunks; its exit status is checked at the end.
 
         Args:
             argv: the command and its arguments.
             source: its input as chunks, or a descriptor to read from.
+            is_reporting: whether its reporter lines count.
 
         Raises:
             CommandFailed: CommandNotFound, UserCommandFailed, OutOfMemory.
@@ -108,7 +109,11 @@ class CommandRunner:
         kills_before, inherited_bytes = oom_kills(), peak_memory_bytes()
         process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)
         assert process.stderr is not None
-        pump = self._pump = StderrPump(process.stderr, count=self._count, status=self._counters.set_status)
+        pump = self._pump = StderrPump(
+            process.stderr,
+            count=self._count if is_reporting else _ignore,
+            status=self._counters.set_status if is_reporting else _ignore,
+        )
         pump.start()
         feeder = None
         if not isinstance(source, int):
@@ -171,6 +176,10 @@ class CommandRunner:
         self.cpu_s += usage.cpu_s
         if usage.peak_memory_bytes > inherited_bytes + _PEAK_ERROR_BYTES:
             self.peak_memory_bytes = max(self.peak_memory_bytes, usage.peak_memory_bytes)
+
+
+def _ignore(*_report: object) -> None:
+    """Drop a report."""
 
 
 def not_found(name: str) -> CommandFailed:

@@ -24,6 +24,8 @@ SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate
 WRITTEN = tuple(codec for codec in SUFFIXES if codec != "lz4")
 """Codecs of output files. The library that Hadoop needs for Lz4Codec is not in its own distribution."""
 _IN_BLOCKS = frozenset({"snappy", "lz4"})
+_MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}
+"""Codecs by which Hadoop reads a file of no bytes. Files of the others have at least one member."""
 _OUTPUT_BYTES = 1024 * 1024
 """Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
 
@@ -31,6 +33,12 @@ _OUTPUT_BYTES = 1024 * 1024
 def codec_of(path: str) -> str | None:
     """Return the codec of a file of this name; None if it is not compressed."""
     return next((codec for codec, suffix in SUFFIXES.items() if path.endswith(suffix)), None)
+
+
+def is_content(path: str, size_bytes: int) -> bool:
+    """Return whether a file of this name has content to read, or lacks content that it should have."""
+    codec = codec_of(path)
+    return size_bytes > 0 or (codec is not None and codec not in _MAY_BE_EMPTY)
 
 
 class _Decompressor(Protocol):
@@ -86,7 +94,7 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
     """
     stream: _Decompressor | None = None
     read = 0
-    for chunk in chunks:
+    for chunk in _with_data(chunks, codec, url):
         read += len(chunk)
         data, pending = chunk, True
         while pending:
@@ -107,6 +115,17 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
                 data, stream, pending = stream.unused_data, None, True
     if stream is not None and not is_start_of_file:
         raise _corrupt(url, f"is truncated within its {codec} data, after {read} bytes")
+
+
+def _with_data(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
+    """Yield the chunks; at the end, raise an error if they cannot have a member, but should."""
+    read, has_data = 0, codec in _MAY_BE_EMPTY
+    for chunk in chunks:
+        read += len(chunk)
+        has_data = has_data or bool(chunk.lstrip(b"\0"))
+        yield chunk
+    if not has_data:
+        raise _corrupt(url, f"has no {codec} data in its {read} bytes")
 
 
 def _corrupt(url: str, what: str) -> TaskError:

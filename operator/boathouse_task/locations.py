@@ -11,6 +11,7 @@ from boathouse_task.errors import TaskError
 
 _AUTHORITY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 _GLOB = re.compile(r"[*?\[{]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,21 @@ def without_credentials(url: str) -> str:
     except ValueError:
         return url
     return url.replace(parts.netloc, parts.netloc.rpartition("@")[2]) if "@" in parts.netloc else url
+
+
+def problem(path: str) -> str:
+    """Return why an object of this path cannot be read from S3 or as a file; "" if it can."""
+    segments = path.split("/")
+    if "" in segments:
+        return "has a slash at an end, or two in a row"
+    if "." in segments or ".." in segments:
+        return "has a segment . or .."
+    return "has a control character" if _CONTROL.search(path) else ""
+
+
+def shown(url: str) -> str:
+    """Return a URL for a message of one line, with control characters as in Python's strings."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], url)
 
 
 def is_hidden(name: str) -> bool:

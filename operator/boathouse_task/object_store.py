@@ -1,23 +1,26 @@
 """Access S3 and local files with obstore, and convert its errors to reasons that say what to do.
 
-obstore retries requests with backoff for `retry_s` before it raises an error.
+obstore retries requests with backoff for `retry_s` before it raises an error. It refuses to list names that it cannot
+represent, and all others of a page with them, so `s3_listing` and `local_listing` list.
 """
 
 import contextlib
+import functools
 import itertools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import obstore
 from obstore import exceptions
 from obstore import store as stores
 
+from boathouse_task import local_listing, locations
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import without_credentials
 from boathouse_task.stores import Entry, Source
 
 if TYPE_CHECKING:
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore as Obstore
     from obstore.store import S3Config as ObstoreS3Config
 
+    from boathouse_task import s3_listing
+
 LIST_CHUNK = 1000
+Lister = Callable[[str, bool], Iterator[Entry]]
+"""Yields the files of a folder; the second argument tells whether at any depth. An unknown folder is empty."""
 _SMALLEST_PART_BYTES = 5 * 1024**2
 
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
@@ -37,9 +44,17 @@ _HINTS = {
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
     "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
+    "Permission denied": "access is denied: tasks run as user and group 10001, check the owner and mode of the path",
+    "PermanentRedirect": "the region is wrong: check spec.storage.s3.region",
+    "incorrectly configured region": "the region is wrong: check spec.storage.s3.region",
     "InvalidContentType": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+    "WRONG_VERSION_NUMBER": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+    "CERTIFICATE_VERIFY_FAILED": "the certificate of spec.storage.s3.endpointURL is not valid, or has an unknown "
+    "authority: add it to the image",
     "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL has an unknown authority: add it to the image",
     "dns error": "the host name of spec.storage.s3.endpointURL does not resolve",
+    "Name or service not known": "the host name of spec.storage.s3.endpointURL does not resolve",
+    "name resolution": "the host name of spec.storage.s3.endpointURL does not resolve",
     "Connection refused": "spec.storage.s3.endpointURL refuses connections",
     "No space left": "the disk is full",
     "timed out": "no answer in time from spec.storage.s3.endpointURL",
@@ -52,8 +67,16 @@ _USER_ERRORS = (
     "SignatureDoesNotMatch",
     "AccessDenied",
     "AuthorizationHeaderMalformed",
+    "PermanentRedirect",
+    "incorrectly configured region",
     "InvalidContentType",
+    "WRONG_VERSION_NUMBER",
 )
+
+
+_BAD_PATH = ("Could not parse path", "Filenames containing trailing")
+_NO_PERMISSION = "Permission denied (os error 13)"
+_DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
 
 
 class ObjectStore:
@@ -61,11 +84,13 @@ class ObjectStore:
 
     Args:
         store: obstore's store.
+        listed: lists it.
         part_bytes: size of a part of an upload, of which a few are in memory.
     """
 
-    def __init__(self, store: "Obstore", part_bytes: int) -> None:
+    def __init__(self, store: "Obstore", listed: Lister, part_bytes: int) -> None:
         self._store = store
+        self._listed = listed
         self._part_bytes = part_bytes
 
     def find(self, path: str) -> Entry:
@@ -82,20 +107,11 @@ class ObjectStore:
 
     def files(self, folder: str) -> Iterator[Entry]:
         """Yield the objects below a folder at any depth; an unknown folder is empty."""
-        try:
-            for batch in obstore.list(self._store, folder or None, chunk_size=LIST_CHUNK):
-                yield from map(_entry, batch)
-        except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
-                raise
+        return self._listed(folder, True)
 
     def children(self, folder: str) -> Iterator[Entry]:
         """Yield the objects directly in a folder; an unknown folder is empty."""
-        try:
-            yield from map(_entry, obstore.list_with_delimiter(self._store, folder or None)["objects"])
-        except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
-                raise
+        return self._listed(folder, False)
 
     def create(self, path: str, content: bytes) -> bool:
         """Create the object; return False if it exists (O_EXCL, If-None-Match: *)."""
@@ -140,12 +156,12 @@ class ObjectStore:
                     os.rmdir(path)  # noqa: PTH106 - os.walk's strings
 
 
-def local_store() -> "Obstore":
+def local_files(part_bytes: int) -> ObjectStore:
     """Return the store of file:// URLs."""
-    return stores.LocalStore(prefix="/")
+    return ObjectStore(stores.LocalStore(prefix="/"), local_listing.files, part_bytes)
 
 
-def s3_store(bucket: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
+def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:
     """Return the store of a bucket.
 
     Raises:
@@ -153,9 +169,25 @@ def s3_store(bucket: str, s3: S3Config, credentials: Mapping[str, str], retry_s:
     """
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
-        shown = without_credentials(endpoint)
+        shown = locations.without_credentials(endpoint)
         message = f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]"
         raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+    from boathouse_task import s3_listing  # its libraries take memory, which jobs without S3 do not need
+
+    url = f"{(endpoint or f'https://s3.{s3.region}.amazonaws.com').rstrip('/')}/{quote(name)}"
+    keys = s3_listing.Bucket(url, s3.region, credentials, retry_s)
+    return ObjectStore(_obstore(name, s3, credentials, retry_s), functools.partial(_objects, keys), part_bytes)
+
+
+def _objects(keys: "s3_listing.Bucket", folder: str, is_recursive: bool) -> Iterator[Entry]:
+    """Yield the objects of a folder of a bucket. Empty objects that stand for folders are none."""
+    for key, size_bytes in keys.keys(f"{folder}/" if folder else "", is_recursive=is_recursive):
+        if size_bytes or not key.endswith("/"):
+            yield Entry(path=key, size_bytes=size_bytes, problem=locations.problem(key))
+
+
+def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
+    endpoint = s3.endpoint_url
     key, secret = credentials.get("AWS_ACCESS_KEY_ID"), credentials.get("AWS_SECRET_ACCESS_KEY")
     config: ObstoreS3Config = {
         "region": s3.region,
@@ -169,7 +201,7 @@ def s3_store(bucket: str, s3: S3Config, credentials: Mapping[str, str], retry_s:
     else:
         config["skip_signature"] = True
     return stores.S3Store(
-        bucket,
+        name,
         config=config,
         client_options={"allow_http": bool(endpoint and endpoint.startswith("http://")), "timeout": "120s"},
         retry_config={
@@ -189,14 +221,23 @@ def not_exclusive(url: str) -> TaskError:
     return TaskError(Reason.STORE_NOT_EXCLUSIVE, message, user_error=True)
 
 
+def unreadable(action: str, url: str, problem: str) -> TaskError:
+    """Return the error for an object whose name the store's client cannot represent."""
+    message = f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it"
+    return TaskError(Reason.INVALID_URL, message, user_error=True)
+
+
 def explain(error: Exception, action: str, url: str) -> TaskError:
     """Return the error. It quotes only known words of the response, which may contain keys."""
     if isinstance(error, exceptions.NotSupportedError) and action == "create":
         return not_exclusive(url)
     text = str(error)
+    if isinstance(error, exceptions.InvalidPathError) or any(words in text for words in _BAD_PATH):
+        problem = locations.problem(url.partition("://")[2].partition("/")[2])
+        return unreadable(action, url, problem or "is none that the store's client can represent")
     code = _ERROR_CODE.search(text)
     cause = next((word for word in _HINTS if word in text), code.group(1) if code else "")
-    denied = isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError))
+    denied = isinstance(error, _DENIED) or _NO_PERMISSION in text
     if not cause and denied:
         cause = "AccessDenied"
     hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"

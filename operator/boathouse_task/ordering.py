@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from boathouse_task import lines
 from boathouse_task.contract import Partitioner, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.partition import KeySpec, key_spec, span
+from boathouse_task.partition import ORDER_OPTIONS, KeySpec, key_spec, span
 
 _CACHE_KEYS = 50_000
 _LEAST, _END, _REVERSE_END, _GREATEST = b" ", b"!", b"~", b"\x7f"
@@ -103,7 +103,7 @@ def parse(options: str) -> tuple[_Field, ...]:
             except ValueError as error:
                 raise _invalid(str(error)) from None
             found.append(_Field(where=where, numeric="n" in text, reverse="r" in text))
-        elif len(word) > 1 and word.startswith("-") and not word[1:].strip("nr"):
+        elif word in ORDER_OPTIONS:
             everywhere += word[1:]
         else:
             raise _invalid(f"the option {word!r} is not of the form -k2,2nr")

@@ -2,8 +2,8 @@
 
 HashPartitioner hashes the key's bytes as org.apache.hadoop.io.Text does (WritableComparator.hashBytes: start with 1,
 then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VALUE) % reduces. KeyFieldBasedPartitioner
-does the same, starting with 0, with the bytes of the fields that -k options name; without options it hashes the key as
-java.lang.String.
+does the same, starting with 0, with the bytes of the fields that -k options name, after it has read the key as a text:
+what is no UTF-8 is U+FFFD there. Without options it hashes the key as java.lang.String.
 
 Hashing is done for many keys at once: byte j of all keys is one column, and a column is one Python integer with a lane
 of 64 bits for each key, so that multiplying, adding and masking run in C (five times as fast as key by key).
@@ -14,12 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
+from boathouse_task import java
 from boathouse_task.contract import Partitioner, Reason
 from boathouse_task.errors import TaskError
 
 HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
 
+ORDER_OPTIONS = ("-n", "-r", "-nr")
+"""Options without -k that Hadoop knows; it ignores others, such as -rn."""
 _MAX_VALUE = 0x7FFFFFFF
 _LANE_BYTES = 8
 _BATCH = 4096
@@ -137,7 +140,7 @@ def java_hash(key: bytes, seed: int) -> int:
 
 def _string_hashes(keys: Sequence[bytes]) -> list[int]:
     """java.lang.String.hashCode of each key: over UTF-16 code units."""
-    return [_string_hash(key.decode("utf-8", "replace").encode("utf-16-be", "replace")) for key in keys]
+    return [_string_hash(java.decoded(key).encode("utf-16-be")) for key in keys]
 
 
 def _string_hash(units: bytes) -> int:
@@ -160,6 +163,8 @@ class KeySpec:
 def parse_key_options(options: str) -> tuple[KeySpec, ...]:
     """Return the -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are ignored.
 
+    Options without any -k name the whole key.
+
     Raises:
         TaskError: InvalidSpec.
     """
@@ -173,9 +178,9 @@ def parse_key_options(options: str) -> tuple[KeySpec, ...]:
                 specs.append(key_spec(text))
             except ValueError as error:
                 raise _invalid(str(error)) from None
-        elif word.lstrip("-").strip("nr") or not word.startswith("-"):
+        elif word not in ORDER_OPTIONS:
             raise _invalid(f"the option {word!r} is not of the form -k1,2")
-    return tuple(specs)
+    return tuple(specs or [KeySpec(begin_field=1)] if options else [])
 
 
 def key_spec(text: str) -> KeySpec:
@@ -200,7 +205,7 @@ def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
 
 
 def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separator: bytes) -> list[int]:
-    return [_key_field_hash(key, specs, separator) for key in keys]
+    return [_key_field_hash(java.utf8(key), specs, separator) for key in keys]
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
@@ -217,7 +222,7 @@ def span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int] | None:
 
     Like KeyFieldHelper's getStartOffset and getEndOffset.
     """
-    lengths = [len(field) for field in key.split(separator)]
+    lengths = _field_lengths(key, separator)
     if spec.begin_field > len(lengths):
         return None
     start = _field_start(lengths, spec.begin_field, separator) + spec.begin_char - 1
@@ -228,6 +233,21 @@ def span(key: bytes, spec: KeySpec, separator: bytes) -> tuple[int, int] | None:
     end = _field_start(lengths, spec.end_field, separator)
     end += spec.end_char or lengths[spec.end_field - 1]
     return start, max(start, min(end, len(key)))
+
+
+def _field_lengths(key: bytes, separator: bytes) -> list[int]:
+    """Return the lengths of a key's fields, as KeyFieldHelper's getWordLengths counts them.
+
+    It looks for the next separator one byte after the start of the last, so each field after a longer one counts the
+    rest of the separator too, and separators may overlap.
+    """
+    if len(separator) == 1:
+        return [len(field) for field in key.split(separator)]
+    lengths, start = [], 0
+    while (place := key.find(separator, start)) >= 0:
+        lengths.append(place - start)
+        start = place + 1
+    return [*lengths, len(key) - start]
 
 
 def _field_start(lengths: list[int], field: int, separator: bytes) -> int:

@@ -47,13 +47,13 @@ def run(task: Task) -> TaskResult:
 
 
 def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield what the reducer writes. Without input it runs too, but what it writes is dropped, as in Hadoop."""
+    """Yield what the reducer writes. Without input it runs too, but what it writes and reports is dropped (Hadoop)."""
     groups = _counted_groups(task, map_task.without_sort_keys(task, merged), task.bytes_in)
     first = next(groups, None)
     if first is not None:
         yield from task.run_command(reducer, map_task.with_input_separator(task, map_task.chain(first, groups)))
         return
-    for _ in task.run_command(reducer, ()):
+    for _ in task.run_command(reducer, (), is_reporting=False):
         pass
 
 

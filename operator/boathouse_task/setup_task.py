@@ -11,12 +11,11 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, compression, contract, locations, ownership, placing, records, splits
+from boathouse_task import commits, compression, contract, locations, object_store, ownership, placing, records, splits
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
 from boathouse_task.locations import Location
-from boathouse_task.object_store import not_exclusive
 from boathouse_task.prefix import Prefixer
 from boathouse_task.storage import Storage, StoredObject
 from boathouse_task.task import Task
@@ -103,7 +102,7 @@ def make_plan(task: Task) -> Plan:
 
 
 def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
-    """Yield splits of some lines each, for which the files are read. A compressed file is one split.
+    """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
     If all files are empty, the first is a split, so that there is one.
 
@@ -112,7 +111,7 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
     """
     form, number = task.spec.input_format, 0
     for file in found:
-        if compression.codec_of(file.url):
+        if file.size_bytes and compression.codec_of(file.url):
             made = iter(splits.plan([file], split_max_bytes=max(1, file.size_bytes)).splits)
         else:
             windows = task.storage.read_windows(
@@ -131,7 +130,11 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
 
 
 def _inputs(task: Task) -> list[InputFile]:
-    """Return all inputs in the order they were given, the files of each by name."""
+    """Return all inputs in the order they were given, the files of each by name.
+
+    Raises:
+        TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
+    """
     found: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
@@ -143,6 +146,8 @@ def _inputs(task: Task) -> list[InputFile]:
                 else "the file does not exist, or the folder has no files"
             )
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
+        if odd := next((file for file in files if file.problem), None):
+            raise object_store.unreadable("read", odd.location.url, odd.problem)
         found += [
             InputFile(url=file.location.url, size_bytes=file.size_bytes, block_bytes=file.block_bytes) for file in files
         ]
@@ -183,7 +188,7 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
         yield file
         return
     depth = len(location.path.split("/")) if location.path else 0
-    for below in _without_markers(storage.files(location)):
+    for below in _without_markers(storage.listing(location)):
         if not any(locations.is_hidden(name) for name in below.location.path.split("/")[depth:]):
             yield below
 
@@ -194,7 +199,7 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
         if not locations.is_glob(pattern):
             found = list_input(storage, location.at(pattern))
         else:
-            below = storage.files(location.at(locations.glob_base(pattern)))
+            below = storage.listing(location.at(locations.glob_base(pattern)))
             found = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
         for file in found:
             if file.location.path not in listed:
@@ -235,6 +240,6 @@ def race(task: Task) -> None:
         if winners == [there]:
             return
         if winners or there not in contents:
-            raise not_exclusive(location.url)
+            raise object_store.not_exclusive(location.url)
     message = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
     raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)

@@ -49,12 +49,12 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
     """Group whole files in their order, with at most `split_max_bytes` in each group, which becomes one split.
 
     A file that is larger, or with which no other fits, is its own group and is split as usual. Empty files are left
-    out; if all are empty, the first is kept, so that there is a split.
+    out, but for those that their codec cannot read; if all are left out, the first is kept, so that there is a split.
     """
     every = list(files)
     group: list[InputFile] = []
     size = 0
-    for file in [each for each in every if each.size_bytes] or every[:1]:
+    for file in [each for each in every if compression.is_content(each.url, each.size_bytes)] or every[:1]:
         if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):
             yield group
             group, size = [], 0

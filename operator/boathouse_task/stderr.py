@@ -7,22 +7,22 @@ failure's message. An invalid counter line is forwarded after a warning.
 
 import contextlib
 import os
-import re
 import threading
 from collections.abc import Callable
 from typing import IO, Final, NamedTuple
 
-from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT
+from boathouse_task import java
 from boathouse_task.processes import chunks_of
 
 PREFIX = b"reporter:"
+_COUNTER: Final = "reporter:counter:"
+_STATUS: Final = "reporter:status:"
+_WORDS: Final = 3
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
 """Maximum length of a reporter line."""
 MAX_WARNINGS: Final = 20
 """Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
-_AMOUNT: Final = re.compile("([+-]?)0*([0-9]{1,19})")
-"""Amounts that Java's `Long.parseLong` accepts, in ASCII; 20 digits exceed 64 bits."""
 
 
 class Count(NamedTuple):
@@ -34,16 +34,12 @@ class Count(NamedTuple):
 
 
 def parse_counter(text: str) -> Count | str:
-    """Parse `GROUP,COUNTER,AMOUNT`; return the count, or why it is invalid."""
-    group, _, name_and_amount = text.partition(",")
-    name, _, amount = name_and_amount.rpartition(",")
-    if not name:
-        return "write reporter:counter:GROUP,COUNTER,AMOUNT"
-    found = _AMOUNT.fullmatch(amount.strip(" "))
-    number = int(found[1] + found[2]) if found else None
-    if number is None or not MIN_AMOUNT <= number <= MAX_AMOUNT:
-        return "its amount is not a 64-bit integer"
-    return Count(group, name, number)
+    """Parse `GROUP,COUNTER,AMOUNT` as Hadoop Streaming does; return the count, or why it is invalid."""
+    words = java.split(java.trimmed(text), ",")
+    if len(words) != _WORDS:
+        return "write reporter:counter:GROUP,COUNTER,AMOUNT, with no other comma"
+    amount = java.parsed_long(words[2])
+    return "its amount is not a 64-bit integer" if amount is None else Count(words[0], words[1], amount)
 
 
 class StderrPump:
@@ -112,13 +108,13 @@ class StderrPump:
         continued, self._inside_a_line = self._inside_a_line, not line.endswith((b"\n", b"\r"))
         if continued or not line.startswith(PREFIX):
             return line
-        kind, _, rest = line[len(PREFIX) :].decode("utf-8", "replace").strip().partition(":")
-        if kind == "status":
-            self._status(rest)
+        text = java.decoded(line.rstrip(b"\r\n"))
+        if text.startswith(_STATUS):
+            self._status(java.trimmed(text.removeprefix(_STATUS)))
             return b""
-        if kind != "counter":
+        if not text.startswith(_COUNTER):
             return line
-        count = parse_counter(rest)
+        count = parse_counter(text.removeprefix(_COUNTER))
         if isinstance(count, str):
             return self._warning(count) + line
         self._count(*count)

@@ -24,11 +24,13 @@ class StoredObject:
 
     Attributes:
         block_bytes: size of its blocks; 0 if its store has none.
+        problem: what is wrong with its name, if it cannot be read under it; else "".
     """
 
     location: Location
     size_bytes: int
     block_bytes: int = 0
+    problem: str = ""
 
 
 class Storage:
@@ -94,16 +96,23 @@ class Storage:
         for offset in range(start, end, window_bytes):
             yield self.read_range(location, offset, min(window_bytes, end - offset))
 
-    def files(self, folder: Location) -> Iterator[StoredObject]:
-        """Yield all objects below a folder at any depth, in the store's order; an unknown folder is empty."""
+    def listing(self, folder: Location) -> Iterator[StoredObject]:
+        """Yield all objects below a folder at any depth, in the store's order; an unknown folder is empty.
+
+        Those with a `problem` cannot be read.
+        """
         with self._store("list", folder) as store:
             for entry in store.files(folder.path):
                 yield _stored(folder, entry)
 
+    def files(self, folder: Location) -> Iterator[StoredObject]:
+        """Yield the objects of `listing` that can be read: no task writes others."""
+        return (found for found in self.listing(folder) if not found.problem)
+
     def children(self, folder: Location) -> list[StoredObject]:
-        """Return the objects directly in a folder, by name; an unknown folder is empty."""
+        """Return the objects directly in a folder that can be read, by name; an unknown folder is empty."""
         with self._store("list", folder) as store:
-            there = [_stored(folder, entry) for entry in store.children(folder.path)]
+            there = [_stored(folder, entry) for entry in store.children(folder.path) if not entry.problem]
         return sorted(there, key=lambda file: file.location.path)
 
     def create(self, location: Location, content: bytes) -> bool:
@@ -176,16 +185,18 @@ class Storage:
     def _open_store(self, scheme: str, bucket: str) -> Store:
         match scheme:
             case "file":
-                return object_store.ObjectStore(object_store.local_store(), self._part_bytes)
+                return object_store.local_files(self._part_bytes)
             case "hdfs":
                 return hdfs.HdfsStore(bucket, self._hdfs_addresses.get(bucket), self._credentials, self._retry_s)
             case _:
-                s3 = object_store.s3_store(bucket, self._s3, self._credentials, self._retry_s)
-                return object_store.ObjectStore(s3, self._part_bytes)
+                return object_store.bucket(bucket, self._s3, self._credentials, self._part_bytes, self._retry_s)
 
 
 def _stored(location: Location, entry: Entry) -> StoredObject:
-    return StoredObject(location=location.at(entry.path), size_bytes=entry.size_bytes, block_bytes=entry.block_bytes)
+    where = Location(scheme=location.scheme, bucket=location.bucket, path=entry.path)
+    return StoredObject(
+        location=where, size_bytes=entry.size_bytes, block_bytes=entry.block_bytes, problem=entry.problem
+    )
 
 
 def _batches(locations: Iterable[Location], size: int) -> Iterator[list[Location]]:

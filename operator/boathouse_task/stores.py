@@ -13,11 +13,13 @@ class Entry:
     Attributes:
         path: its path in the store, without slashes at its ends.
         block_bytes: size of its blocks; 0 if the store has none.
+        problem: what is wrong with its name, if it cannot be read under it; else "".
     """
 
     path: str
     size_bytes: int
     block_bytes: int = 0
+    problem: str = ""
 
 
 class Store(Protocol):
@@ -36,10 +38,10 @@ class Store(Protocol):
         """Return `length` bytes from `offset`, or fewer at the end of the file."""
 
     def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the files below a folder at any depth."""
+        """Yield the files below a folder at any depth, also those that cannot be read."""
 
     def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the files directly in a folder."""
+        """Yield the files directly in a folder, also those that cannot be read."""
 
     def create(self, path: str, content: bytes) -> bool:
         """Create a file with its content in one step; return False if it exists."""

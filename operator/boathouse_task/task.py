@@ -107,9 +107,11 @@ class Task:
 
         archives.place(self.spec.archives, self.folder, self.storage, self.environment)
 
-    def run_command(self, argv: Sequence[str], source: Iterable[bytes] | int) -> Iterator[bytes]:
+    def run_command(
+        self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True
+    ) -> Iterator[bytes]:
         """Start a command of the job and return the lines that it writes (see `CommandRunner.run`)."""
-        written = self.commands.run(argv, source)
+        written = self.commands.run(argv, source, is_reporting=is_reporting)
         return written if self.spec.keeps_returns else lines.ended_by_newlines(written)
 
     def prepared(self, prefixer: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:

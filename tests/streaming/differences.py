@@ -34,7 +34,7 @@ class Difference:
     advice: Job | None = None
 
 
-def _job(files: Mapping[str, bytes], *, split_bytes: int = 64 * 1024 * 1024, **spec: Any) -> Job:
+def job(files: Mapping[str, bytes], *, split_bytes: int = 64 * 1024 * 1024, **spec: Any) -> Job:
     """Return a job; a mapper, combiner or reducer that is a text is a script, and one that is a list a command."""
     scripts = {
         f"{kind}.sh": spec[kind] for kind in ("mapper", "combiner", "reducer") if isinstance(spec.get(kind), str)
@@ -66,38 +66,38 @@ _BLOCKS: Final = _text(9_000)
 
 ALL: Final = {
     "typed bytes": Difference(
-        row="typed bytes", job=_job(_LINES, mapper=_HEX), properties={"stream.map.input": "typedbytes"}
+        row="typed bytes", job=job(_LINES, mapper=_HEX), properties={"stream.map.input": "typedbytes"}
     ),
     "raw bytes": Difference(
-        row="raw mappers", job=_job(_LINES, mapper=_HEX), properties={"stream.map.input": "rawbytes"}
+        row="raw mappers", job=job(_LINES, mapper=_HEX), properties={"stream.map.input": "rawbytes"}
     ),
     "mapper of Java": Difference(
         row="raw mappers",
-        job=_job(_PAIRS, mapper=[f"{_LIB}.InverseMapper"], reducer=_CAT, inputFormat="KeyValueTextInputFormat"),
+        job=job(_PAIRS, mapper=[f"{_LIB}.InverseMapper"], reducer=_CAT, inputFormat="KeyValueTextInputFormat"),
         words=("-mapper", f"{_LIB}.InverseMapper"),
-        advice=_job(_PAIRS, mapper=_SWAP, reducer=_CAT),
+        advice=job(_PAIRS, mapper=_SWAP, reducer=_CAT),
     ),
     "XML records": Difference(
         row="XML records",
-        job=_job(_PAGES, mapper=_CAT),
+        job=job(_PAGES, mapper=_CAT),
         words=("-inputreader", "StreamXmlRecordReader,begin=<page>,end=</page>"),
-        advice=_job(_PAGES, mapper="sed -n 's|.*<page>\\(.*\\)|<page>\\1</page>|p'", recordDelimiter="</page>"),
+        advice=job(_PAGES, mapper="sed -n 's|.*<page>\\(.*\\)|<page>\\1</page>|p'", recordDelimiter="</page>"),
     ),
     "bzip2 splits": Difference(
         row="bzip2 splits",
-        job=_job({"file.bz2": bz2.compress(_BLOCKS, 1)}, mapper="wc -l", split_bytes=100_000),
+        job=job({"file.bz2": bz2.compress(_BLOCKS, 1)}, mapper="wc -l", split_bytes=100_000),
     ),
     "aggregate package": Difference(
         row="the aggregate package",
-        job=_job(_COUNTS, mapper="tr ' ' '\\n' | sed 's/.*/LongValueSum:&\\t1/'", reducer=["aggregate"]),
+        job=job(_COUNTS, mapper="tr ' ' '\\n' | sed 's/.*/LongValueSum:&\\t1/'", reducer=["aggregate"]),
         words=("-reducer", "aggregate"),
-        advice=_job(
+        advice=job(
             _COUNTS, mapper="tr ' ' '\\n' | sed 's/$/\\t/'", reducer="cut -f1 | uniq -c | awk '{ print $2 \"\\t\" $1 }'"
         ),
     ),
     "several inputs": Difference(
         row="several inputs",
-        job=_job(_TWO, mapper=_CAT, reducer=_CAT),
+        job=job(_TWO, mapper=_CAT, reducer=_CAT),
         properties={
             "mapreduce.input.multipleinputs.dir.formats": f"{{folder}}/in/orders.txt;{_KEY_VALUE},"
             f"{{folder}}/in/users.txt;{_KEY_VALUE}",
@@ -105,22 +105,22 @@ ALL: Final = {
             f"{{folder}}/in/users.txt;{_LIB}.InverseMapper",
         },
         words=("-inputformat", f"{_LIB}.DelegatingInputFormat", "-mapper", f"{_LIB}.DelegatingMapper"),
-        advice=_job(_TWO, mapper=f"case $map_input_file in *users.txt) {_SWAP};; *) cat;; esac", reducer=_CAT),
+        advice=job(_TWO, mapper=f"case $map_input_file in *users.txt) {_SWAP};; *) cat;; esac", reducer=_CAT),
     ),
     "early end": Difference(
-        row="a command stops reading", job=_job({"file.txt": b"line\n" * 200_000}, mapper="head -1")
+        row="a command stops reading", job=job({"file.txt": b"line\n" * 200_000}, mapper="head -1")
     ),
     "TAB in a key": Difference(
         row="a tab in a key",
-        job=_job({"file.txt": b"\x01.1\n\t.2\na.3\n"}, mapper=_CAT, reducer=_CAT, mapOutputFieldSeparator="."),
+        job=job({"file.txt": b"\x01.1\n\t.2\na.3\n"}, mapper=_CAT, reducer=_CAT, mapOutputFieldSeparator="."),
     ),
     "overlapping delimiters": Difference(
         row="a `recorddelimiter` that overlaps itself",
-        job=_job({"file.txt": b"aaaaaa||||bbbbbb"}, mapper=_CAT, recordDelimiter="||", split_bytes=7),
+        job=job({"file.txt": b"aaaaaa||||bbbbbb"}, mapper=_CAT, recordDelimiter="||", split_bytes=7),
     ),
     "combiner of other keys": Difference(
         row="a combiner",
-        job=_job(
+        job=job(
             {"file.txt": b"a\t1\nb\t1\n"},
             mapper=_CAT,
             combiner="sed 's/^[^\\t]*/same/'",

@@ -5,7 +5,9 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import unquote_plus
 
+from boathouse_task.contract import Counters, accumulate
 from tests.streaming import options, scripts
 from tests.streaming.jobs import Job
 
@@ -25,12 +27,16 @@ class Hadoop:
     Args:
         process: it.
         folder: folder for the jobs.
+
+    Attributes:
+        counters: Counters of the last job that its commands set.
     """
 
     def __init__(self, process: "subprocess.Popen[str]", folder: Path) -> None:
         self._process = process
         self._folder = folder
         self._number = 0
+        self.counters: Counters = {}
 
     def run(
         self, job: Job, properties: Mapping[str, str] | None = None, words: Sequence[str] = ()
@@ -52,8 +58,13 @@ class Hadoop:
         assert self._process.stdout is not None
         self._process.stdin.write(f"{arguments}\n")
         self._process.stdin.flush()
+        self.counters = {}
         for line in self._process.stdout:
+            if line.startswith("counter "):
+                group, name, value = (unquote_plus(word) for word in line[len("counter ") : -1].split(" "))
+                accumulate(self.counters, group, name, int(value))
             if line.startswith("ended "):
+                self.counters = scripts.of_commands(self.counters)
                 return scripts.parts(folder / "out") if line == "ended 0\n" else None
         raise RuntimeError(f"Java ended in job {self._number}, see {self._folder / 'errors'}")
 

@@ -11,7 +11,7 @@ from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement.pod_builder import PodBuilder, PodSettings
 from boathouse_task import local
-from boathouse_task.contract import TaskSpec, TaskType
+from boathouse_task.contract import Counters, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 from tests.streaming import scripts
 from tests.streaming.jobs import Job
@@ -21,15 +21,21 @@ _CONFIG = OperatorConfig.model_validate({"queues": [{"name": "default"}, {"name"
 
 def run(job: Job, folder: Path) -> dict[str, bytes] | None:
     """Return the job's output files by name; None if it failed."""
+    return run_counted(job, folder)[0]
+
+
+def run_counted(job: Job, folder: Path) -> tuple[dict[str, bytes] | None, Counters]:
+    """Return the job's output files by name, None if it failed; and the counters that its commands set."""
     scripts.place(job, folder)
     work = folder / "work"
     work.mkdir()
     variables = {"PATH": os.environ["PATH"]}
+    surroundings = Environment(work_path=work, pod_uid="pod", variables=variables)
     try:
-        local.run_job(_task_spec(job, folder), Environment(work_path=work, pod_uid="pod", variables=variables))
+        result = local.run_job(_task_spec(job, folder), surroundings)
     except local.JobFailed:
-        return None
-    return scripts.parts(folder / "out")
+        return None, {}
+    return scripts.parts(folder / "out"), scripts.of_commands(result.counters)
 
 
 def _task_spec(job: Job, folder: Path) -> TaskSpec:

@@ -1,7 +1,7 @@
 """`python -m tests.streaming.record [all]`: record what real Hadoop Streaming writes for the jobs that have changed.
 
-The jobs of `differences` are always recorded. Needs Java 17 with its compiler, and Maven, which fetches 70 MB once.
-Nothing else leaves the machine. Takes about five minutes on two cores.
+The jobs of `differences` and `cases` are always recorded. Needs Java 17 with its compiler, and Maven, which fetches
+70 MB once. Nothing else leaves the machine. Takes about six minutes on two cores.
 """
 
 import collections
@@ -14,7 +14,8 @@ import tempfile
 from typing import Any
 
 from boathouse_e2e import hadoop_jars
-from tests.streaming import differences, hadoop_jobs, jobs, scripts
+from boathouse_task.contract import Counters
+from tests.streaming import cases, differences, hadoop_jobs, jobs, scripts
 from tests.streaming.differences import Difference
 from tests.streaming.hadoop_jobs import Hadoop
 from tests.streaming.jobs import Job
@@ -22,6 +23,7 @@ from tests.streaming.jobs import Job
 _FOLDER = pathlib.Path(__file__).parent / "recorded"
 RECORDED = _FOLDER / "jobs.json.gz"
 DIFFERENT = _FOLDER / "differences.json"
+CASES = _FOLDER / "cases.json.gz"
 PROGRAM = pathlib.Path(__file__).with_name("StreamingJobs.java")
 
 
@@ -37,6 +39,7 @@ def main() -> None:
             if number % 50 == 0:
                 print(f"{number} of {len(made)} jobs", flush=True)
         _record_differences(hadoop)
+        _record_cases(hadoop)
     content = json.dumps({"seed": jobs.SEED, "jobs": found}, indent=0).encode()
     RECORDED.write_bytes(gzip.compress(content, mtime=0))
     counts = collections.Counter(option for job in made for option in job.options)
@@ -50,6 +53,20 @@ def _record_differences(hadoop: Hadoop) -> None:
         for name, each in differences.ALL.items()
     }
     DIFFERENT.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _record_cases(hadoop: Hadoop) -> None:
+    found = {}
+    for name, job in cases.every().items():
+        parts = _text(hadoop.run(job))
+        found[name] = {"job": digest(job), "parts": parts, "counters": hadoop.counters}
+    CASES.write_bytes(gzip.compress(json.dumps(found, indent=0).encode(), mtime=0))
+
+
+def recorded_cases() -> dict[str, tuple[str, dict[str, bytes] | None, Counters]]:
+    """Return the digest, the output files and the counters of the jobs of `cases`, by their names."""
+    found = json.loads(gzip.decompress(CASES.read_bytes()))
+    return {name: (each["job"], bytes_of(each["parts"]), each["counters"]) for name, each in found.items()}
 
 
 def recorded_differences() -> dict[str, dict[str, Any]]:

@@ -5,9 +5,20 @@ import gzip
 import zlib
 from pathlib import Path
 
-from boathouse_task import compression
+from boathouse_task import compression, counters
+from boathouse_task.contract import Counters
 from tests.streaming.jobs import Job
 
+_OWN_GROUPS = (
+    counters.INPUT,
+    counters.OUTPUT,
+    counters.BOATHOUSE,
+    "FileSystemCounters",
+    "File System Counters",
+    "Shuffle Errors",
+    "org.apache.hadoop.",
+)
+"""Groups of counters that no command sets, or how their names begin."""
 _READ = {
     ".gz": gzip.decompress,
     ".tgz": gzip.decompress,
@@ -32,7 +43,7 @@ def place(job: Job, folder: Path) -> None:
 
 def unpacked(name: str, content: bytes) -> bytes:
     """Return the content of a file without compression."""
-    return _READ.get(Path(name).suffix, bytes)(content)
+    return _READ.get(Path(name).suffix, bytes)(content) if content else b""
 
 
 def parts(output: Path) -> dict[str, bytes]:
@@ -40,3 +51,8 @@ def parts(output: Path) -> dict[str, bytes]:
     return {
         path.name.partition(".")[0]: unpacked(path.name, path.read_bytes()) for path in sorted(output.glob("part-*"))
     }
+
+
+def of_commands(found: Counters) -> Counters:
+    """Return the counters that the commands of a job set."""
+    return {group: values for group, values in found.items() if not group.startswith(_OWN_GROUPS)}

@@ -4,15 +4,14 @@ import pytest
 
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility
-
-from . import builders as make
+from tests.builders import core
 
 GREATER, LESS = model.TolerationOperator.GT, model.TolerationOperator.LT
 
 
 def is_allowed(taint: str, operator: model.TolerationOperator, bound: str) -> bool:
     tolerations = (model.Toleration(key="k", operator=operator, value=bound),)
-    tainted = make.node(taints=(model.Taint(key="k", value=taint),))
+    tainted = core.node(taints=(model.Taint(key="k", value=taint),))
     return eligibility.refusal(model.Constraints(tolerations=tolerations), tainted) is None
 
 

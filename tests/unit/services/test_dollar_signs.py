@@ -9,10 +9,10 @@ from boathouse.resources.pods.environment import literal
 from boathouse.services.sparkapp.submission import objects
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders.sparkapps import app
 from tests.unit.cli.conversion import test_streaming_lines as lines
 from tests.unit.services import test_pod_builder as pods
 from tests.unit.services.mrjob_hadoop import test_client as clients
-from tests.builders.sparkapps import app
 
 WRITTEN = ["$$", "$$(HOME)", "$(HOME)", "$HOME", "a$", "$(", "$$$(X)$$", "kill $$; echo $(id) $"]
 VARIABLES = {"HOME": "/root", "X": "x"}

@@ -12,10 +12,10 @@ from boathouse.services.sparkapp.placement import driver_factory
 from boathouse.services.sparkapp.submission import driver_pod
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_task.contract import TaskType
+from tests.builders.sparkapps import app
 from tests.unit.services import test_pod_builder as tasks
 from tests.unit.services.mrcluster import test_pods as nodes
 from tests.unit.services.mrjob_hadoop import test_client as clients
-from tests.builders.sparkapps import app
 
 SPARK = app(nodeSelector={"disk": "ssd"})
 ATTEMPT = AttemptNames(application=SPARK.name, uid=SPARK.uid, attempt=1)

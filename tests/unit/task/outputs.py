@@ -6,12 +6,14 @@ from functools import partial
 from typing import Self
 
 import msgspec
+import obstore
 from obstore.store import MemoryStore
 
 from boathouse_task import cleanup_task, commit_task, local, object_store, setup_task
 from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
+from boathouse_task.stores import Entry
 from boathouse_task.task import Task
 
 PARTS = 2
@@ -100,8 +102,17 @@ class HookedStorage(Storage):
 
     def _open_store(self, scheme, bucket):
         return (
-            object_store.ObjectStore(self._memory, 1 << 20) if scheme == "s3" else super()._open_store(scheme, bucket)
+            object_store.ObjectStore(self._memory, self._listed, 1 << 20)
+            if scheme == "s3"
+            else super()._open_store(scheme, bucket)
         )
+
+    def _listed(self, folder, is_recursive):
+        found = [each for batch in obstore.list(self._memory, folder or None) for each in batch]
+        depth = folder.count("/") + 1 if folder else 0
+        for each in found:
+            if is_recursive or each["path"].count("/") == depth:
+                yield Entry(path=each["path"], size_bytes=each["size"])
 
     def __getattribute__(self, name):
         whole = super().__getattribute__(name)

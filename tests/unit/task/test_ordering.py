@@ -99,10 +99,12 @@ def test_a_sort_key_ends_with_its_only_tab_and_breaks_no_line(key):
     assert b"\t" not in made[:-1]
 
 
-@pytest.mark.parametrize("options", ["k1", "-k0", "-k1.0", "-k1x", "-x", "-", "-k"])
+@pytest.mark.parametrize("options", ["k1", "-k0", "-k1.0", "-k1x", "-x", "-", "-k", "-rn", "-nn"])
 def test_options_that_hadoop_does_not_know_are_refused(options):
     with pytest.raises(TaskError, match=r"spec\.comparator"):
         ordering.parse(options)
+    with pytest.raises(TaskError, match=r"spec\.partitioner"):
+        partition.parse_key_options(options)
 
 
 @pytest.mark.parametrize(
@@ -147,11 +149,11 @@ def test_a_key_that_lacks_fields_gets_its_tab_when_it_is_read(line, is_combined,
 
 @given(keys=st.lists(KEYS, min_size=1), reduces=st.integers(1, 7), field=st.integers(1, 4))
 def test_the_field_partitioner_looks_at_its_field_only(keys, reduces, field):
-    """The plain reference: Java's polynomial over the field's signed bytes, from 0."""
+    """The plain reference: Java's polynomial over the signed bytes of the field of the key as a text, from 0."""
     asked = Partitioner(type="KeyFieldBasedPartitioner", options=f"-k{field},{field}", key_field_separator=".")
 
     def expected(key):
-        parts = key.split(b".")
+        parts = key.decode("utf-8", "replace").encode().split(b".")
         value = 0
         for byte in parts[field - 1] if len(parts) >= field else b"":
             value = (31 * value + byte - 256 * (byte > 127)) % 2**32

@@ -53,7 +53,7 @@ def test_an_output_that_exists_is_refused(workshop):
     workshop.run_job()
     result = workshop.failure()
     assert (result.reason, result.user_error) == (Reason.OUTPUT_EXISTS, True)
-    assert "part-00000" in result.message
+    assert f"file://{workshop.output}/_SUCCESS" in result.message
 
 
 def test_what_a_failed_job_left_behind_is_no_output(workshop):

@@ -30,9 +30,15 @@ def test_a_counter_line_adds_to_its_counter_and_is_not_passed_on():
     assert passed == b"hello\n"
 
 
-def test_a_counters_name_may_hold_commas_and_its_amount_be_negative():
-    kept, _, _ = pumped(b"reporter:counter:g,a,b,-4\n")
-    assert kept.values() == {"g": {"a,b": -4}}
+def test_a_counters_amount_may_be_negative():
+    kept, _, _ = pumped(b"reporter:counter:g,n,-4\n")
+    assert kept.values() == {"g": {"n": -4}}
+
+
+def test_a_counters_name_has_no_comma():
+    kept, passed, _ = pumped(b"reporter:counter:g,a,b,-4\n")
+    assert kept.values() == {}
+    assert b"with no other comma" in passed
 
 
 def test_a_status_line_sets_the_status():
@@ -77,9 +83,9 @@ NOT_AMOUNTS = [
     "--5",
     "9" * 5000,
     "²",
-    "٣",
+    "5\u00a0",
     "many",
-    "",
+    "-",
     "1.5",
     "0x10",
     "+-1",
@@ -102,6 +108,18 @@ def test_an_amount_that_is_no_integer_of_64_bits_is_ignored_with_a_warning_and_r
 def test_an_amount_is_what_java_parses_as_a_long(amount, value):
     kept, _, _ = pumped(f"reporter:counter:g,n,{amount}\n".encode())
     assert kept.values() == {"g": {"n": value}}
+
+
+@pytest.mark.parametrize("line", ["status", "counter", "status :x", "Status:x"])
+def test_a_line_without_the_words_of_a_report_is_passed_on_without_a_warning(line):
+    kept, passed, _ = pumped(f"reporter:status:before\nreporter:{line}\n".encode())
+    assert (kept.status, kept.values()) == ("before", {})
+    assert passed == f"reporter:{line}\n".encode()
+
+
+def test_a_status_loses_the_spaces_and_control_characters_at_its_ends_only():
+    kept, _, _ = pumped("reporter:status:\x01 \u00a0page  3\t \r\n".encode())
+    assert kept.status == "\u00a0page  3"
 
 
 def test_a_counter_line_without_an_amount_is_passed_on_with_a_warning():

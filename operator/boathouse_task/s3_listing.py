@@ -1,0 +1,204 @@
+"""List the keys of a bucket as they are.
+
+obstore refuses a page of keys if it cannot represent one of them, without the others, and drops slashes at the ends of
+keys. Requests are signed by AWS Signature Version 4.
+"""
+
+import datetime as dt
+import hashlib
+import hmac
+import http.client
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Final
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote_plus, urlsplit
+from xml.etree import ElementTree as ET
+
+_TIMEOUT_S = 120.0
+_MOST_BYTES = 32 * 1024 * 1024
+"""Maximum of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners."""
+_MOST_ERROR_BYTES = 64 * 1024
+_FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
+_NO_CONTENT: Final = hashlib.sha256(b"").hexdigest()
+_SIGNED_HEADERS: Final = "host;x-amz-content-sha256;x-amz-date"
+_AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
+"""Refusals besides errors of the server that a repeated request may not get."""
+
+
+class _Unavailable(OSError):  # noqa: N818 - a state, not an error of ours
+    """The request may succeed later."""
+
+
+class Bucket:
+    """Lists the keys of a bucket.
+
+    Args:
+        url: URL of the bucket: the endpoint and its name.
+        region: region of the endpoint.
+        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are not signed.
+        retry_s: how long a request is repeated.
+        sleep: sleeps between requests.
+        monotonic: clock of `retry_s`.
+        now: time of signatures.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        region: str,
+        credentials: Mapping[str, str],
+        retry_s: float,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        monotonic: Callable[[], float] = time.monotonic,
+        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+    ) -> None:
+        self._url, self._region, self._retry_s = url, region, retry_s
+        self._key = credentials.get("AWS_ACCESS_KEY_ID", "")
+        self._secret = credentials.get("AWS_SECRET_ACCESS_KEY", "")
+        self._sleep, self._monotonic, self._now = sleep, monotonic, now
+        self._open = _opener().open
+
+    def keys(self, prefix: str, *, is_recursive: bool = True) -> Iterator[tuple[str, int]]:
+        """Yield the keys that begin with `prefix`, and the sizes of their objects.
+
+        Args:
+            prefix: start of the keys.
+            is_recursive: whether keys with another slash after the prefix are among them.
+
+        Raises:
+            PermissionError: the request was refused.
+            FileNotFoundError: the bucket does not exist.
+            OSError: another error, with the store's code.
+        """
+        query = {"encoding-type": "url", "list-type": "2", "prefix": prefix}
+        if not is_recursive:
+            query["delimiter"] = "/"
+        while True:
+            page = _Page(self._answer(query))
+            yield from page.keys()
+            if page.next is None:
+                return
+            query["continuation-token"] = page.next
+
+    def _answer(self, query: Mapping[str, str]) -> bytes:
+        deadline_s, delay_s = self._monotonic() + self._retry_s, _FIRST_DELAY_S
+        while True:
+            try:
+                return self._request(query)
+            except _Unavailable:
+                if self._monotonic() + delay_s > deadline_s:
+                    raise
+            self._sleep(delay_s)
+            delay_s = min(_LONGEST_DELAY_S, 2 * delay_s)
+
+    def _request(self, query: Mapping[str, str]) -> bytes:
+        text = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in sorted(query.items()))
+        try:
+            request = urllib.request.Request(f"{self._url}?{text}", headers=self._headers(text))  # noqa: S310 - checked
+            with self._open(request, timeout=_TIMEOUT_S) as response:
+                body: bytes = response.read(_MOST_BYTES + 1)
+        except HTTPError as answer:
+            with answer:
+                raise _refusal(answer.code, answer.read(_MOST_ERROR_BYTES)) from None
+        except URLError as error:
+            raise _Unavailable(f"error sending request: {error.reason}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise _Unavailable(f"error sending request: {error!r}") from None
+        if len(body) > _MOST_BYTES:
+            raise OSError(f"the list of the store has more than {_MOST_BYTES} bytes")
+        return body
+
+    def _headers(self, query: str) -> dict[str, str]:
+        if not (self._key and self._secret):
+            return {}
+        parts = urlsplit(self._url)
+        stamp = f"{self._now():%Y%m%dT%H%M%SZ}"
+        signed = authorization(parts.netloc, parts.path, query, stamp, self._region, self._key, self._secret)
+        return {"Authorization": signed, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": stamp}
+
+
+class _Page:
+    """A page of keys.
+
+    Attributes:
+        next: token of the next page; None if it is the last.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        if b"<!" in body:
+            raise OSError("the list of the store has a document type")
+        try:
+            self._root = ET.fromstring(body)  # noqa: S314 - it has no entities of its own
+        except ET.ParseError as error:
+            raise OSError(f"the list of the store is no XML: {error}") from None
+        self.next = self._text(self._root, "NextContinuationToken") or None
+        if self.next is None and self._text(self._root, "IsTruncated") == "true":
+            raise OSError("the list of the store goes on, but does not name its next page")
+
+    def keys(self) -> Iterator[tuple[str, int]]:
+        """Yield keys and sizes."""
+        is_encoded = self._text(self._root, "EncodingType") == "url"
+        for item in self._root.iterfind("{*}Contents"):
+            key, size = self._text(item, "Key"), self._text(item, "Size")
+            yield unquote_plus(key) if is_encoded else key, int(size)
+
+    @staticmethod
+    def _text(element: ET.Element, name: str) -> str:
+        return element.findtext(f"{{*}}{name}") or ""
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Return an opener that knows proxies, and follows no redirect: a signed request is for one host."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def authorization(host: str, path: str, query: str, stamp: str, region: str, key: str, secret: str) -> str:
+    """Return the header that signs a GET request without content.
+
+    Args:
+        host: the header Host.
+        path: path of the URL, encoded.
+        query: query of the URL, encoded and sorted.
+        stamp: time of the signature, the header x-amz-date.
+        region: region of the endpoint.
+        key: the access key.
+        secret: the secret key.
+    """
+    headers = f"host:{host}\nx-amz-content-sha256:{_NO_CONTENT}\nx-amz-date:{stamp}\n"
+    request = "\n".join(("GET", path or "/", query, headers, _SIGNED_HEADERS, _NO_CONTENT))
+    scope = f"{stamp[:8]}/{region}/s3/aws4_request"
+    text = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()))
+    secret_key = f"AWS4{secret}".encode()
+    for word in scope.split("/"):
+        secret_key = _mac(secret_key, word)
+    signature = _mac(secret_key, text).hex()
+    return f"AWS4-HMAC-SHA256 Credential={key}/{scope},SignedHeaders={_SIGNED_HEADERS},Signature={signature}"
+
+
+def _mac(key: bytes, text: str) -> bytes:
+    return hmac.digest(key, text.encode(), "sha256")
+
+
+def _refusal(status: int, body: bytes) -> OSError:
+    """Return the error of an answer, with the code that it names and nothing else of it."""
+    found = body.decode("utf-8", "replace").partition("<Code>")[2].partition("</Code>")
+    code = found[0] if found[1] and found[0].isalnum() else ""
+    text = f"status {status} <Code>{code}</Code>" if code else f"status {status}"
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return PermissionError(text)
+    if code == "NoSuchBucket":
+        return FileNotFoundError(text)
+    return _Unavailable(text) if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _AGAIN else OSError(text)

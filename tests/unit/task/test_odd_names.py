@@ -1,0 +1,246 @@
+"""Objects beside and among the input whose names cannot be read, and stores that refuse to list."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from boathouse_task import hdfs, locations, s3_listing, setup_task
+from boathouse_task.contract import HdfsAddress, Reason
+from boathouse_task.errors import TaskError
+from boathouse_task.storage import Storage
+from tests.unit.task import buckets
+from tests.unit.task.hadoop import NameNode, remote
+
+ODD = [
+    pytest.param("in//b.txt", "in//b.txt", id="an empty segment"),
+    pytest.param("in/a\tb.txt", "in/a\\tb.txt", id="a TAB"),
+    pytest.param("in/a\nb.txt", "in/a\\nb.txt", id="a newline"),
+    pytest.param("in/a\x7fb.txt", "in/a\\x7fb.txt", id="DEL"),
+    pytest.param("in/end.txt/", "in/end.txt/", id="a slash at its end"),
+]
+
+
+def listed(storage, url):
+    return [file.location.path for file in setup_task.list_input(storage, locations.parse(url))]
+
+
+def inputs_of(workshop, storage, *urls):
+    task = workshop.task(workshop.spec(inputs=list(urls)))
+    task.storage = storage
+    return [file.url for file in setup_task._inputs(task)]
+
+
+@pytest.mark.parametrize(("key", "shown"), ODD)
+def test_an_odd_key_that_the_input_matches_is_one_user_error_that_names_it(workshop, key, shown):
+    with buckets.storage(buckets.Bucket({"in/a.txt": 1, key: 1})) as storage, pytest.raises(TaskError) as failed:
+        inputs_of(workshop, storage, "s3://b/in")
+    assert (failed.value.reason, failed.value.user_error) == (Reason.INVALID_URL, True)
+    assert f"s3://b/{shown}" in failed.value.message
+    assert "\n" not in failed.value.message
+
+
+@pytest.mark.parametrize(("key", "_shown"), ODD)
+@pytest.mark.parametrize("url", ["s3://b/in/[ab].csv", "s3://b/in/{a,b}.csv", "s3://b/i?/*.csv", "s3://b/*/a.csv"])
+def test_an_odd_key_that_no_input_matches_does_not_matter(workshop, key, _shown, url):
+    objects = {"in/a.csv": 1, key: 1, key.replace("in", "in/logs"): 1, f"other/{key}": 1}
+    with buckets.storage(buckets.Bucket(objects)) as storage:
+        assert inputs_of(workshop, storage, url) == ["s3://b/in/a.csv"]
+
+
+@pytest.mark.parametrize("key", ["in/./c", "in/sub/../c", "in/_logs//x", "in/.tmp/a\tb", "in/_a\nb"])
+def test_an_odd_key_below_a_hidden_name_does_not_matter(workshop, key):
+    with buckets.storage(buckets.Bucket({"in/a.txt": 1, key: 1})) as storage:
+        assert inputs_of(workshop, storage, "s3://b/in") == ["s3://b/in/a.txt"]
+
+
+def test_a_key_with_a_slash_at_its_start_is_not_taken_for_another(workshop):
+    with buckets.storage(buckets.Bucket({"/a.txt": 1})) as storage, pytest.raises(TaskError, match=r"s3://b//a\.txt"):
+        inputs_of(workshop, storage, "s3://b/")
+
+
+@pytest.mark.parametrize("is_encoding", [True, False])
+def test_keys_are_listed_as_they_are_over_several_pages(is_encoding):
+    names = ["in/a b", "in/a+b", "in/50%25", "in/ü&<.txt", "in/sub/x", "in/~'()*", "in/z"]
+    bucket = buckets.Bucket(dict.fromkeys(names, 1) | {"in/": 0, "in/sub/": 0, "inn": 1})
+    bucket.is_encoding = is_encoding
+    with buckets.storage(bucket) as storage:
+        assert listed(storage, "s3://b/in") == sorted(names)
+        children = [file.location.path for file in storage.children(locations.parse("s3://b/in"))]
+    assert children == sorted(set(names) - {"in/sub/x"})
+    assert len(bucket.asked) > 4
+
+
+def test_keys_without_number_are_listed_though_each_page_fails_first():
+    bucket = buckets.Bucket({"in/a": 1})
+    bucket.refusals = [(503, b""), (429, b""), (500, b"<Error><Code>InternalError</Code></Error>")]
+    with buckets.storage(bucket, retry_s=30) as storage:
+        assert listed(storage, "s3://b/in") == ["in/a"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (403, b"", "access is denied"),
+        (401, b"", "access is denied"),
+        (403, b"<html>proxy</html>", "access is denied"),
+        (403, b"<Error><Code>AccessDenied</Code></Error>", "access is denied"),
+        (403, b"<Error><Code>SignatureDoesNotMatch</Code></Error>", "the secret key is wrong"),
+        (403, b"<Error><Code>InvalidAccessKeyId</Code></Error>", "does not know the access key"),
+    ],
+)
+@pytest.mark.parametrize("method", ["listing", "files", "children"])
+def test_a_list_that_is_refused_is_access_denied_and_not_repeated(status, body, words, method):
+    bucket = buckets.Bucket({"in/a": 1})
+    bucket.refusals = [(status, body)]
+    with buckets.storage(bucket, retry_s=30) as storage, pytest.raises(TaskError) as failed:
+        list(getattr(storage, method)(locations.parse("s3://b/in")))
+    assert (failed.value.reason, failed.value.user_error) == (Reason.ACCESS_DENIED, True)
+    assert words in failed.value.message
+    assert "s3://b/in" in failed.value.message
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_users", "words"),
+    [
+        (404, b"<Error><Code>NoSuchBucket</Code></Error>", True, "the bucket does not exist"),
+        (301, b"<Error><Code>PermanentRedirect</Code></Error>", True, "the region is wrong"),
+        (400, b"<Error><Code>AuthorizationHeaderMalformed</Code></Error>", True, "the region is wrong"),
+        (418, b"secret canary", False, "status 418"),
+        (200, b"<html>", False, "is no XML"),
+        (200, b"<!DOCTYPE x [<!ENTITY a 'b'>]><x>&a;</x>", False, "document type"),
+        (200, b"<x><IsTruncated>true</IsTruncated></x>", False, "does not name its next page"),
+    ],
+)
+def test_another_answer_to_a_list_says_what_it_was_without_its_text(status, body, is_users, words):
+    bucket = buckets.Bucket({})
+    bucket.refusals = [(status, body)]
+    with buckets.storage(bucket) as storage, pytest.raises(TaskError) as failed:
+        listed(storage, "s3://b/in")
+    assert (failed.value.reason, failed.value.user_error) == (Reason.STORAGE_ERROR, is_users)
+    assert words in failed.value.message
+    assert "canary" not in failed.value.message
+
+
+def test_a_bucket_for_everybody_is_listed_without_a_signature():
+    bucket = buckets.Bucket({"in/a": 1})
+    with buckets.storage(bucket, key="") as storage:
+        assert listed(storage, "s3://b/in") == ["in/a"]
+    assert set(bucket.signatures) == {None}
+
+
+def test_a_request_has_the_signature_of_amazons_example():
+    signed = s3_listing.authorization(
+        "examplebucket.s3.amazonaws.com", "/", "max-keys=2&prefix=J", "20130524T000000Z", "us-east-1",
+        "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    )  # fmt: skip
+    assert signed.endswith("Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
+
+
+@pytest.mark.parametrize("name", [b"a\tb.txt", b"a\nb.txt", b"\xff.txt", b"report#1"])
+def test_an_odd_file_that_the_input_matches_is_one_user_error_that_names_it(workshop, name):
+    workshop.given("a.csv", b"x\n")
+    (workshop.input / os.fsdecode(name)).write_bytes(b"x\n")
+    failed = workshop.failure()
+    assert (failed.reason, failed.user_error) == (Reason.INVALID_URL, True)
+    assert repr(name)[2:-1] in failed.message
+    workshop.run_job(inputs=[f"file://{workshop.input}/*.csv"])
+
+
+@pytest.mark.parametrize("path", ["in//a", "in/./a", "in/../in/a", "in/a\tb", "in/a#1"])
+def test_a_url_that_cannot_be_read_is_a_user_error_that_names_it(workshop, path):
+    workshop.given("a", b"x\n")
+    failed = workshop.failure(inputs=[f"file://{workshop.folder}/{path}"])
+    assert failed.user_error
+    assert failed.reason in (Reason.INVALID_URL, Reason.INPUT_NOT_FOUND)
+    assert locations.shown(f"file://{workshop.folder}/{path}") in failed.message
+
+
+def test_files_are_found_through_links_and_a_link_to_nothing_is_no_file(workshop):
+    workshop.given("a", b"x\n")
+    elsewhere = workshop.folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "b").write_bytes(b"y\n")
+    (workshop.input / "link").symlink_to(elsewhere)
+    (workshop.input / "nothing").symlink_to("nowhere")
+    os.mkfifo(workshop.input / "pipe")
+    workshop.run_job()
+    assert b"".join(workshop.parts()) == b"x\t\ny\t\n"
+
+
+def test_a_link_to_a_folder_above_it_ends(workshop):
+    workshop.given("a", b"x\n")
+    (workshop.input / "link").symlink_to(workshop.input)
+    assert "Too many levels of symbolic links" in workshop.failure().message
+
+
+@pytest.fixture
+def lake(monkeypatch):
+    """An HDFS in memory, and the storage of a task with it."""
+    node = NameNode()
+    monkeypatch.setattr(hdfs, "_client", lambda _address, _name: node)
+    addresses = {"lake": HdfsAddress(name_node="nn:8020")}
+    return node, Storage(None, {}, part_bytes=1 << 20, retry_s=0, hdfs_addresses=addresses)
+
+
+@pytest.mark.parametrize("method", ["listing", "files", "children"])
+def test_a_list_that_hdfs_refuses_is_access_denied(lake, method):
+    node, storage = lake
+    node.files["/in/a"] = b"x"
+    node.failures["list"] = [remote("security.AccessControlException", "Permission denied: user=hadoop")]
+    with pytest.raises(TaskError) as failed:
+        list(getattr(storage, method)(locations.parse("hdfs://lake/in")))
+    assert (failed.value.reason, failed.value.user_error) == (Reason.ACCESS_DENIED, True)
+
+
+@pytest.mark.parametrize("name", ["a\tb", "a\nb", "a#1", "a\x7f"])
+def test_names_that_hdfs_has_are_read_from_it(workshop, lake, name):
+    node, storage = lake
+    node.files[f"/in/{name}"] = b"x"
+    (found,) = setup_task.list_input(storage, locations.parse("hdfs://lake/in"))
+    assert inputs_of(workshop, storage, "hdfs://lake/in") == [f"hdfs://lake/in/{name}"]
+    assert storage.read(found.location) == b"x"
+
+
+_AS_NOBODY = """
+import os, sys
+from boathouse_task import locations
+from boathouse_task.errors import TaskError
+from boathouse_task.storage import Storage
+storage, where = Storage(None, {}, part_bytes=1 << 20), locations.parse(sys.argv[1])
+actions = {
+    "list": lambda: list(storage.files(where)),
+    "children": lambda: storage.children(where),
+    "read": lambda: storage.read(where.child("a")),
+    "range": lambda: storage.read_range(where.child("a"), 0, 1),
+    "look up": lambda: storage.size(where.child("a")),
+    "create": lambda: storage.create(where.child("b"), b""),
+    "write": lambda: storage.write(where.child("b"), b""),
+    "upload": lambda: storage.upload(where.child("b"), [b""]),
+    "move": lambda: storage.move(where.child("a"), where.child("b"), 1),
+    "delete": lambda: storage.delete([where.child("a")]),
+}
+os.setgid(65534)
+os.setuid(65534)
+for name, action in actions.items():
+    try:
+        action()
+        print(name, "succeeded")
+    except TaskError as error:
+        print(error.reason, error.user_error, "10001" in error.message)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as somebody else")
+def test_a_folder_that_nobody_may_use_is_access_denied_whatever_is_done_there(tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "a").write_bytes(b"x")
+    closed.chmod(0o700)
+    for folder in (tmp_path, *tmp_path.parents[:-2]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    ran = subprocess.run(
+        [sys.executable, "-c", _AS_NOBODY, f"file://{closed}"], stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert set(ran.stdout.splitlines()) == {"AccessDenied True True"}
