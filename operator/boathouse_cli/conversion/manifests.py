@@ -272,8 +272,8 @@ class _Application:
                     f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
                 )
         for key, path in _OF_METADATA.items():
-            name = self._draft.metadata.get(path.removeprefix("metadata."))
-            if self._conf.pop(key, name) != name:
+            chosen = self._draft.metadata.get(path.removeprefix("metadata."))
+            if self._conf.pop(key, chosen) != chosen:
                 self._draft.note(self._where_of(key), f"{path} is taken, which says otherwise: remove one of them")
 
     def _collect_pods(self, role: str, fields: Fields) -> None:
