@@ -73,7 +73,12 @@ class Cluster:
     def __init__(self, name: str, *, core: int, namespace: str, most: int, config: OperatorConfig, **spec) -> None:
         roles = {"master": _POD, "core": {**_POD, "count": core}, "transient": {"maximum": most, "resources": ONE}}
         body = mrclusters.mrcluster(
-            name, f"uid-{namespace}-{name}", {"namespace": namespace}, dataPolicy="Delete", **roles, **spec
+            name=name,
+            uid=f"uid-{namespace}-{name}",
+            metadata={"namespace": namespace},
+            dataPolicy="Delete",
+            **roles,
+            **spec,
         )
         found = from_resource(body, config, mrclusters.DEFAULTS)
         assert not isinstance(found, Refusal), found

@@ -9,6 +9,7 @@ from boathouse.resources.pods.environment import literal
 from boathouse.services.sparkapp.submission import objects
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
 from tests.builders.sparkapps import app
 from tests.unit.cli.conversion import test_streaming_lines as lines
 from tests.unit.services import test_pod_builder as pods
@@ -45,14 +46,14 @@ def test_a_driver_gets_its_arguments_as_they_were_written():
 
 
 @pytest.mark.parametrize("task_type", [TaskType.MAP, TaskType.UBER, TaskType.PROBE])
-def test_a_task_gets_its_command_as_it_was_written(build, task_type):
-    pod = pods.manifest(build.job(**{**pods.FULL, "mapper": {"command": WRITTEN}}), task_type)
-    order = msgspec.json.decode(expanded(pods.env(pod)[contract.TASK_ENV]["value"]), type=contract.TaskSpec)
+def test_a_task_gets_its_command_as_it_was_written(task_type):
+    pod = pods.manifest(mrjobs.job(**{**pods.FULL, "mapper": {"command": WRITTEN}}), task_type)
+    order = msgspec.json.decode(expanded(pods.variables(pod)[contract.TASK_ENV]["value"]), type=contract.TaskSpec)
     assert order.mapper == WRITTEN
 
 
 def test_a_program_on_a_cluster_gets_its_arguments_as_they_were_written():
-    pod = clients.build(jar={"url": "local:///opt/j.jar", "arguments": WRITTEN})
+    pod = clients.client_manifest(jar={"url": "local:///opt/j.jar", "arguments": WRITTEN})
     assert [expanded(each) for each in pod["spec"]["containers"][0]["command"]][-len(WRITTEN) :] == WRITTEN
 
 

@@ -12,6 +12,8 @@ from boathouse.services.sparkapp.placement import driver_factory
 from boathouse.services.sparkapp.submission import driver_pod
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_task.contract import TaskType
+from tests.builders import mrjobs
+from tests.builders.mrclusters import node_manifest
 from tests.builders.sparkapps import app
 from tests.unit.services import test_pod_builder as tasks
 from tests.unit.services.mrcluster import test_pods as nodes
@@ -20,14 +22,14 @@ from tests.unit.services.mrjob_hadoop import test_client as clients
 SPARK = app(nodeSelector={"disk": "ssd"})
 ATTEMPT = AttemptNames(application=SPARK.name, uid=SPARK.uid, attempt=1)
 PODS = {
-    "map": lambda build: tasks.manifest(build.job(**tasks.FULL), TaskType.MAP),
-    "commit": lambda build: tasks.manifest(build.job(**tasks.FULL), TaskType.COMMIT),
-    "driver": lambda _: driver_pod.build(SPARK, ATTEMPT),
-    "executor": lambda _: driver_factory.DriverFactory(app=SPARK, attempt=ATTEMPT).build_expected(None),
-    "client": lambda _: clients.build(),
-    "master": lambda _: nodes.pod("master", **nodes.FULL),
-    "core": lambda _: nodes.pod("c0", **nodes.FULL),
-    "transient": lambda _: nodes.pod("t17", **nodes.FULL),
+    "map": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.MAP),
+    "commit": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.COMMIT),
+    "driver": lambda: driver_pod.build(SPARK, ATTEMPT),
+    "executor": lambda: driver_factory.DriverFactory(app=SPARK, attempt=ATTEMPT).build_expected(None),
+    "client": clients.client_manifest,
+    "master": lambda: node_manifest("master", **nodes.FULL),
+    "core": lambda: node_manifest("c0", **nodes.FULL),
+    "transient": lambda: node_manifest("t17", **nodes.FULL),
 }
 
 
@@ -49,16 +51,16 @@ def as_stored(manifest):
 
 
 @pytest.mark.parametrize("kind", PODS)
-def test_defaults_of_the_api_server_are_no_changes(build, kind):
-    manifest = PODS[kind](build)
+def test_defaults_of_the_api_server_are_no_changes(kind):
+    manifest = PODS[kind]()
     stored = as_stored(manifest)
     translate.manifest_resources(manifest)  # as before each create
     assert admitted.changes(manifest, stored) is None
 
 
 @pytest.mark.parametrize("kind", PODS)
-def test_a_sidecar_and_a_selector_are_found_in_the_pods_of_each_kind(build, kind):
-    manifest = PODS[kind](build)
+def test_a_sidecar_and_a_selector_are_found_in_the_pods_of_each_kind(kind):
+    manifest = PODS[kind]()
     stored = as_stored(manifest)
     proxy = wire.Container(name="proxy", resources=wire.ResourceRequirements(requests={"cpu": "100m"}))
     selector = {**stored.spec.node_selector, "zone": "b"}
