@@ -1,6 +1,7 @@
 """Which nodes reach a pod's volumes, and what has to be written before it goes there."""
 
 import dataclasses
+import datetime as dt
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from boathouse.scheduling.pods import disks
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
+from tests.builders import manifests
 
 
 def node(name: str, **labels: str) -> model.Node:
@@ -259,3 +261,82 @@ def test_a_change_of_storage_invalidates_cached_results():
     book.changed()
     assert book._refusals(("ns/c",), [node("n1")]) == [None]
     assert book.promise("ns/p", ("ns/c",), node("n1"))
+
+
+def mounting(*, is_ephemeral: bool = False):
+    """What is kept of a pod that mounts the claim `c`, or one that is created for it."""
+    source = (
+        {"ephemeral": wire.Present()} if is_ephemeral else {"persistent_volume_claim": wire.ClaimSource(claim_name="c")}
+    )
+    return manifests.pod_facts("p", volumes=(wire.Volume(name="v", **source),))
+
+
+OURS = wire.OwnerReference(api_version="v1", kind="Pod", name="p", uid="uid-p", controller=True)
+IMMEDIATE = storage.ClassView(metadata=wire.ObjectMeta(name="late"), provisioner="d")
+
+
+def changed(claim: storage.ClaimView, **fields) -> storage.ClaimView:
+    return msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, **fields))
+
+
+@pytest.mark.parametrize(
+    ("is_ephemeral", "claim", "known_class", "message"),
+    [
+        (False, None, None, 'does not exist in namespace "demo": create it'),
+        (
+            True,
+            None,
+            None,
+            'does not exist in namespace "demo": the ephemeral volume controller has not created it yet',
+        ),
+        (
+            True,
+            manifests.claim_view("p-v"),
+            None,
+            "was not created for this pod: delete it, or rename the volume",
+        ),
+        (True, changed(manifests.claim_view("p-v", volume="v"), owner_references=(OURS,)), None, None),
+        (
+            False,
+            changed(manifests.claim_view(volume="v"), deletion_timestamp=dt.datetime.now(dt.UTC)),
+            None,
+            "is being deleted",
+        ),
+        (
+            False,
+            msgspec.structs.replace(manifests.claim_view(volume="v"), status=storage.Phase(phase="Lost")),
+            None,
+            'has lost its volume "v"',
+        ),
+        (False, manifests.claim_view(volume="v"), None, None),
+        (
+            False,
+            manifests.claim_view(volume="v", is_bound=False),
+            None,
+            'is not bound yet to the volume "v"',
+        ),
+        (
+            False,
+            manifests.claim_view(),
+            None,
+            'is of the class "late", which does not exist',
+        ),
+        (
+            False,
+            manifests.claim_view(),
+            IMMEDIATE,
+            "is not bound yet, although its StorageClass binds immediately: check its events",
+        ),
+        (False, manifests.claim_view(), manifests.storage_class_view(), None),
+    ],
+)
+def test_a_pod_whose_claim_no_node_can_mount_says_why(is_ephemeral, claim, known_class, message):
+    known = dataclasses.replace(
+        rules.Storage.empty(),
+        claims={} if claim is None else {claim.metadata.key: claim},
+        classes={} if known_class is None else {"late": known_class},
+    )
+    found = volume_book.VolumeBook(known).problem(mounting(is_ephemeral=is_ephemeral))
+    field, name = ("ephemeral", "p-v") if is_ephemeral else ("persistentVolumeClaim", "c")
+    about = f'spec.volumes[v].{field}: the PersistentVolumeClaim "{name}" '
+    assert (found and found.message) == (message and about + message)
