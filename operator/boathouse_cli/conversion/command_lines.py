@@ -7,7 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import conflicts, pod_fields, programs, properties_files, shell, uris
+from boathouse_cli.conversion import pod_fields, programs, properties_files, shell, uris
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -124,7 +124,6 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     if arguments:
         draft.put("arguments", arguments)
     left.convert_rest()
-    conflicts.check(draft)
     return draft.finish()
 
 
