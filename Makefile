@@ -138,6 +138,10 @@ record-spark: setup pyspark ## Record what Spark creates of submissions that hav
 record-streaming: setup ## Record anew what real Hadoop Streaming 3.4.2 writes for 500 jobs (Java 17, Maven; some ten minutes)
 	$(BIN)/python -m tests.streaming.record all
 
+.PHONY: record-command-lines
+record-command-lines: setup pyspark ## Record how Hadoop's and Spark's own parsers read generated command lines (Java 17, Maven; a minute)
+	$(BIN)/python -m tests.command_lines.record --pyspark build/pyspark
+
 .PHONY: pages
 pages: setup ## Write the figures of docs/policies/figures into the policies' pages (STUDIES="fspy koala": run these in full first)
 	$(BIN)/python -m boathouse_sim.reproduce.pages $(if $(STUDIES),--run $(STUDIES))

@@ -7,7 +7,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import conflicts, pod_fields, programs, properties_files, shell, uris
+from boathouse_cli.conversion import pod_fields, programs, properties_files, shell, uris
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -37,6 +37,8 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "--queue": "spark.yarn.queue",
 }
 """Options that set a property; `spark-submit` prefers them to `--conf`."""
+_PROPERTIES_FILE: Final = "--properties-file"
+_FILES: Final = (_PROPERTIES_FILE, "--extra-properties-file")
 _NO_COUNTERPART: Final[Mapping[str, str]] = {
     "--proxy-user": "a driver cannot act for another user: remove it",
     "--principal": "Kerberos is not supported: remove it",
@@ -67,7 +69,7 @@ class _Parsed:
     options: dict[str, str] = dataclasses.field(default_factory=dict)
     where: dict[str, str] = dataclasses.field(default_factory=dict)
     main_class: str | None = None
-    properties_file: str | None = None
+    files: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     words: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -115,7 +117,7 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     if not parsed.words:
         raise Unconvertible(PROGRAM, "has no application: name a Python file or a jar")
     file, *arguments = parsed.words
-    given = {**_from_file(parsed.properties_file, read), **parsed.conf, **parsed.options}
+    given = {**_from_files(parsed.files, read), **parsed.conf, **parsed.options}
     left = Properties(draft, given, lambda key: parsed.where.get(key, key))
     program(draft, "application", file, main_class=parsed.main_class)
     draft.metadata["name"] = pod_fields.object_name(re.sub(r"\.\w+$", "", posixpath.basename(file)))
@@ -124,18 +126,25 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     if arguments:
         draft.put("arguments", arguments)
     left.convert_rest()
-    conflicts.check(draft)
     return draft.finish()
 
 
-def _from_file(path: str | None, read: Callable[[str], str]) -> dict[str, str]:
-    if path is None:
-        return {}
+def _from_files(paths: Mapping[str, Sequence[str]], read: Callable[[str], str]) -> dict[str, str]:
+    """Return the properties of files: of the last --properties-file, then of the others, of which each adds to it."""
+    found: dict[str, str] = {}
+    for option in _FILES:
+        given = paths.get(option, ())
+        for path in given[-1:] if option == _PROPERTIES_FILE else given:
+            found |= _from_file(option, path, read)
+    return found
+
+
+def _from_file(option: str, path: str, read: Callable[[str], str]) -> dict[str, str]:
     try:
-        return properties_files.parse(read(path))
+        return {key: value.strip() for key, value in properties_files.parse(read(path)).items()}  # Spark strips them
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise Unconvertible("--properties-file", f"{path} cannot be read ({reason}): correct the path") from error
+        raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
 
 
 def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:
@@ -164,6 +173,8 @@ def _parse(draft: Draft, words: list[str]) -> _Parsed:
             if _FLAGS[option]:
                 draft.note(option, _FLAGS[option])
             continue
+        if equals and not value:
+            raise Unconvertible(option, "has no value: write one after the equals sign")
         if not equals:
             if not left:
                 raise Unconvertible(option, "has no value: write one after it")
@@ -184,8 +195,8 @@ def _take(draft: Draft, parsed: _Parsed, option: str, value: str) -> None:
         parsed.where[_OPTIONS[option]] = option
     elif option == "--class":
         parsed.main_class = value
-    elif option == "--properties-file":
-        parsed.properties_file = value
+    elif option in _FILES:
+        parsed.files.setdefault(option, []).append(value)
     elif option in _NO_COUNTERPART:
         draft.note(option, _NO_COUNTERPART[option])
     else:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
-import pydantic
-
 from boathouse.resources import names
 from boathouse.resources.sparkapp.definition import SPARKAPP
-from boathouse_cli.conversion import credentials
+from boathouse_cli.conversion import admission, credentials, running
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,27 +116,20 @@ class Draft:
         self.put(path, [*known, *more])
 
     def finish(self) -> Converted:
-        """Return the object, or what of it the API server would refuse."""
+        """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
         credentials.take_out(self)
+        fields = admission.spec_schema(self._resource)["properties"]
         manifest = {
             "apiVersion": names.API_VERSION,
             "kind": self._resource.kind,
             "metadata": self.metadata,
-            "spec": {
-                field: self.spec[field] for field in dict.fromkeys([*_FIRST, *self._fields()]) if field in self.spec
-            },
+            "spec": {field: self.spec[field] for field in dict.fromkeys([*_FIRST, *fields]) if field in self.spec},
         }
-        try:
-            self._resource.model.model_validate(manifest)
-        except pydantic.ValidationError as error:
-            for each in error.errors():
-                self.note(".".join(map(str, each["loc"])), f"{each['msg']}: correct it, and convert again")
-            return self.refuse()
-        return Converted(manifest=manifest, notes=tuple(self.notes))
-
-    def _fields(self) -> list[str]:
-        spec = self._resource.manifest()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-        return list(spec["properties"])
+        refused = admission.problems(self._resource, manifest)
+        later = [] if refused else running.problems(manifest)
+        for path, message in (*refused, *later):
+            self.note(path, message if ": " in message else f"{message}: correct it, and convert again")
+        return self.refuse() if refused else Converted(manifest=manifest, notes=tuple(self.notes))
 
     def refuse(self, why: Unconvertible | None = None) -> Converted:
         """Return that there is no SparkApp."""

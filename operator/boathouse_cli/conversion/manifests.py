@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from boathouse_cli.conversion import advice, conflicts, pod_specs, uris, volumes
+from boathouse_cli.conversion import advice, pod_specs, uris, volumes
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -140,7 +140,6 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         _Application(draft, spec).convert()
         for fields in (given, metadata):
             advice.note_left(draft, fields)
-        conflicts.check(draft)
         return draft.finish()
     except Unconvertible as why:
         return draft.refuse(why)
@@ -272,19 +271,18 @@ class _Application:
                     f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
                 )
         for key, path in _OF_METADATA.items():
-            chosen = self._draft.metadata.get(path.removeprefix("metadata."))
-            if self._conf.pop(key, chosen) != chosen:
+            own = self._draft.metadata.get(path.removeprefix("metadata."))
+            if self._conf.pop(key, own) != own:
                 self._draft.note(self._where_of(key), f"{path} is taken, which says otherwise: remove one of them")
 
     def _collect_pods(self, role: str, fields: Fields) -> None:
         """Collect what the other operator says of a role's pods in properties."""
         prefix = f"spark.kubernetes.{role}"
-        image = fields.text("image")
-        if image or f"{prefix}.container.image" in self._conf:
-            path = fields.path("image") if image else "spec.image"
-            self._set(
-                f"{prefix}.container.image", image or self._conf.get("spark.kubernetes.container.image", ""), path
-            )
+        generic, own = "spark.kubernetes.container.image", f"{prefix}.container.image"
+        if image := fields.text("image"):
+            self._set(own, image, fields.path("image"))
+        elif generic in self._where and own in self._conf:
+            self._set(own, self._conf[generic], self._where[generic])
         for key, text in self._draft.metadata.get("labels", {}).items():
             self._set(f"{prefix}.label.{key}", text, "metadata.labels")
         for field, part in (("labels", "label"), ("annotations", "annotation"), ("nodeSelector", "node.selector")):

@@ -336,6 +336,8 @@ def program(draft: Draft, path: str, file: str, *, main_class: str | None) -> No
         raise Unconvertible(path, "applications in R are not supported: keep them where they are")
     if base.endswith(".py"):
         draft.put("type", "Python")
+        if main_class is not None:
+            draft.note("--class", "a Python application has none: it is left out")
     elif main_class is None:
         raise Unconvertible("--class", f"is missing: name the class of {file} that has the main method")
     else:

@@ -83,7 +83,7 @@ class _Job:
         line, draft = self._line, self._draft
         files = [path for _, path in line.every("file")]
         for kind in _STAGES:
-            given = [text for text in line.options.get(kind, ()) if text != _NONE]
+            given = [text for text in line.options.get(kind, ()) if kind != "reducer" or text != _NONE]
             commands = [_command(f"-{kind}", streaming_options.shipped(text, files)) for text in given]
             if commands:
                 draft.put(f"{kind}.command", commands[0])

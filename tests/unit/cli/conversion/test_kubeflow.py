@@ -80,11 +80,12 @@ def test_the_node_selector_of_the_application_wins_over_its_property():
     ("fields", "key", "expected"),
     [
         ({"imagePullPolicy": "Always"}, "container.image.pullPolicy", {"imagePullPolicy": "Never"}),
-        ({"imagePullSecrets": ["a"]}, "container.image.pullSecrets", {"imagePullSecrets": [{"name": "Never"}]}),
+        ({"imagePullSecrets": ["a"]}, "container.image.pullSecrets", {"imagePullSecrets": [{"name": "never"}]}),
     ],
 )
 def test_a_property_wins_where_the_other_operator_writes_it_last(fields, key, expected):
-    found = convert(sparkConf={f"spark.kubernetes.{key}": "Never"}, **fields)
+    value = "Never" if "pullPolicy" in key else "never"
+    found = convert(sparkConf={f"spark.kubernetes.{key}": value}, **fields)
     assert expected.items() <= found.manifest["spec"].items()
     assert paths(found) == [f"spec.{next(iter(fields))}"]
 
@@ -99,6 +100,11 @@ def test_the_image_of_the_application_wins_over_properties_of_roles():
     found = convert(image="i:2", sparkConf={"spark.kubernetes.driver.container.image": "i:1"})
     assert found.manifest["spec"]["image"] == "i:2"
     assert paths(found) == ['spec.sparkConf["spark.kubernetes.driver.container.image"]']
+
+
+def test_an_image_of_a_property_stays_if_the_application_names_none():
+    conf = {f"spark.kubernetes.{role}.container.image": "i:1" for role in ROLES}
+    assert convert(sparkConf=conf).manifest["spec"]["image"] == "i:1"
 
 
 def test_the_priority_of_a_role_wins_over_that_of_batch_options():

@@ -1,0 +1,235 @@
+"""What the API server would refuse of a new object: the schema of its CRD and the CEL rules in it, without a cluster.
+
+Messages are those of the API server as far as users read them. Rules on changes have no meaning for a new object.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import cel
+
+from boathouse.resources import quantity
+from boathouse.resources.base import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from boathouse.resources.crd import CustomResource
+
+Problem = tuple[str, str]
+"""The path of a field, and what is wrong with it."""
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_MAX_SUBDOMAIN: Final = 253
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+_BOUNDS: Final[tuple[tuple[str, Callable[[Any, Any], bool], str], ...]] = (
+    ("minimum", lambda value, bound: value >= bound, "should be greater than or equal to {}"),
+    ("maximum", lambda value, bound: value <= bound, "should be less than or equal to {}"),
+    ("minLength", lambda value, bound: len(value) >= bound, "should be at least {} chars long"),
+    ("maxLength", lambda value, bound: not isinstance(value, str) or len(value) <= bound, "Too long: at most {}"),
+    ("minItems", lambda value, bound: len(value) >= bound, "should have at least {} items"),
+    ("maxItems", lambda value, bound: len(value) <= bound, "Too many: must have at most {} items"),
+    ("maxProperties", lambda value, bound: len(value) <= bound, "Too many: must have at most {} items"),
+    ("pattern", lambda value, bound: re.search(re.sub(r"\$$", r"\\Z", bound), value) is not None, "should match '{}'"),
+    ("enum", lambda value, bound: value in bound, "Unsupported value: {value}: supported values: {}"),
+)
+_FIELD: Final = re.compile(r"(?P<path>(?:spec\.)?[a-z]\w*(?:\.[A-Za-z]\w*)+) (?P<rest>.+)", re.DOTALL)
+
+
+def problems(resource: CustomResource, manifest: Mapping[str, Any]) -> list[Problem]:
+    """Return what the API server would refuse; rules are judged if the fields have their types and bounds."""
+    schema = spec_schema(resource)
+    spec = _with_defaults(schema, manifest["spec"])
+    found = [*metadata_problems(manifest["metadata"]), *_of_schema(schema, spec, "spec")]
+    return found or list(_of_rules(schema, spec, "spec"))
+
+
+@functools.cache
+def spec_schema(resource: CustomResource) -> Mapping[str, Any]:
+    """Return the schema of the spec of a custom resource."""
+    schema: Mapping[str, Any] = resource.manifest()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema["properties"]["spec"]  # type: ignore[no-any-return]  # decoded JSON
+
+
+def metadata_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield what is wrong with the metadata of an object."""
+    name = metadata.get("name")
+    if name is None and not metadata.get("generateName"):
+        yield "metadata.name", "Required value: name the object"
+    for key in ("name", "generateName"):
+        if (given := metadata.get(key)) is not None and not is_subdomain(
+            str(given).rstrip("-") if key != "name" else given
+        ):
+            yield f"metadata.{key}", f'"{given}" is no name of an object: use lower-case letters, digits, - and .'
+    namespace = metadata.get("namespace")
+    if namespace is not None and _LABEL.fullmatch(str(namespace)) is None:
+        yield "metadata.namespace", f'"{namespace}" is no name of a namespace: use lower-case letters, digits and -'
+    yield from label_problems("metadata.labels", metadata.get("labels") or {})
+    for key in metadata.get("annotations") or {}:
+        if not is_qualified(key.lower()):
+            yield "metadata.annotations", f'"{key}" is no [PREFIX/]NAME of an annotation: correct it'
+
+
+def label_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what is wrong with labels, or with a selector of labels."""
+    for key, value in labels.items():
+        if not is_qualified(key):
+            yield path, f'"{key}" is no [PREFIX/]NAME of a label: correct it'
+        if value and _NAME.fullmatch(value) is None:
+            yield path, f'"{value}" is no value of the label {key}: use at most 63 letters, digits, -, _ and .'
+
+
+def is_subdomain(text: object) -> bool:
+    """Return whether a text can be the name of an object."""
+    return isinstance(text, str) and len(text) <= _MAX_SUBDOMAIN and _SUBDOMAIN.fullmatch(text) is not None
+
+
+def is_qualified(key: str) -> bool:
+    """Return whether a text can be the key of a label, or the name of an extended resource."""
+    prefix, slash, name = key.rpartition("/")
+    return _NAME.fullmatch(name) is not None and (not slash or is_subdomain(prefix))
+
+
+def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return a value with the defaults of its schema, as the API server stores it; null fields are left out."""
+    if isinstance(value, dict):
+        fields = schema.get("properties")
+        given = {key: each for key, each in value.items() if each is not None}
+        defaults = {key: each["default"] for key, each in (fields or {}).items() if "default" in each}
+        inner = {key: (fields or {}).get(key) or schema.get("additionalProperties") or {} for key in given}
+        return {**defaults, **{key: _with_defaults(inner[key], each) for key, each in given.items()}}
+    if isinstance(value, list):
+        return [_with_defaults(schema.get("items", {}), each) for each in value]
+    return value
+
+
+def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
+    if not _has_type(schema, value):
+        yield path, f"must be of type {schema.get('type', 'integer or string')}: {_shown(value)}"
+        return
+    for key, holds, message in _BOUNDS:
+        if key in schema and not holds(value, schema[key]):
+            yield path, message.format(_bound(schema[key]), value=_shown(value))
+    for name in schema.get("required", ()):
+        if name not in value:
+            yield f"{path}.{name}", "Required value"
+    seen = []
+    for key in _keys(schema, value):
+        if key in seen:
+            yield path, f"Duplicate value: {_shown(key)}"
+        seen.append(key)
+    for inner, each, where in _children(schema, value, path):
+        if inner is None:
+            yield where, "unknown field: remove it"
+        else:
+            yield from _of_schema(inner, each, where)
+
+
+def _has_type(schema: Mapping[str, Any], value: Any) -> bool:
+    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get(_INT_OR_STRING) else ())
+    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
+
+
+def _keys(schema: Mapping[str, Any], value: Any) -> list[Any]:
+    """Return what must differ in the items of a list that is a set or a map."""
+    if schema.get("x-kubernetes-list-type") == "set":
+        return list(value)
+    keys = schema.get(_MAP_KEYS, ())
+    return [[item.get(key) for key in keys] for item in value if isinstance(item, dict)] if keys else []
+
+
+def _children(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[tuple[Mapping[str, Any] | None, Any, str]]:
+    """Yield the parts of a value with their schemas (None: there is no such field) and paths."""
+    if isinstance(value, dict):
+        fields = schema.get("properties", {})
+        for key, each in value.items():
+            yield fields.get(key, schema.get("additionalProperties")), each, f"{path}.{key}"
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield schema["items"], each, f"{path}[{number}]"
+
+
+def _of_rules(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
+    for rule in schema.get(RULES, ()):
+        if "oldSelf" in rule["rule"] and not rule.get("optionalOldSelf"):
+            continue
+        if not _evaluate(rule["rule"], value):
+            message = _message(rule, value)
+            match = _FIELD.fullmatch(message)  # the message knows the field better than the place of the rule
+            yield (match["path"], match["rest"]) if match else (path, message)
+    for inner, each, where in _children(schema, value, path):
+        if inner is not None:
+            yield from _of_rules(inner, each, where)
+
+
+def _message(rule: Mapping[str, Any], value: Any) -> str:
+    message = _evaluate(rule["messageExpression"], value) if "messageExpression" in rule else rule.get("message")
+    return message if isinstance(message, str) else f"does not satisfy {rule['rule']}"
+
+
+def _evaluate(expression: str, value: Any) -> Any:
+    """Return the value of an expression; what cannot be evaluated here is left to the API server."""
+    try:
+        return _execute(expression, value)
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+        return True
+
+
+def _execute(expression: str, value: Any) -> Any:
+    return _program(expression).execute(cel.Context({"self": value, "oldSelf": {}}, dict(_FUNCTIONS)))
+
+
+@functools.cache
+def _program(expression: str) -> cel.Program:
+    return cel.compile(expression)
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _bound(bound: Any) -> str:
+    return ", ".join(map(_shown, bound)) if isinstance(bound, list) else str(bound)
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantity.parse(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _compare(left: str, right: str) -> int:
+    one, other = quantity.parse(left), quantity.parse(right)
+    return (one > other) - (one < other)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "isQuantity": _is_quantity,
+    "quantity": str,
+    "compareTo": _compare,
+    "asApproximateFloat": lambda text: float(quantity.parse(text)),
+    "isInteger": lambda text: quantity.parse(text) % 1 == 0,
+    "asInteger": lambda text: int(quantity.parse(text)),
+    "sum": sum,
+    "upperAscii": lambda text: "".join(char.upper() if char.isascii() else char for char in text),
+    "replace": lambda text, old, new: text.replace(old, new),
+    "split": lambda text, separator: text.split(separator),
+    "hasValue": lambda _old: False,
+}
+"""What Kubernetes adds to CEL, as far as the rules use it; a quantity is its text."""
