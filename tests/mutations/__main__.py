@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -11,6 +12,8 @@ from tests.coverage import recording
 from tests.mutations import copies, faults, page, running
 
 FOLDER = recording.ROOT / "build" / "mutations"
+_LIMITS_S = (60.0, float("inf"))
+"""First all packages' faults whose tests took less, since the others take as long as all these if they survive."""
 
 
 def main() -> None:
@@ -21,9 +24,12 @@ def main() -> None:
         "-n", dest="workers", type=int, default=os.cpu_count() or 1, help="workers (default: all cores)"
     )
     parser.add_argument("--again", action="store_true", help="forget the results of earlier runs")
+    parser.add_argument("--page", action="store_true", help="only write the page and the lists from earlier results")
     arguments = parser.parse_args()
     if unknown := set(arguments.packages) - set(faults.PACKAGES):
         parser.error(f"no package {', '.join(sorted(unknown))}; choose from {', '.join(faults.PACKAGES)}")
+    if arguments.page:
+        sys.exit(_write_pages(recording.Recording(), running.Results(FOLDER / "results.jsonl")))
     sys.exit(_run(arguments.packages or list(faults.PACKAGES), arguments.workers, again=arguments.again))
 
 
@@ -36,27 +42,27 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
         return "There is no recording of what each test executes: run `make record-coverage` first."
     health = running.Health()
     team = [running.Worker(copies.Copy(FOLDER / f"copy-{number}"), health) for number in range(workers)]
-    tried: list[page.Tried] = []
+    tried: dict[str, list[page.Tried]] = {}
     try:
         for worker in team:
             worker.start()
-        for package in packages:
-            tried += _try(package, kept, results, team)
+        for limit_s, package in itertools.product(_LIMITS_S, packages):
+            tried[package] = _try(package, limit_s, kept, results, team)
     finally:
         for worker in team:
             worker.stop()
     for name in sorted(health.failing):
         print(f"left out, because it fails without a fault, too: {name}")
-    known, all_tried = page.reasons(), _all_tried(kept, results)
-    page.PAGE.write_text(page.page(all_tried, faults.PACKAGES, known))
-    print(*page.table(tried, packages), sep="\n")
-    if few := page.below(tried):
+    _write_pages(kept, results)
+    all_tried = list(itertools.chain.from_iterable(tried.values()))
+    print(*page.table(all_tried, packages), sep="\n")
+    if few := page.below(all_tried):
         return f"Fewer than 90 % of the planted faults are caught in {', '.join(few)}: see {page.PAGE} and {FOLDER}"
     return 0
 
 
 def _try(
-    package: str, kept: recording.Recording, results: running.Results, team: list[running.Worker]
+    package: str, limit_s: float, kept: recording.Recording, results: running.Results, team: list[running.Worker]
 ) -> list[page.Tried]:
     chosen = faults.choose(package, cache=FOLDER / "faults")
     print(f"==> {package}: {len(chosen)} faults", flush=True)
@@ -64,7 +70,7 @@ def _try(
 
     def write() -> list[page.Tried]:
         own = [tried[fault.key] for fault in chosen if fault.key in tried]
-        (FOLDER / f"survivors-{package}.md").write_text(page.survivors(package, own, len(chosen), page.reasons()))
+        _write_survivors(package, own, len(chosen))
         return own
 
     def report(fault: faults.Fault, result: running.Result, is_kept: bool) -> None:
@@ -72,22 +78,31 @@ def _try(
         if not is_kept:
             what = f"caught by {result.caught_by}" if result.is_caught else "SURVIVED"
             where = f"{fault.path}:{fault.line}"
-            print(
-                f"{time.strftime('%H:%M:%S')} {len(tried)}/{len(chosen)} {where} {result.took_s} s {what}", flush=True
-            )
+            write()
+            number = f"{time.strftime('%H:%M:%S')} {len(tried)}/{len(chosen)}"
+            print(f"{number} {where} {result.took_s} s {what}", flush=True)
 
-    running.run(chosen, kept, results, team, report)
+    running.run(chosen, limit_s, kept, results, team, report)
     return write()
 
 
-def _all_tried(kept: recording.Recording, results: running.Results) -> list[page.Tried]:
-    """Return all faults of all packages that have a result, for the page."""
-    return [
-        page.Tried(package=package, fault=fault, result=result)
-        for package in faults.PACKAGES
-        for fault in faults.choose(package, cache=FOLDER / "faults")
-        if (result := results.get(fault, running.concerning(kept, fault))) is not None
-    ]
+def _write_survivors(package: str, tried: list[page.Tried], faults: int) -> None:
+    (FOLDER / f"survivors-{package}.md").write_text(page.survivors(package, tried, faults, page.reasons()))
+
+
+def _write_pages(kept: recording.Recording, results: running.Results) -> None:
+    """Write the page and the lists of survivors from all results that hold."""
+    tried: list[page.Tried] = []
+    for package in faults.PACKAGES:
+        chosen = faults.choose(package, cache=FOLDER / "faults")
+        own = [
+            page.Tried(package=package, fault=fault, result=result)
+            for fault in chosen
+            if (result := results.get(fault, running.concerning(kept, fault))) is not None
+        ]
+        _write_survivors(package, own, len(chosen))
+        tried += own
+    page.PAGE.write_text(page.page(tried, faults.PACKAGES, page.reasons()))
 
 
 if __name__ == "__main__":

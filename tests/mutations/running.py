@@ -149,11 +149,12 @@ class Worker:
         untried = [test for test in tests if is_again or test.name not in self._health.passing | self._health.failing]
         while untried:
             answer = self._run(untried, None, is_whole=True)
-            failing = {answer["fails"], *answer["failing"]} if "fails" in answer else set()
-            begun = {*answer["begun"], *failing} & {test.name for test in untried}
-            begun = begun or {test.name for test in untried}  # pytest did not get to the tests
-            self._health.failing.update(begun & failing or begun - set(answer["begun"]))
-            self._health.passing.update(begun - self._health.failing)
+            begun = set(answer["begun"]) or {test.name for test in untried}
+            failing = begun & set(answer["failing"]) if answer["begun"] else begun  # pytest did not get to the tests
+            if "limit" in answer:
+                failing.add(answer["fails"])  # it ended the run, and others may not have begun
+            self._health.failing.update(failing)
+            self._health.passing.update(begun - failing)
             untried = [test for test in untried if test.name not in begun]
         return any(test.name not in self._health.failing for test in tests)
 
@@ -223,16 +224,16 @@ def concerning(kept: recording.Recording, fault: faults.Fault) -> list[recording
 
 
 def run(
-    chosen: Iterable[faults.Fault], kept: recording.Recording, results: Results, workers: Sequence[Worker],
-    report: Callable[[faults.Fault, Result, bool], None],
+    chosen: Iterable[faults.Fault], limit_s: float, kept: recording.Recording, results: Results,
+    workers: Sequence[Worker], report: Callable[[faults.Fault, Result, bool], None],
 ) -> None:  # fmt: skip
-    """Try the faults that have no result yet, and report each."""
+    """Try the faults that have no result yet and whose tests take less than a limit; report all results."""
     waiting: list[tuple[faults.Fault, list[recording.Test]]] = []
     for fault in chosen:
         tests = concerning(kept, fault)
         if (result := results.get(fault, tests)) is not None:
             report(fault, result, True)
-        else:
+        elif sum(test.cpu_s for test in tests) < limit_s:
             waiting.append((fault, tests))
     waiting.sort(key=lambda pair: sum(test.cpu_s for test in pair[1]))  # so that most are known early
     free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
