@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
@@ -45,51 +45,49 @@ class Follower(framework.Follower):
         self.here.remove(task)
 
 
-def recount(events):
-    """What runs, from all that ever happened: (node, class, resources, started, suspended) by task."""
-    found = {}
-    for event in events:
-        if isinstance(event, model.Placed):
-            found[event.task] = [event.node, event.task_class, event.resources, None, None]
-        elif isinstance(event, model.Finished | model.Failed):
-            found.pop(event.task, None)
-        elif event.task in found:
-            known = found[event.task]
-            if isinstance(event, model.Resized | model.Resumed):
-                known[2] = event.resources
-            if isinstance(event, model.Started):
-                known[3] = event.now_s
-            if isinstance(event, model.Suspended | model.Resumed):
-                known[4] = event.now_s if isinstance(event, model.Suspended) else None
-    return found
+def recount(states, event):
+    """Change what runs by an event: [node, class, resources, started, suspended] by task."""
+    if isinstance(event, model.Placed):
+        states[event.task] = [event.node, event.task_class, event.resources, None, None]
+    elif isinstance(event, model.Finished | model.Failed):
+        states.pop(event.task, None)
+    elif event.task in states:
+        state = states[event.task]
+        if isinstance(event, model.Resized | model.Resumed):
+            state[2] = event.resources
+        if isinstance(event, model.Started):
+            state[3] = event.now_s
+        if isinstance(event, model.Suspended | model.Resumed):
+            state[4] = event.now_s if isinstance(event, model.Suspended) else None
 
 
 def states_by_task(tasks):
     return {task.task: [task.node, task.task_class, task.resources, task.started_s, task.suspended_s] for task in tasks}
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(KINDS), st.integers(0, 3), st.sampled_from(SIZES), st.sampled_from(NODES)),
-        min_size=10,
-        max_size=60,
+        min_size=20,
+        max_size=40,
     )
 )
 def test_after_any_events_the_account_equals_a_recount(drawn):
-    running = framework.RunningTasks()
+    running, recounted = framework.RunningTasks(), {}
     follower = Follower(running)
-    events = [event_of(kind, number, float(i), size, node) for i, (kind, number, size, node) in enumerate(drawn)]
-    for event in events:
+    for i, (kind, number, size, node) in enumerate(drawn):
+        event = event_of(kind, number, float(i), size, node)
         running.observe(event)
-    wanted = recount(events)
-    assert states_by_task(running.tasks.values()) == wanted
-    assert follower.here == set(running.tasks.values())
-    for node in NODES:
-        assert states_by_task(running.on(node)) == {task: state for task, state in wanted.items() if state[0] == node}
-    for task_class in CLASSES:
-        assert states_by_task(running.of(task_class)) == {
-            task: state for task, state in wanted.items() if state[1] == task_class
-        }
+        recount(recounted, event)
+        assert states_by_task(running.tasks.values()) == recounted
+        assert follower.here == set(running.tasks.values())
+        for where in NODES:
+            assert states_by_task(running.on(where)) == {
+                t: state for t, state in recounted.items() if state[0] == where
+            }
+        for of in CLASSES:
+            assert states_by_task(running.of(of)) == {t: state for t, state in recounted.items() if state[1] == of}
 
 
 def test_a_task_that_is_placed_again_has_ended_before():
