@@ -5,6 +5,7 @@ Nothing else leaves the machine. Takes about five minutes on two cores.
 """
 
 import collections
+import functools
 import gzip
 import hashlib
 import json
@@ -64,6 +65,7 @@ def difference_digest(each: Difference) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+@functools.cache
 def recorded() -> list[dict[str, Any]]:
     """Return what was recorded, in the order of the jobs."""
     found: list[dict[str, Any]] = json.loads(gzip.decompress(RECORDED.read_bytes()))["jobs"]
