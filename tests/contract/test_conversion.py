@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from boathouse.cluster import errors
+from tests.builders import conversion_strategies, conversions
 from tests.contract.test_sparkapp_crd import SPARKAPPS, sparkapps
 from tests.spark import configurations
-from tests.unit.cli.conversion import lines, strategies, test_manifests
 
 __all__ = ["sparkapps"]
 SAMPLES = 150
@@ -17,7 +17,7 @@ def submissions():
     found = []
 
     @settings(max_examples=SAMPLES, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
-    @given(strategies.command_lines())
+    @given(conversion_strategies.command_lines())
     def collect(words):
         found.append(words)
 
@@ -37,7 +37,7 @@ async def problem_of(api, manifest):
 async def test_submissions_are_accepted_as_they_are_converted(sparkapps):
     tried, problems = 0, {}
     for words in submissions():
-        found = lines.convert(*words[1:])
+        found = conversions.converted_line(*words[1:])
         if found.manifest is not None:
             tried += 1
             if (problem := await problem_of(sparkapps, found.manifest)) is not None:
@@ -48,18 +48,18 @@ async def test_submissions_are_accepted_as_they_are_converted(sparkapps):
 
 @pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
 async def test_recorded_submissions_are_accepted_as_they_are_converted(sparkapps, configuration):
-    found = lines.convert(*lines.COMMON, *configuration.options, *configuration.application)
+    found = conversions.converted_line(*conversions.COMMON, *configuration.options, *configuration.application)
     assert await problem_of(sparkapps, found.manifest) is None
 
 
 async def test_a_manifest_with_all_that_has_a_counterpart_is_accepted(sparkapps):
-    found = test_manifests.convert(
+    found = conversions.converted_application(
         volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "books"}}],
         mainApplicationFile="file:///data/main.py",
         hadoopConfigMap="hadoop",
         restartPolicy={"type": "Always", "onFailureRetryInterval": 600},
         batchSchedulerOptions={"queue": "analytics", "priorityClassName": "high"},
-        **test_manifests.pair(
+        **conversions.both_roles(
             volumeMounts=[{"name": "data", "mountPath": "/data"}],
             configMaps=[{"name": "settings", "path": "/mnt/settings"}],
             gpu={"name": "nvidia.com/gpu", "quantity": 1},

@@ -5,6 +5,7 @@ not show. Only a comparator makes different keys equal.
 """
 
 import dataclasses
+import functools
 import gzip
 import io
 import itertools
@@ -91,9 +92,10 @@ class Job:
     options: frozenset[str]
 
 
-def every(count: int = COUNT, seed: int = SEED) -> list[Job]:
+@functools.cache
+def every() -> tuple[Job, ...]:
     """Return the jobs."""
-    return [_Maker(random.Random(seed * 10_000 + number)).job() for number in range(count)]
+    return tuple(_Maker(random.Random(SEED * 10_000 + number)).job() for number in range(COUNT))
 
 
 class _Maker:

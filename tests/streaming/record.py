@@ -5,6 +5,7 @@ The jobs of `differences` and `cases` are always recorded. Needs Java 17 with it
 """
 
 import collections
+import functools
 import gzip
 import hashlib
 import json
@@ -81,6 +82,7 @@ def difference_digest(each: Difference) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
+@functools.cache
 def recorded() -> list[dict[str, Any]]:
     """Return what was recorded, in the order of the jobs."""
     found: list[dict[str, Any]] = json.loads(gzip.decompress(RECORDED.read_bytes()))["jobs"]

@@ -37,7 +37,8 @@ def place(job: Job, folder: Path) -> None:
     (folder / "scripts").mkdir()
     for file, script in job.scripts.items():
         path = folder / "scripts" / file
-        path.write_text(f"#!/bin/bash\nexport LC_ALL=C\n{script}\n")
+        shell = "bash" if "/*" in script else "sh"  # only bash replaces patterns in variables; it starts later
+        path.write_text(f"#!/bin/{shell}\nexport LC_ALL=C\n{script}\n")
         path.chmod(0o755)
 
 

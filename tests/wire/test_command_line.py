@@ -12,8 +12,8 @@ import yaml
 from typer.testing import CliRunner
 
 from boathouse_cli import commands
+from tests.builders import cli
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
-from tests.unit.cli import build
 
 LINE = ("--", "spark-submit", "--name", "pi", "--num-executors", "2", "local:///opt/pi.py", "10")
 KUBECTL = """#!/bin/sh
@@ -254,11 +254,11 @@ CONTAINER = "container_1_0001_01_000002"
 @pytest.fixture
 def hadoop(api):
     """A cluster with a master and a node."""
-    ready = build.condition("Ready", "True", "Available")
+    ready = cli.condition("Ready", "True", "Available")
     core = {"wanted": 1, "ready": 1}
-    api.add(build.cluster(conditions=[build.condition("Admitted", "True"), ready], phase="Ready", core=core))
+    api.add(cli.mrcluster(conditions=[cli.condition("Admitted", "True"), ready], phase="Ready", core=core))
     for host in ("master", "c0"):
-        api.add(build.cluster_pod(host))
+        api.add(cli.host_pod(host))
     uid = api.get("mrclusters", "demo/etl")["metadata"]["uid"]
     for host in ("master", "c0"):
         api.change("pods", f"demo/etl-{host}", {"metadata": {"labels": {"boathouse.dev/job-uid": uid}}})
@@ -291,9 +291,7 @@ async def test_logs_of_a_node_are_those_of_its_containers(api, run):
 @pytest.mark.usefixtures("hadoop")
 async def test_logs_of_a_job_on_a_cluster_are_read_through_the_api_server(api, run):
     applications = [{"id": "application_1_0001", "state": "FINISHED"}]
-    api.add(
-        build.job(hadoop={"applications": applications}) | {"kind": "MRJob", "spec": {"clusterRef": {"name": "etl"}}}
-    )
+    api.add(cli.mrjob(hadoop={"applications": applications}) | {"spec": {"clusterRef": {"name": "etl"}}})
     files = {"containerId": CONTAINER, "containerLogInfo": [{"fileName": "stderr", "fileSize": "3"}]}
     api.proxied = {
         f"{HISTORY}/aggregatedlogs": json.dumps({"containerLogsInfo": [files]}),
@@ -307,9 +305,7 @@ async def test_logs_of_a_job_on_a_cluster_are_read_through_the_api_server(api, r
 @pytest.mark.usefixtures("hadoop")
 async def test_a_redirect_of_a_cluster_is_not_followed(api, run):
     applications = [{"id": "application_1_0001", "state": "FINISHED"}]
-    api.add(
-        build.job(hadoop={"applications": applications}) | {"kind": "MRJob", "spec": {"clusterRef": {"name": "etl"}}}
-    )
+    api.add(cli.mrjob(hadoop={"applications": applications}) | {"spec": {"clusterRef": {"name": "etl"}}})
     assert "answered 302" in said(await run("logs", "mrjob/wordcount"))
     assert api.called("list secrets") == []
 

@@ -4,13 +4,13 @@ import pytest
 
 from boathouse_cli import completing
 from boathouse_cli.errors import CommandError
-from tests.unit.cli import build
+from tests.builders import cli
 
 
 class Gateway:
     def jobs(self, plural, *, all_namespaces):
         assert (plural, all_namespaces) == ("sparkapps", False)
-        return [build.app("pi"), build.app("pagerank"), build.app("kmeans")]
+        return [cli.sparkapp("pi"), cli.sparkapp("pagerank"), cli.sparkapp("kmeans")]
 
 
 def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=completing.jobs):

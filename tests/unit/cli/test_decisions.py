@@ -8,10 +8,10 @@ from boathouse.resources import names
 from boathouse.scheduling.pods.suspension import SuspensionRecord
 from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
 from boathouse_policies import fspy
-from tests.unit.cli import build
-from tests.unit.cli.build import condition
+from tests.builders import cli
+from tests.builders.cli import condition
 
-NOW_S = build.START_S + 90
+NOW_S = cli.START_S + 90
 RECORD = SuspensionRecord(
     cpu_request_milli=500,
     cpu_limit_milli=501,
@@ -34,7 +34,7 @@ def with_annotations(pod, **written):
 
 
 def with_figures(**figures):
-    return with_annotations(build.pod(), figures=json.dumps(figures))
+    return with_annotations(cli.task_pod(), figures=json.dumps(figures))
 
 
 def with_cpu(pod, cpu):
@@ -43,7 +43,7 @@ def with_cpu(pod, cpu):
 
 
 def of_job(*conditions, **status):
-    return dict(mrjobs.read(build.job(conditions=list(conditions), **status)).details)
+    return dict(mrjobs.read(cli.mrjob(conditions=list(conditions), **status)).details)
 
 
 def test_a_pod_says_why_it_is_on_its_node():
@@ -55,7 +55,7 @@ def test_a_pod_says_why_it_is_on_its_node():
 
 def test_a_pod_says_why_it_has_its_size():
     figures = {"idealBytes": 2.0 * 1024**3, "seconds": 40.0, "idealSeconds": 30.0, "diskShare": 0.25}
-    pod = with_annotations(build.pod(), figures=json.dumps(figures), decision="started with 1Gi instead of 2Gi")
+    pod = with_annotations(cli.task_pod(), figures=json.dumps(figures), decision="started with 1Gi instead of 2Gi")
     assert rows(pod, "size")[0][1].split("; ") == [
         "started with 1Gi instead of 2Gi",
         "ideal memory 2.0 GiB",
@@ -90,12 +90,12 @@ def test_figures_of_a_later_version_are_printed_by_name():
     "written", ["", "[]", "{", "[" * 500, '{"slowdown": "high"}', '{"slowdown": NaN}', '{"slowdown": 1e999}', " " * 600]
 )
 def test_figures_that_cannot_be_read_give_no_rows(written):
-    pod = with_annotations(build.pod(), figures=written)
-    assert rows(pod) == rows(build.pod())
+    pod = with_annotations(cli.task_pod(), figures=written)
+    assert rows(pod) == rows(cli.task_pod())
 
 
 def test_a_suspended_reducer_says_since_when_how_long_and_why():
-    pod = with_cpu(with_annotations(build.pod("reduce"), suspension=RECORD.text()), "1m")
+    pod = with_cpu(with_annotations(cli.task_pod("reduce"), suspension=RECORD.text()), "1m")
     assert rows(pod, "suspension") == [
         (
             "suspension",
@@ -105,14 +105,14 @@ def test_a_suspended_reducer_says_since_when_how_long_and_why():
 
 
 def test_a_resumed_reducer_says_that_it_was_suspended():
-    pod = with_cpu(with_annotations(build.pod("reduce"), suspension=RECORD.text()), "500m")
+    pod = with_cpu(with_annotations(cli.task_pod("reduce"), suspension=RECORD.text()), "500m")
     assert rows(pod, "suspension") == [
         ("suspension", "was suspended 20s ago: MapsNeedCpu, decided by ikayak; it requested 500m CPU")
     ]
 
 
 def test_a_record_that_cannot_be_read_gives_no_row():
-    assert rows(with_annotations(build.pod(), suspension="{}"), "suspension") == []
+    assert rows(with_annotations(cli.task_pod(), suspension="{}"), "suspension") == []
 
 
 def test_a_job_says_its_predicted_size_and_what_it_used():
@@ -173,13 +173,13 @@ def test_conditions_that_are_as_they_should_be_give_no_rows():
 
 
 def of_app(*drivers):
-    app, pods = sparkapps.read(build.app()), [model.task_pod(pod) for pod in drivers]
+    app, pods = sparkapps.read(cli.sparkapp()), [model.task_pod(pod) for pod in drivers]
     return dict(explain.explain_job(app, pods, None, now_s=NOW_S).details)
 
 
 def test_an_application_says_where_its_last_driver_had_room_for_executors():
-    old = with_annotations(build.driver(), reserved='{"node-2": 3}')
-    new = with_annotations(build.driver(attempt=2), reserved='{"node-1": 1, "node-0": 2}')
+    old = with_annotations(cli.driver_pod(), reserved='{"node-2": 3}')
+    new = with_annotations(cli.driver_pod(attempt=2), reserved='{"node-1": 1, "node-0": 2}')
     assert of_app(new, old)["reservation"] == (
         "executors that had room reserved when the driver was placed: 2 on node-0, 1 on node-1"
     )
@@ -187,9 +187,9 @@ def test_an_application_says_where_its_last_driver_had_room_for_executors():
 
 def test_an_application_says_how_much_memory_its_executors_have_and_why():
     why = "executors have 2Gi of memory instead of 4Gi: no nodes had more free memory"
-    driver = with_annotations(build.driver(), executor_memory="2147483648", decision=why)
+    driver = with_annotations(cli.driver_pod(), executor_memory="2147483648", decision=why)
     assert of_app(driver)["executor memory"] == why
 
 
 def test_an_application_without_reservations_has_no_rows_about_them():
-    assert not {"reservation", "executor memory"} & of_app(build.driver()).keys()
+    assert not {"reservation", "executor memory"} & of_app(cli.driver_pod()).keys()

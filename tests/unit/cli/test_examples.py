@@ -16,6 +16,7 @@ from boathouse.services.mrcluster.settings import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
 from tests.builders import mrclusters
+from tests.builders.cli import all_keys
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 TEXT = b"The cat and the dog.\nTHE END\n"
@@ -23,13 +24,6 @@ TEXT = b"The cat and the dog.\nTHE END\n"
 
 def documents(name):
     return list(yaml.safe_load_all((EXAMPLES / name).read_text()))
-
-
-def keys(value):
-    """All keys of nested mappings that the API would have to know."""
-    if isinstance(value, dict):
-        return {key for key, each in value.items()} | set().union(*map(keys, value.values()))
-    return set().union(*map(keys, value)) if isinstance(value, list) else set()
 
 
 MODELS = {"MRJob": mrjob_status.MRJob, "MRCluster": mrcluster_status.MRCluster}
@@ -44,7 +38,7 @@ def resources():
 @pytest.mark.parametrize("resource", resources().values(), ids=resources())
 def test_every_field_of_an_example_is_known(resource):
     spec = MODELS[resource["kind"]].model_validate(resource).spec
-    assert keys(spec.model_dump(by_alias=True)) >= keys(resource["spec"])
+    assert all_keys(spec.model_dump(by_alias=True)) >= all_keys(resource["spec"])
 
 
 def test_the_cluster_of_the_examples_has_room_for_its_daemons_and_jobs():
@@ -63,7 +57,7 @@ def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples():
     assert jobs[1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
 
 
-def run(script, data, tmp_path):
+def output_of(script, data, tmp_path):
     (path := tmp_path / "script").write_text(script)
     return subprocess.run([sys.executable, path], input=data, capture_output=True, check=True).stdout
 
@@ -71,8 +65,8 @@ def run(script, data, tmp_path):
 @pytest.mark.parametrize("example", ["wordcount.yaml", "mrcluster-jobs.yaml"])
 def test_the_word_counts_scripts_count_words(tmp_path, example):
     scripts = documents(example)[0]["data"]
-    mapped = run(scripts["mapper.py"], TEXT * 3, tmp_path)
-    reduced = run(scripts["reducer.py"], b"".join(sorted(mapped.splitlines(keepends=True))), tmp_path)
+    mapped = output_of(scripts["mapper.py"], TEXT * 3, tmp_path)
+    reduced = output_of(scripts["reducer.py"], b"".join(sorted(mapped.splitlines(keepends=True))), tmp_path)
     expected = {word: count * 3 for word, count in Counter(b"the cat and the dog the end".split()).items()}
     assert {line.split(b"\t")[0]: int(line.split(b"\t")[1]) for line in reduced.splitlines()} == expected
 

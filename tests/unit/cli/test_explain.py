@@ -2,66 +2,76 @@ import pytest
 
 from boathouse.resources import names
 from boathouse_cli import explain, model, mrjobs, queues
-from tests.unit.cli import build
+from tests.builders import cli
 
-NOW_S = build.START_S + 90
+NOW_S = cli.START_S + 90
 
 
-def headline(*conditions, pods=(), **status):
-    job = mrjobs.read(build.job(conditions=list(conditions), **status))
+def job_headline(*conditions, pods=(), **status):
+    job = mrjobs.read(cli.mrjob(conditions=list(conditions), **status))
     return explain.explain_job(job, [model.task_pod(pod) for pod in pods], None, now_s=NOW_S).headline
 
 
-def test_a_waiting_job_says_what_the_scheduler_said():
-    why = build.condition("Scheduled", "False", "InsufficientCPU", "5 maps wait: cpu 4 of 4 is held by mrjob/other")
-    assert headline(why, phase="Map") == "mrjob/wordcount is pending: 5 maps wait: cpu 4 of 4 is held by mrjob/other"
+def test_a_pending_job_has_the_schedulers_reason():
+    why = cli.condition("Scheduled", "False", "InsufficientCPU", "5 maps wait: cpu 4 of 4 is held by mrjob/other")
+    assert (
+        job_headline(why, phase="Map") == "mrjob/wordcount is pending: 5 maps wait: cpu 4 of 4 is held by mrjob/other"
+    )
 
 
-def test_a_job_that_runs_and_waits_says_both():
-    why = build.condition("Scheduled", "False", "InsufficientCPU", "3 maps wait for cpu")
-    line = headline(why, phase="Map", progress="maps 2/7, reduces 0/1", maps={"total": 7, "running": 2})
+def test_a_job_with_running_and_pending_tasks_has_both():
+    why = cli.condition("Scheduled", "False", "InsufficientCPU", "3 maps wait for cpu")
+    line = job_headline(why, phase="Map", progress="maps 2/7, reduces 0/1", maps={"total": 7, "running": 2})
     assert line == (
         "mrjob/wordcount is in phase Map (maps 2/7, reduces 0/1, 2 tasks running) and is pending: 3 maps wait for cpu"
     )
 
 
 def test_a_failed_job_says_why():
-    failed = build.condition("Failed", "True", "OutputExists", "s3://books/out exists: remove it")
-    assert headline(failed, phase="Failed") == "mrjob/wordcount failed: OutputExists: s3://books/out exists: remove it"
+    failed = cli.condition("Failed", "True", "OutputExists", "s3://books/out exists: remove it")
+    assert (
+        job_headline(failed, phase="Failed") == "mrjob/wordcount failed: OutputExists: s3://books/out exists: remove it"
+    )
 
 
 def test_a_job_that_cannot_start_its_pods_names_the_reason():
-    stuck = build.condition("Running", "False", "SecretNotFound", 'm-00000 on node a: secret "keys" not found')
-    assert "is blocked: SecretNotFound" in headline(stuck, phase="Setup")
+    stuck = cli.condition("Running", "False", "SecretNotFound", 'm-00000 on node a: secret "keys" not found')
+    assert "is blocked: SecretNotFound" in job_headline(stuck, phase="Setup")
 
 
 def test_a_finished_job_says_how_long_it_took_and_where_the_output_is():
-    done = build.condition("Succeeded", "True", "Succeeded")
-    line = headline(done, phase="Succeeded", progress="maps 3/3, reduces 1/1", completionTime=build.at(75))
+    done = cli.condition("Succeeded", "True", "Succeeded")
+    line = job_headline(done, phase="Succeeded", progress="maps 3/3, reduces 1/1", completionTime=cli.time(75))
     assert line == "mrjob/wordcount succeeded in 1m15s (maps 3/3, reduces 1/1); the output is in s3://books/out"
 
 
-def test_a_job_that_nobody_looks_at_sends_the_user_to_the_operator():
-    assert "kubectl get pods -n boathouse-system" in headline()
+def test_a_job_that_is_not_reconciled_sends_the_user_to_the_operator():
+    assert "kubectl get pods -n boathouse-system" in job_headline()
 
 
 def test_failures_tell_whose_fault_they_were():
     failure = {"task": "m-00001", "attempt": 2, "reason": "PodLost", "message": "node gone", "userError": False}
-    details = explain.explain_job(mrjobs.read(build.job(lastFailures=[failure])), [], None, now_s=NOW_S).details
+    details = explain.explain_job(mrjobs.read(cli.mrjob(lastFailures=[failure])), [], None, now_s=NOW_S).details
     assert ("failure", "m-00001 attempt 2: PodLost: node gone (infrastructure error, retried)") in details
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        pytest.param(build.pod(node=None), "is pending; no scheduler has reported a reason yet", id="unseen"),
-        pytest.param(build.pod(), "is starting on node-0", id="starting"),
-        pytest.param(build.running(build.pod(), since_s=60), "has run on node-0 for 30s", id="running"),
-        pytest.param(build.ended(build.pod(), ("read", 1, 4)), "succeeded after 4s", id="succeeded"),
+        pytest.param(cli.task_pod(node=None), "is pending; no scheduler has reported a reason yet", id="unseen"),
+        pytest.param(cli.task_pod(), "is starting on node-0", id="starting"),
+        pytest.param(cli.running_pod(cli.task_pod(), since_s=60), "has run on node-0 for 30s", id="running"),
+        pytest.param(cli.ended_task_pod(cli.task_pod(), ("read", 1, 4)), "succeeded after 4s", id="succeeded"),
         pytest.param(
-            build.ended(build.pod(), ("read", 1, 4), reason="OutOfDisk"), "failed: OutOfDisk: it broke", id="failed"
+            cli.ended_task_pod(cli.task_pod(), ("read", 1, 4), reason="OutOfDisk"),
+            "failed: OutOfDisk: it broke",
+            id="failed",
         ),
-        pytest.param(build.killed(build.pod(), start_s=1, end_s=3), "failed: its container was killed", id="killed"),
+        pytest.param(
+            cli.terminated_pod(cli.task_pod(), start_s=1, end_s=3, exit_code=137),
+            "failed: its container was killed",
+            id="killed",
+        ),
     ],
 )
 def test_a_pod_says_where_it_stands(pod, expected):
@@ -70,17 +80,17 @@ def test_a_pod_says_where_it_stands(pod, expected):
 
 
 def test_a_pod_of_another_scheduler_is_said_to_be_so():
-    pod = build.pod()
+    pod = cli.task_pod()
     pod["spec"]["schedulerName"] = "default-scheduler"
     assert ("scheduler", "default-scheduler (not Boathouse)") in explain.explain_pod(pod, [], now_s=NOW_S).details
 
 
-def node(cpu="4", memory="8Gi"):
+def cluster_node(cpu="4", memory="8Gi"):
     return {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": cpu, "memory": memory}}}
 
 
-def holding(queue, cpu, memory="1Gi", phase="Running"):
-    pod = build.running(build.pod(), since_s=1)
+def running_pod_of(queue, cpu, memory="1Gi", phase="Running"):
+    pod = cli.running_pod(cli.task_pod(), since_s=1)
     pod["metadata"]["labels"] = {names.LABEL_QUEUE: queue}
     requests = {"requests": {"cpu": cpu, "memory": memory}}
     pod["spec"]["containers"] = [{"name": names.CONTAINER, "resources": requests}]
@@ -89,13 +99,18 @@ def holding(queue, cpu, memory="1Gi", phase="Running"):
 
 def test_a_queues_share_is_that_of_its_scarcest_resource():
     (queue,) = queues.usage(
-        {"a": queues.Configured()}, [], [holding("a", "500m", "4Gi"), holding("a", "500m", "2Gi")], [node()]
+        {"a": queues.Configured()},
+        [],
+        [running_pod_of("a", "500m", "4Gi"), running_pod_of("a", "500m", "2Gi")],
+        [cluster_node()],
     )
     assert (queue.cpu_milli, queue.share) == (1000, 0.75)
 
 
 def test_pods_that_ended_hold_nothing():
-    (queue,) = queues.usage({"a": queues.Configured()}, [], [holding("a", "1", phase="Succeeded")], [node()])
+    (queue,) = queues.usage(
+        {"a": queues.Configured()}, [], [running_pod_of("a", "1", phase="Succeeded")], [cluster_node()]
+    )
     assert (queue.pods, queue.share) == (0, 0.0)
 
 
@@ -105,18 +120,18 @@ CONFIG = {
 
 
 def test_a_queues_limits_are_shown_as_they_were_configured():
-    found = queues.usage(queues.configured(CONFIG), [], [], [node()])
+    found = queues.usage(queues.configured(CONFIG), [], [], [cluster_node()])
     assert {queue.name: queue.limits for queue in found} == {"a": {"cpu": "8"}, "b": {}, "idle": {}}
 
 
 def test_fair_shares_are_by_weight_among_queues_with_unfinished_jobs():
-    jobs = [mrjobs.read(build.job(queue="a")), mrjobs.read(build.job(queue="b"))]
-    found = queues.usage(queues.configured(CONFIG), jobs, [], [node()])
+    jobs = [mrjobs.read(cli.mrjob(queue="a")), mrjobs.read(cli.mrjob(queue="b"))]
+    found = queues.usage(queues.configured(CONFIG), jobs, [], [cluster_node()])
     assert {queue.name: queue.fair_share for queue in found} == {"a": 0.75, "b": 0.25, "idle": None}
 
 
 def test_executors_are_in_the_queue_of_their_driver():
-    driver, executor = holding("a", "500m"), holding("a", "1")
+    driver, executor = running_pod_of("a", "500m"), running_pod_of("a", "1")
     driver["metadata"]["uid"] = "uid-of-the-driver"
     executor["metadata"] |= {
         "uid": "e",
@@ -125,5 +140,5 @@ def test_executors_are_in_the_queue_of_their_driver():
             {"apiVersion": "v1", "kind": "Pod", "name": "d", "uid": "uid-of-the-driver", "controller": True}
         ],
     }
-    (queue,) = queues.usage({"a": queues.Configured()}, [], [executor, driver], [node()])
+    (queue,) = queues.usage({"a": queues.Configured()}, [], [executor, driver], [cluster_node()])
     assert (queue.pods, queue.cpu_milli) == (2, 1500)

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse_cli import hadoop_logs, mrclusters, mrjobs
 from boathouse_cli.errors import CommandError, ExitCode
-from tests.unit.cli import build
+from tests.builders import cli
 
 APPLICATION = "application_1800000000000_0007"
 CONTAINER = "container_e01_1800000000000_0007_01_000002"
@@ -16,148 +16,150 @@ APPS = f"ws/v1/cluster/apps/{APPLICATION}/appattempts"
 HISTORY = f"ws/v1/history/aggregatedlogs?appid={APPLICATION}"
 
 
-def listed(container=CONTAINER, *files):
+def container_logs(container=CONTAINER, *files):
     logs = [{"fileName": name, "fileSize": str(size)} for name, size in files or (("stderr", 9), ("stdout", 0))]
     return {"containerLogsInfo": {"containerLogInfo": logs, "containerId": container, "nodeId": "c0.x:8041"}}
 
 
 class Gateway:
-    """Answers by path; a text is what a file has, anything else is JSON."""
+    """Responds by path; a text is what a file has, anything else is JSON."""
 
-    def __init__(self, answers, pods):
-        self.answers, self.listed, self.asked = answers, pods, []
+    def __init__(self, responses, pods):
+        self.responses, self.listed, self.requests = responses, pods, []
 
     def pods(self, selector):
-        wanted = dict(each.partition("=")[::2] for each in selector.split(","))
+        requested = dict(each.partition("=")[::2] for each in selector.split(","))
         labels = [(pod, pod["metadata"]["labels"]) for pod in self.listed]
         return [
-            pod for pod, has in labels if all(key in has and value in {"", has[key]} for key, value in wanted.items())
+            pod
+            for pod, has in labels
+            if all(key in has and value in {"", has[key]} for key, value in requested.items())
         ]
 
     def job(self, plural, name):
         assert (plural, name) == ("mrclusters", "etl")
-        return build.cluster()
+        return cli.mrcluster()
 
     def log(self, pod, container, *, tail, follow):
         yield f"log of {pod} {container} {tail} {follow}"
 
     def proxied(self, pod, port, path):
-        self.asked.append((pod, port, path))
-        if path not in self.answers:
+        self.requests.append((pod, port, path))
+        if path not in self.responses:
             raise CommandError("answered 404", ExitCode.NOT_FOUND)
-        answer = self.answers[path]
-        text = answer if isinstance(answer, str) else json.dumps(answer)
+        response = self.responses[path]
+        text = response if isinstance(response, str) else json.dumps(response)
         yield from (text[:7].encode(), text[7:].encode())
 
 
-def client():
+def client_pod():
     labels = {"boathouse.dev/task-type": "client", "boathouse.dev/attempt": "1", "boathouse.dev/job-uid": "u-1"}
-    raw = build.cluster_pod("c9")
+    raw = cli.host_pod("c9")
     return raw | {"metadata": raw["metadata"] | {"name": "wc-client", "labels": labels}}
 
 
-def gateway(answers=(), *hosts):
-    return Gateway(dict(answers), [client(), *map(build.cluster_pod, hosts or ("master", "c0"))])
+def gateway(responses=(), *hosts):
+    return Gateway(dict(responses), [client_pod(), *map(cli.host_pod, hosts or ("master", "c0"))])
 
 
-def job(state="RUNNING", application=APPLICATION):
-    raw = build.job(hadoop={"attempt": 1, "tag": "t", "applications": [{"id": application, "state": state}]})
+def hadoop_job(state="RUNNING", application=APPLICATION):
+    raw = cli.mrjob(hadoop={"attempt": 1, "tag": "t", "applications": [{"id": application, "state": state}]})
     return mrjobs.read(raw | {"spec": {"clusterRef": {"name": "etl"}}})
 
 
-def logs(reached, state="FINISHED", container=None, tail=None, **more):
-    return list(hadoop_logs.of_job(reached, job(state, **more), container, tail=tail))
+def logs_of_job(reached, state="FINISHED", container=None, tail=None, **more):
+    return list(hadoop_logs.of_job(reached, hadoop_job(state, **more), container, tail=tail))
 
 
-def daemons(reached, host=None, container=None):
-    cluster = mrclusters.read(build.cluster())
+def logs_of_cluster(reached, host=None, container=None):
+    cluster = mrclusters.read(cli.mrcluster())
     return list(hadoop_logs.of_cluster(reached, cluster, host, container, tail=5, follow=False))
 
 
 def test_logs_of_a_cluster_are_those_of_its_master():
-    assert daemons(gateway()) == [
+    assert logs_of_cluster(gateway()) == [
         "namenode: log of etl-master namenode 5 False",
         "resourcemanager: log of etl-master resourcemanager 5 False",
     ]
 
 
 def test_logs_of_one_container_of_a_node_have_no_prefix():
-    assert daemons(gateway(), "c0", "datanode") == ["log of etl-c0 datanode 5 False"]
+    assert logs_of_cluster(gateway(), "c0", "datanode") == ["log of etl-c0 datanode 5 False"]
 
 
 @pytest.mark.parametrize(("host", "container"), [("t9", None), ("c0", "namenode")])
 def test_what_is_not_there_is_refused_with_what_there_is(host, container):
     with pytest.raises(CommandError, match=r"master|datanode"):
-        daemons(gateway(), host, container)
+        logs_of_cluster(gateway(), host, container)
 
 
 def test_logs_of_a_job_that_ended_are_read_from_the_history_server():
-    reached = gateway({HISTORY: listed(), f"ws/v1/history/containerlogs/{CONTAINER}/stderr": LOG})
-    assert logs(reached) == [
+    reached = gateway({HISTORY: container_logs(), f"ws/v1/history/containerlogs/{CONTAINER}/stderr": LOG})
+    assert logs_of_job(reached) == [
         "client-a1: log of wc-client task None False",
         f"{CONTAINER} stderr: first",
         f"{CONTAINER} stderr: second",
         f"{CONTAINER} stderr: ",
     ]
-    assert {(pod, port) for pod, port, _ in reached.asked} == {("etl-master", 19888)}
+    assert {(pod, port) for pod, port, _ in reached.requests} == {("etl-master", 19888)}
 
 
 def test_logs_of_a_job_that_runs_are_read_from_the_nodes_of_its_containers():
-    answers = {
+    responses = {
         APPS: {"appAttempts": {"appAttempt": [{"appAttemptId": ATTEMPT}]}},
         f"{APPS}/{ATTEMPT}/containers": {"container": {"containerId": CONTAINER, "nodeId": "c0.etl.demo.svc:8041"}},
-        f"ws/v1/node/containers/{CONTAINER}/logs": [listed()],
+        f"ws/v1/node/containers/{CONTAINER}/logs": [container_logs()],
         f"ws/v1/node/containerlogs/{CONTAINER}/stderr": LOG,
     }
-    reached = gateway(answers)
-    assert logs(reached, "RUNNING")[1:3] == [f"{CONTAINER} stderr: first", f"{CONTAINER} stderr: second"]
-    assert [asked[:2] for asked in reached.asked[2:]] == [("etl-c0", 8042)] * 2
+    reached = gateway(responses)
+    assert logs_of_job(reached, "RUNNING")[1:3] == [f"{CONTAINER} stderr: first", f"{CONTAINER} stderr: second"]
+    assert [request[:2] for request in reached.requests[2:]] == [("etl-c0", 8042)] * 2
 
 
 def test_a_container_that_has_just_ended_has_no_logs_yet():
     containers = {"container": {"containerId": CONTAINER, "nodeId": "c0:8041"}}
     reached = gateway({APPS: {"appAttemptId": ATTEMPT}, f"{APPS}/{ATTEMPT}/containers": containers})
-    assert logs(reached, "RUNNING")[1:] == []
+    assert logs_of_job(reached, "RUNNING")[1:] == []
 
 
 def test_one_container_and_the_last_lines_can_be_chosen():
-    reached = gateway({HISTORY: listed(), f"ws/v1/history/containerlogs/{CONTAINER}/stderr": LOG})
-    assert logs(reached, container=CONTAINER, tail=2) == [f"{CONTAINER} stderr: second", f"{CONTAINER} stderr: "]
-    assert logs(reached, container="container_1_1_1_1") == []
+    reached = gateway({HISTORY: container_logs(), f"ws/v1/history/containerlogs/{CONTAINER}/stderr": LOG})
+    assert logs_of_job(reached, container=CONTAINER, tail=2) == [f"{CONTAINER} stderr: second", f"{CONTAINER} stderr: "]
+    assert logs_of_job(reached, container="container_1_1_1_1") == []
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
-        listed("../../../secrets"),
-        listed("container_1_1_1_1/../../x"),
-        listed(CONTAINER, ("../stderr", 1), ("..", 1), ("a?b", 1)),
+        container_logs("../../../secrets"),
+        container_logs("container_1_1_1_1/../../x"),
+        container_logs(CONTAINER, ("../stderr", 1), ("..", 1), ("a?b", 1)),
         {"containerId": CONTAINER, "containerLogInfo": 7},
     ],
 )
-def test_names_that_are_paths_are_not_asked_for(answer):
-    reached = gateway({HISTORY: answer})
-    assert logs(reached)[1:] == []
-    assert len(reached.asked) == 1
+def test_names_that_are_paths_are_not_requested(response):
+    reached = gateway({HISTORY: response})
+    assert logs_of_job(reached)[1:] == []
+    assert len(reached.requests) == 1
 
 
-def test_an_application_that_is_no_id_is_not_asked_for():
+def test_an_application_that_is_no_id_is_not_requested():
     reached = gateway()
-    logs(reached, application="../nodes")
-    assert reached.asked == []
+    logs_of_job(reached, application="../nodes")
+    assert reached.requests == []
 
 
 def test_logs_that_are_not_collected_yet_say_so():
     with pytest.raises(CommandError, match=r"there are no logs of application_.* yet, or no more"):
-        logs(gateway())
+        logs_of_job(gateway())
 
 
-def test_an_endless_answer_is_cut_off(monkeypatch):
+def test_an_endless_response_is_cut_off(monkeypatch):
     monkeypatch.setattr(hadoop_logs, "MOST_JSON_BYTES", 100)
     with pytest.raises(CommandError, match="answered no JSON"):
-        logs(gateway({HISTORY: "[" + "1," * 1000 + "1]"}))
+        logs_of_job(gateway({HISTORY: "[" + "1," * 1000 + "1]"}))
 
 
 def test_a_cluster_without_a_master_says_so():
     with pytest.raises(CommandError, match="the master of mrcluster/etl has no pod"):
-        logs(gateway({}, "c0"))
+        logs_of_job(gateway({}, "c0"))

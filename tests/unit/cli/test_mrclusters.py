@@ -1,41 +1,34 @@
-"""What the commands say of an MRCluster."""
+"""What the commands print of an MRCluster."""
 
-import io
+import dataclasses
 
 import pytest
-from rich import console
 
 from boathouse_cli import explain_cluster, kinds, model, mrclusters, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.selecting import Selection
-from tests.unit.cli import build
-from tests.unit.cli.build import condition
+from tests.builders import cli
+from tests.builders.cli import condition, printed
 
-NOW_S = build.START_S + 600
+NOW_S = cli.START_S + 600
 ADMITTED = condition("Admitted", "True")
 READY = condition("Ready", "True", "Available")
 CORE = {"wanted": 3, "ready": 3}
 HDFS = {"capacityBytes": 30 << 30, "usedBytes": 12 << 30, "files": 7, "liveDataNodes": 3}
 
 
-def read(*conditions, **status):
-    return mrclusters.read(build.cluster(conditions=list(conditions), **status))
+def cluster(*conditions, **status):
+    return mrclusters.read(cli.mrcluster(conditions=list(conditions), **status))
 
 
 def explained(*conditions, pods=(), others=(), **status):
-    cluster = read(*conditions, **status)
+    found = cluster(*conditions, **status)
     pods = [model.task_pod(pod) for pod in pods]
-    return explain_cluster.explain_cluster(cluster, pods, None, others, now_s=NOW_S)
+    return explain_cluster.explain_cluster(found, pods, None, others, now_s=NOW_S)
 
 
 def headline(*conditions, **status):
     return explained(*conditions, **status).headline
-
-
-def drawn(table):
-    out = io.StringIO()
-    console.Console(file=out, width=200).print(table)
-    return out.getvalue()
 
 
 def test_a_ready_cluster_says_how_large_and_how_loaded_it_is():
@@ -65,11 +58,11 @@ def test_a_ready_cluster_says_how_large_and_how_loaded_it_is():
         ),
     ],
 )
-def test_the_worst_is_said_first(conditions, phase, expected):
+def test_the_headline_has_the_worst_problem(conditions, phase, expected):
     assert expected in headline(*conditions, phase=phase)
 
 
-def test_problems_come_before_figures_and_are_said_once():
+def test_problems_precede_figures_and_are_printed_once():
     degraded = condition("Degraded", "True", "MissingBlocks", "2 blocks have no replica")
     hdfs = condition("HDFSAvailable", "False", "MissingBlocks", "2 blocks have no replica")
     room = condition("Scheduled", "False", "InsufficientMemory", "mrjob/demo/nightly holds 6Gi")
@@ -81,10 +74,10 @@ def test_problems_come_before_figures_and_are_said_once():
 
 
 def test_the_size_has_its_reason_its_offer_and_the_weight_among_clusters_that_can_grow():
-    static = mrclusters.read(build.cluster() | {"spec": {"resizing": {"policy": "Static"}, "weight": 9}})
-    rival = mrclusters.read(build.cluster("b") | {"spec": {"resizing": {"policy": "GGP"}, "weight": 2}})
-    size = {"time": build.at(570), "reason": "GSP: F = 2.31 is above 1.5; 3 of 6 idle nodes", "offer": 3}
-    others = [model_with_uid(static, "s"), model_with_uid(rival, "r"), read()]
+    static = mrclusters.read(cli.mrcluster() | {"spec": {"resizing": {"policy": "Static"}, "weight": 9}})
+    rival = mrclusters.read(cli.mrcluster("b") | {"spec": {"resizing": {"policy": "GGP"}, "weight": 2}})
+    size = {"time": cli.time(570), "reason": "GSP: F = 2.31 is above 1.5; 3 of 6 idle nodes", "offer": 3}
+    others = [dataclasses.replace(static, uid="s"), dataclasses.replace(rival, uid="r"), cluster()]
     rows = dict(explained(ADMITTED, READY, phase="Ready", size=size, others=others).details)
     assert rows["size"] == "decided 30s ago: GSP: F = 2.31 is above 1.5; 3 of 6 idle nodes"
     assert rows["offer"] == "3 more nodes"
@@ -92,14 +85,10 @@ def test_the_size_has_its_reason_its_offer_and_the_weight_among_clusters_that_ca
     assert rows["weight"] == "2 of 4 among 2 clusters that can grow"
 
 
-def model_with_uid(cluster, uid):
-    return cluster.__class__(**{name: getattr(cluster, name) for name in cluster.__dataclass_fields__} | {"uid": uid})
-
-
 def test_nodes_that_leave_say_how_long_they_may_run_on():
     leaving = [
-        {"host": "t3", "since": build.at(560), "deadline": build.at(860), "reason": "Shrinking"},
-        {"host": "c3", "since": build.at(300), "reason": "Rolling"},
+        {"host": "t3", "since": cli.time(560), "deadline": cli.time(860), "reason": "Shrinking"},
+        {"host": "c3", "since": cli.time(300), "reason": "Rolling"},
     ]
     rows = [text for what, text in explained(ADMITTED, READY, leaving=leaving).details if what == "leaving"]
     assert rows == [
@@ -110,14 +99,14 @@ def test_nodes_that_leave_say_how_long_they_may_run_on():
 
 def test_figures_are_those_of_the_report():
     status = {"containers": {"running": 5, "pending": 12}, "slots": 8, "applications": 2, "loadPercent": 212}
-    rows = dict(explained(ADMITTED, READY, hdfs=HDFS, pods=[build.cluster_pod("c0")], **status).details)
+    rows = dict(explained(ADMITTED, READY, hdfs=HDFS, pods=[cli.host_pod("c0")], **status).details)
     assert rows["yarn"] == "load 212%: 5 containers running and 12 pending, 8 slots; 2 applications"
     assert rows["hdfs"].startswith("12.0 GiB of 30.0 GiB used, 7 files, 3 DataNodes live")
     assert rows["pods"] == "1 Running on node-0"
 
 
 def test_a_cluster_that_is_not_used_says_when_it_is_deleted():
-    raw = build.cluster(conditions=[condition("Idle", "True", "NoApplications")], lastActiveTime=build.at(590))
+    raw = cli.mrcluster(conditions=[condition("Idle", "True", "NoApplications")], lastActiveTime=cli.time(590))
     raw["spec"]["ttlSecondsAfterIdle"] = 60
     rows = dict(explain_cluster.explain_cluster(mrclusters.read(raw), [], None, [], now_s=NOW_S).details)
     assert rows["idle"] == "is deleted in 50s unless it is used"
@@ -125,29 +114,29 @@ def test_a_cluster_that_is_not_used_says_when_it_is_deleted():
 
 def test_the_table_of_clusters_has_size_load_and_reason():
     degraded = condition("Degraded", "True", "MissingBlocks")
-    cluster = read(ADMITTED, degraded, phase="Degraded", core=CORE, loadPercent=40, hdfs=HDFS, queue="etl")
-    table = drawn(tables.clusters([cluster], namespaces=True))
+    found = cluster(ADMITTED, degraded, phase="Degraded", core=CORE, loadPercent=40, hdfs=HDFS, queue="etl")
+    table = printed(tables.clusters([found], namespaces=True))
     heads, row = (line.split() for line in table.splitlines() if "demo" in line or "NAME" in line)
     assert heads == ["NAMESPACE", "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON"]
     assert row == ["demo", "etl", "Degraded", "3/3", "0/0", "40%", "etl", "GSP", "12.0", "GiB", "MissingBlocks"]
 
 
 def test_the_list_of_jobs_has_clusters_with_their_nodes():
-    cluster = kinds.read(build.cluster(conditions=[ADMITTED, READY], phase="Ready", core=CORE))
-    assert "core 3/3, transient 0/0" in drawn(tables.jobs([cluster], namespaces=False, now_s=NOW_S))
+    cluster = kinds.read(cli.mrcluster(conditions=[ADMITTED, READY], phase="Ready", core=CORE))
+    assert "core 3/3, transient 0/0" in printed(tables.jobs([cluster], namespaces=False, now_s=NOW_S))
 
 
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])
 def test_a_pod_of_a_cluster_is_named_by_its_host(host):
-    pod = model.task_pod(build.cluster_pod(host))
-    assert (pod.task, pod.started_s) == (host, build.START_S + 6)
+    pod = model.task_pod(cli.host_pod(host))
+    assert (pod.task, pod.started_s) == (host, cli.START_S + 6)
 
 
 def test_a_daemon_that_was_restarted_has_run_since_its_pod_started():
-    raw = build.cluster_pod("c0")
-    raw["status"]["startTime"] = build.at(3)
+    raw = cli.host_pod("c0")
+    raw["status"]["startTime"] = cli.time(3)
     raw["status"]["containerStatuses"][0]["restartCount"] = 2
-    assert model.task_pod(raw).started_s == build.START_S + 3
+    assert model.task_pod(raw).started_s == cli.START_S + 3
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,21 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from boathouse_cli import model, mrjobs, picture, timeline
-from tests.unit.cli import build
+from tests.builders import cli
 
 
 @pytest.fixture
 def line():
     pods = [
-        build.ended(build.pod("setup", created_s=1), ("list", 2, 3)),
-        build.ended(build.pod("map", 0, created_s=3), ("read", 4, 8)),
-        build.ended(build.pod("map", 1, created_s=3), ("read", 4, 9)),
-        build.ended(build.pod("map", 2, created_s=8), ("read", 9, 12)),
-        build.ended(build.pod("map", 3, node="node-1", created_s=3), ("read", 4, 5), reason="UserCommandFailed"),
+        cli.ended_task_pod(cli.task_pod("setup", created_s=1), ("list", 2, 3)),
+        cli.ended_task_pod(cli.task_pod("map", 0, created_s=3), ("read", 4, 8)),
+        cli.ended_task_pod(cli.task_pod("map", 1, created_s=3), ("read", 4, 9)),
+        cli.ended_task_pod(cli.task_pod("map", 2, created_s=8), ("read", 9, 12)),
+        cli.ended_task_pod(
+            cli.task_pod("map", 3, node="node-1", created_s=3), ("read", 4, 5), reason="UserCommandFailed"
+        ),
     ]
-    job = mrjobs.read(build.job("word<count>", phase="Succeeded", completionTime=build.at(13)))
+    job = mrjobs.read(cli.mrjob("word<count>", phase="Succeeded", completionTime=cli.time(13)))
     return timeline.build(job, map(model.task_pod, pods), now_s=0)
 
 
@@ -64,6 +66,6 @@ def test_the_page_needs_nothing_from_elsewhere(line):
 
 @pytest.mark.parametrize("duration_s", [0.4, 7, 39, 3600, 86400])
 def test_the_axis_has_between_five_and_eleven_ticks(duration_s):
-    job = mrjobs.read(build.job())
-    drawn = picture.layout(timeline.build(job, [], now_s=build.START_S + duration_s))
+    job = mrjobs.read(cli.mrjob())
+    drawn = picture.layout(timeline.build(job, [], now_s=cli.START_S + duration_s))
     assert 5 <= len(drawn.ticks) <= 11

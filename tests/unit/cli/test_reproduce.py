@@ -1,16 +1,15 @@
 """`boathouse reproduce`, as a user calls it, with a study that takes no time."""
 
-import io
 import json
 
 import pytest
-from rich import console
 from typer.testing import CliRunner
 
 from boathouse_cli import commands, reproduce_drawing, reproduce_text
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_sim.reproduce import figures, studies, values
 from tests.builders import reproductions
+from tests.builders.cli import printed
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +35,7 @@ def test_a_table_shows_each_claims_id_and_class():
 
 def test_a_baselines_unit_in_brackets_is_shown():
     table = reproduce_text.claims([reproductions.claim(baseline=2.0, baseline_name="fair: mean job time [s]")])
-    screen = console.Console(width=200, file=io.StringIO())
-    screen.print(table)
-    assert "mean job time [s] 2" in screen.file.getvalue()
+    assert "mean job time [s] 2" in printed(table)
 
 
 def test_a_claim_that_does_not_hold_is_a_result():

@@ -33,7 +33,7 @@ FIELDS = {
 
 
 @pytest.fixture
-def files(tmp_path):
+def workloads(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(WORKLOAD))
     (tmp_path / "trace.tsv").write_text(TRACE)
     return tmp_path
@@ -43,7 +43,7 @@ def simulate(file: Path, *words: str):
     return CliRunner().invoke(commands.app, ["simulate", str(file), *words])
 
 
-def in_json(file: Path, *words: str):
+def figures(file: Path, *words: str):
     return json.loads(simulate(file, *words, "--json").stdout)
 
 
@@ -55,36 +55,36 @@ def in_json(file: Path, *words: str):
         pytest.param(["--profile", "fifo,yarn-me"], id="with a comma"),
     ],
 )
-def test_each_profile_has_its_figures(files, words):
-    found = in_json(files / "work.json", *words)
+def test_each_profile_has_its_figures(workloads, words):
+    found = figures(workloads / "work.json", *words)
     assert (found["workload"], list(found["profiles"])) == ("work", ["fifo", "yarn-me"])
     assert all(one.keys() >= FIELDS for one in found["profiles"].values())
     assert found["profiles"]["fifo"]["mean_job_time_s"] == 10.0
 
 
-def test_more_nodes_end_the_job_sooner(files):
-    assert in_json(files / "work.json", "--nodes", "4")["profiles"]["fair"]["makespan_s"] == 5.0
+def test_more_nodes_end_the_job_sooner(workloads):
+    assert figures(workloads / "work.json", "--nodes", "4")["profiles"]["fair"]["makespan_s"] == 5.0
 
 
-def test_heartbeats_cost_time(files):
-    found = in_json(files / "work.json", "--profile", "fifo", "--heartbeat", "1")
+def test_heartbeats_cost_time(workloads):
+    found = figures(workloads / "work.json", "--profile", "fifo", "--heartbeat", "1")
     assert found["profiles"]["fifo"]["mean_job_time_s"] > 15.0
 
 
-def test_a_trace_is_simulated_by_named_assumptions(files):
-    found = in_json(files / "trace.tsv", "--profile", "fair")
+def test_a_trace_is_simulated_by_named_assumptions(workloads):
+    found = figures(workloads / "trace.tsv", "--profile", "fair")
     assert (found["profiles"]["fair"]["jobs"], found["profiles"]["fair"]["tasks"]) == (2, 5)
     assert found["assumptions"]["split_mb"] == 256
 
 
-def test_a_fluid_resource_needs_no_tasks(files):
-    found = in_json(files / "trace.tsv", "--fluid", "--profile", "ps,srpt", "--load", "0.5")
+def test_a_fluid_resource_needs_no_tasks(workloads):
+    found = figures(workloads / "trace.tsv", "--fluid", "--profile", "ps,srpt", "--load", "0.5")
     assert list(found["profiles"]) == ["ps", "srpt"]
     assert found["profiles"]["ps"]["jobs"] == 2
 
 
-def test_the_table_names_the_assumptions(files):
-    printed = simulate(files / "trace.tsv").stdout
+def test_the_table_names_the_assumptions(workloads):
+    printed = simulate(workloads / "trace.tsv").stdout
     assert "trace: 2 jobs, 5 tasks" in printed
     assert "split_mb 256" in printed
 
@@ -108,8 +108,8 @@ def test_the_table_names_the_assumptions(files):
         ("trace.tsv", ["--fluid", "--load", "-1"], "load must be above 0", ExitCode.USAGE),
     ],
 )
-def test_what_cannot_be_done_is_said_with_what_to_do(files, file, words, message, code):
-    error = simulate(files / file, *words).exception
+def test_what_cannot_be_done_is_said_with_what_to_do(workloads, file, words, message, code):
+    error = simulate(workloads / file, *words).exception
     assert isinstance(error, CommandError)
     assert message in str(error)
     assert error.code == code

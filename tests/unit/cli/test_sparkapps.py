@@ -1,31 +1,28 @@
-"""What the commands say of a SparkApp."""
-
-import io
+"""What the commands print of a SparkApp."""
 
 import pytest
-from rich import console
 
 from boathouse_cli import explain, kinds, live, model, sparkapps, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.selecting import Selection
-from tests.unit.cli import build
-from tests.unit.cli.build import condition
+from tests.builders import cli
+from tests.builders.cli import condition, printed
 
-NOW_S = build.START_S + 90
+NOW_S = cli.START_S + 90
 RUNNING = condition("Running", "True", "DriverRunning", "attempt 1")
 READY = condition("ExecutorsReady", "True", "MinimumRunning")
 
 
-def answer(*conditions, pods=(), **status):
-    app = sparkapps.read(build.app(conditions=list(conditions), **status))
+def explained(*conditions, pods=(), **status):
+    app = sparkapps.read(cli.sparkapp(conditions=list(conditions), **status))
     return explain.explain_job(app, [model.task_pod(pod) for pod in pods], None, now_s=NOW_S)
 
 
 def headline(*conditions, **status):
-    return answer(*conditions, **status).headline
+    return explained(*conditions, **status).headline
 
 
-def test_an_application_without_room_says_what_the_scheduler_said():
+def test_an_application_without_room_has_the_schedulers_reason():
     waits = condition("Scheduled", "False", "InsufficientCPU", "the driver and 3 executors have no room: cpu")
     starting = condition("Running", "False", "DriverStarting", "attempt 1 has no node yet")
     expected = "sparkapp/pi is pending: the driver and 3 executors have no room: cpu"
@@ -62,7 +59,7 @@ def test_a_driver_that_cannot_start_names_the_reason():
 
 def test_an_application_that_succeeded_says_how_long_it_took():
     done = condition("Succeeded", "True", "Succeeded")
-    assert headline(done, phase="Succeeded", attempt=2, completionTime=build.at(75)) == (
+    assert headline(done, phase="Succeeded", attempt=2, completionTime=cli.time(75)) == (
         "sparkapp/pi succeeded in 1m15s (attempt 2)"
     )
 
@@ -73,7 +70,7 @@ def test_attempts_that_ended_say_whose_fault_they_were():
         {"number": 2, "cause": "Application", "reason": "OOMKilled"},
         {"number": 3},
     ]
-    rows = [text for what, text in answer(RUNNING, READY, pastAttempts=attempts).details if what == "attempt"]
+    rows = [text for what, text in explained(RUNNING, READY, pastAttempts=attempts).details if what == "attempt"]
     assert rows == [
         "1 on node-0: DriverLost: node removed (the infrastructure's fault)",
         "2: OOMKilled (the application's fault)",
@@ -91,7 +88,7 @@ def test_details_name_driver_executors_tasks_and_what_a_program_changed():
         "requests": {"driver": {"cpu": "1", "memory": "1433Mi"}},
         "lastLog": "Traceback\nValueError: no\n",
     }
-    details = dict(answer(RUNNING, READY, changed, phase="Running", **status).details)
+    details = dict(explained(RUNNING, READY, changed, phase="Running", **status).details)
     assert details["driver"] == "attempt 1, pod pi-driver on node-0, UI at http://pi-ui.demo:4040 in the cluster"
     assert details["executors"] == "2 running, 1 pending, 0 failed; the driver starts with room for 2"
     assert details["tasks"] == "45/100, 8 running"
@@ -102,32 +99,30 @@ def test_details_name_driver_executors_tasks_and_what_a_program_changed():
 
 def test_the_list_has_jobs_of_all_kinds():
     refused = [condition("Admitted", "False", "ExceedsQuota")]
-    jobs = [kinds.read(build.job() | {"kind": "MRJob"}), kinds.read(build.app(conditions=refused))]
-    out = io.StringIO()
-    console.Console(file=out, width=160).print(tables.jobs(jobs, namespaces=False, now_s=NOW_S))
-    assert "mrjob/wordcount" in out.getvalue()
-    assert "sparkapp/pi" in out.getvalue()
-    assert "ExceedsQuota" in out.getvalue()
+    jobs = [kinds.read(cli.mrjob()), kinds.read(cli.sparkapp(conditions=refused))]
+    table = printed(tables.jobs(jobs, namespaces=False, now_s=NOW_S))
+    assert "mrjob/wordcount" in table
+    assert "sparkapp/pi" in table
+    assert "ExceedsQuota" in table
 
 
 def test_live_progress_draws_tasks_and_counts_executors():
-    app = sparkapps.read(build.app(phase="Running", executors={"running": 2}, tasks={"total": 8, "completed": 2}))
-    out = io.StringIO()
-    console.Console(file=out, width=160).print(live.draw(app, now_s=NOW_S))
-    assert "2 running, 0 pending" in out.getvalue()
-    assert "2/8, 0 running" in out.getvalue()
+    app = sparkapps.read(cli.sparkapp(phase="Running", executors={"running": 2}, tasks={"total": 8, "completed": 2}))
+    progress = printed(live.draw(app, now_s=NOW_S))
+    assert "2 running, 0 pending" in progress
+    assert "2/8, 0 running" in progress
     assert live.line(app, now_s=NOW_S) == "sparkapp/pi Running 2 executors running 1m30s"
 
 
 def test_executors_are_named_by_their_number_and_belong_to_their_drivers_attempt():
-    pods = [model.task_pod(pod) for pod in (build.driver(attempt=2), build.executor(7, attempt=2))]
+    pods = [model.task_pod(pod) for pod in (cli.driver_pod(attempt=2), cli.executor_pod(7, attempt=2))]
     assert [(pod.task, pod.attempt) for pod in pods] == [("driver", 2), ("executor-7", 2)]
 
 
 def test_pods_that_only_bear_the_labels_are_not_the_applications():
-    own, foreign = build.driver(), build.driver(attempt=2, owner="another")
-    child, orphan = build.executor(1), build.executor(2, attempt=2)
-    app = sparkapps.read(build.app())
+    own, foreign = cli.driver_pod(), cli.driver_pod(attempt=2, owner="another")
+    child, orphan = cli.executor_pod(1), cli.executor_pod(2, attempt=2)
+    app = sparkapps.read(cli.sparkapp())
     assert sparkapps.own_pods(app, [own, foreign, child, orphan]) == [own, child]
 
 
@@ -145,9 +140,9 @@ def test_logs_are_of_the_driver_or_of_one_executor(selection, expected):
         pod
         for attempt in (1, 2)
         for pod in (
-            build.driver(attempt=attempt, created_s=attempt * 10),
-            build.executor(3, attempt=attempt, created_s=attempt * 10 + 5),
-            build.executor(4, attempt=attempt, created_s=attempt * 10 + 5),
+            cli.driver_pod(attempt=attempt, created_s=attempt * 10),
+            cli.executor_pod(3, attempt=attempt, created_s=attempt * 10 + 5),
+            cli.executor_pod(4, attempt=attempt, created_s=attempt * 10 + 5),
         )
     ]
     (pod,) = selection.of(kinds.SPARKAPP, [model.task_pod(each) for each in raw])

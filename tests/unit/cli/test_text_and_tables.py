@@ -1,17 +1,9 @@
-import io
-
 import pytest
-from rich import console
 
 from boathouse_cli import kinds, live, mrjobs, tables, text
 from boathouse_cli.errors import CommandError, ExitCode
-from tests.unit.cli import build
-
-
-def printed(drawn):
-    out = io.StringIO()
-    console.Console(file=out, width=160).print(drawn)
-    return out.getvalue()
+from tests.builders import cli
+from tests.builders.cli import printed
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, "0s"), (59.6, "1m0s"), (200, "3m20s"), (90061, "1d1h")])
@@ -42,16 +34,16 @@ def test_other_kinds_are_refused_with_what_to_write(written):
 
 
 def test_the_list_shows_why_a_job_waits():
-    waiting = build.job(conditions=[build.condition("Scheduled", "False", "InsufficientCPU")], phase="Map")
-    assert "InsufficientCPU" in printed(tables.jobs([mrjobs.read(waiting)], namespaces=False, now_s=build.START_S))
+    waiting = cli.mrjob(conditions=[cli.condition("Scheduled", "False", "InsufficientCPU")], phase="Map")
+    assert "InsufficientCPU" in printed(tables.jobs([mrjobs.read(waiting)], namespaces=False, now_s=cli.START_S))
 
 
 def test_the_namespace_is_a_column_only_when_asked_for():
-    job = mrjobs.read(build.job())
-    assert "demo" in printed(tables.jobs([job], namespaces=True, now_s=build.START_S))
-    assert "demo" not in printed(tables.jobs([job], namespaces=False, now_s=build.START_S))
+    job = mrjobs.read(cli.mrjob())
+    assert "demo" in printed(tables.jobs([job], namespaces=True, now_s=cli.START_S))
+    assert "demo" not in printed(tables.jobs([job], namespaces=False, now_s=cli.START_S))
 
 
 def test_live_progress_counts_tasks():
-    job = mrjobs.read(build.job(phase="Map", maps={"total": 8, "succeeded": 3, "running": 2, "failedAttempts": 1}))
-    assert "3/8, 2 running, 1 attempts failed" in printed(live.draw(job, now_s=build.START_S + 5))
+    job = mrjobs.read(cli.mrjob(phase="Map", maps={"total": 8, "succeeded": 3, "running": 2, "failedAttempts": 1}))
+    assert "3/8, 2 running, 1 attempts failed" in printed(live.draw(job, now_s=cli.START_S + 5))

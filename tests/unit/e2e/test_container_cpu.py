@@ -56,12 +56,11 @@ def test_the_moments_of_changed_limits_are_noted(tmp_path):
     limit = v1(tmp_path)
     limit(1000)
     with LimitSampler({"r": ContainerCpu.find(ID, tmp_path)}, every_s=0.001) as sampler:
-        deadline_s = time.monotonic() + 10
-        while not sampler.changes and time.monotonic() < deadline_s:
+        while not sampler.changes:
             time.sleep(0.001)
         changed_s = time.time()
         limit(50_000)
-        while sampler.changed_s("r", 500, changed_s) is None and time.monotonic() < deadline_s:
+        while sampler.changed_s("r", 500, changed_s) is None:
             time.sleep(0.001)
     assert [change[1:] for change in sampler.changes] == [("r", 10), ("r", 500)]
     assert sampler.changed_s("r", 10, changed_s) is None

@@ -28,7 +28,7 @@ def test_compressed_dictionaries_are_read(tmp_path):
     assert corpus._plain_text(path) == b"aardvark\nzebra\n"
 
 
-def kept(folder, *texts):
+def write_manifest(folder, *texts):
     for name, size in texts:
         (folder / f"{name}.txt").write_bytes(b"x" * size)
     entries = [
@@ -40,14 +40,14 @@ def kept(folder, *texts):
 
 
 def test_texts_of_an_earlier_run_are_taken_when_they_suffice(tmp_path):
-    kept(tmp_path, ("a", 60), ("b", 60), ("c", 60))
+    write_manifest(tmp_path, ("a", 60), ("b", 60), ("c", 60))
     made = corpus.make(min_bytes=100, folder=tmp_path)
     assert [text.package for text in made.texts] == ["a", "b"]
     assert made.size_bytes == 120
 
 
 def test_a_text_that_was_cut_short_is_not_taken(tmp_path):
-    kept(tmp_path, ("a", 60))
+    write_manifest(tmp_path, ("a", 60))
     (tmp_path / "a.txt").write_bytes(b"x")
     assert corpus._read_manifest(tmp_path) == {}
 

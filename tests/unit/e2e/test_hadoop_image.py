@@ -23,7 +23,7 @@ def dependencies(version):
 
 
 @pytest.fixture
-def run(tmp_path):
+def hadoop_command(tmp_path):
     """Run a command of the image with a Java that prints its arguments, one a line."""
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
@@ -56,32 +56,38 @@ def called(words):
         ("hadoop org.example.Main -x", "org.example.Main -x"),
     ],
 )
-def test_a_command_is_a_class_with_the_rest_of_the_words(run, words, command):
-    assert " ".join(called(run(*words.split()))) == command
+def test_a_command_is_a_class_with_the_rest_of_the_words(hadoop_command, words, command):
+    assert " ".join(called(hadoop_command(*words.split()))) == command
 
 
 @pytest.mark.parametrize("word", ["app", "application", "container"])
-def test_the_class_of_applications_takes_the_command_too(run, word):
-    assert called(run("yarn", word, "-list")) == ["org.apache.hadoop.yarn.client.cli.ApplicationCLI", word, "-list"]
+def test_the_class_of_applications_takes_the_command_too(hadoop_command, word):
+    assert called(hadoop_command("yarn", word, "-list")) == [
+        "org.apache.hadoop.yarn.client.cli.ApplicationCLI",
+        word,
+        "-list",
+    ]
 
 
 @pytest.mark.parametrize("words", [["hdfs"], ["hdfs", "rmadmin"], ["yarn", "dfs"]])
-def test_an_unknown_command_fails_and_names_the_list_of_commands(run, words):
-    assert "bin/hdfs" in run(*words) or "bin/yarn" in run(*words)
+def test_an_unknown_command_fails_and_names_the_list_of_commands(hadoop_command, words):
+    assert "bin/hdfs" in hadoop_command(*words) or "bin/yarn" in hadoop_command(*words)
 
 
-def test_arguments_keep_their_spaces(run):
-    assert called(run("hdfs", "dfs", "-cat", "/a b", ""))[1:] == ["-cat", "/a b", ""]
+def test_arguments_keep_their_spaces(hadoop_command):
+    assert called(hadoop_command("hdfs", "dfs", "-cat", "/a b", ""))[1:] == ["-cat", "/a b", ""]
 
 
-def test_the_class_path_begins_with_the_configuration(run):
-    words = run("hadoop", "version", HADOOP_CONF_DIR="/conf", HADOOP_CLASSPATH="/mine.jar", HADOOP_HOME="/home")
+def test_the_class_path_begins_with_the_configuration(hadoop_command):
+    words = hadoop_command(
+        "hadoop", "version", HADOOP_CONF_DIR="/conf", HADOOP_CLASSPATH="/mine.jar", HADOOP_HOME="/home"
+    )
     assert words[words.index("-cp") + 1] == "/conf:/mine.jar:/home/lib/*"
 
 
-def test_the_heap_of_a_command_can_be_set(run):
-    assert "-Xmx256m" in run("hadoop", "version")
-    words = run("hadoop", "version", HADOOP_OPTS="-Xmx1g -Dx=y")
+def test_the_heap_of_a_command_can_be_set(hadoop_command):
+    assert "-Xmx256m" in hadoop_command("hadoop", "version")
+    words = hadoop_command("hadoop", "version", HADOOP_OPTS="-Xmx1g -Dx=y")
     assert {"-Xmx1g", "-Dx=y"} < set(words)
     assert "-Xmx256m" not in words
 

@@ -23,20 +23,20 @@ SPEC = AgentSpec(namespace="demo", cluster_uid="uid-1", progress_url="https://lo
 CORE = {"c0", "c1", "c2"}
 
 
-class World:
-    """A cluster with its master, and an operator that is this test."""
+class ModelledCluster:
+    """A modelled cluster with its master; the test is its operator."""
 
     def __init__(self, folder):
         self.folder = folder
-        self.hadoop = Hadoop(DOMAIN)
+        self.model = Hadoop(DOMAIN)
         self.up, self.now_s = set(CORE), 100.0
         self.orders, self.reports = AgentOrders(), []
         self.start()
 
     def start(self, *, may_format=True):
         """The master's pod starts."""
-        accepted = self.hadoop.start("CID-1", self.now_s, may_format=may_format)
-        self.master = Master(self.hadoop, SPEC, self.folder, self)
+        accepted = self.model.start("CID-1", self.now_s, may_format=may_format)
+        self.master = Master(self.model, SPEC, self.folder, self)
         return accepted
 
     def report(self, report):
@@ -48,7 +48,7 @@ class World:
         """Let time pass; returns the last report."""
         for _ in range(seconds):
             self.now_s += 1.0
-            self.hadoop.step(self.up, self.now_s)
+            self.model.step(self.up, self.now_s)
             self.master.step()
         return self.reports[-1]
 
@@ -57,7 +57,7 @@ class World:
 
     def write(self, count):
         for _ in range(count):
-            self.hadoop.hdfs.write(self.up)
+            self.model.hdfs.write(self.up)
 
     def dfs(self, host):
         return {node.host: node.dfs for node in self.reports[-1].nodes}.get(host)
@@ -67,60 +67,60 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
-    world = World(tmp_path)
-    world.pass_time()
-    return world
+def hadoop(tmp_path):
+    hadoop = ModelledCluster(tmp_path)
+    hadoop.pass_time()
+    return hadoop
 
 
 # The cluster
 
 
-def test_a_cluster_reports_its_hdfs_and_its_nodes(world):
-    report = world.reports[-1]
+def test_a_cluster_reports_its_hdfs_and_its_nodes(hadoop):
+    report = hadoop.reports[-1]
     assert (report.hdfs.cluster_id, report.hdfs.safe_mode, report.refreshed) == ("CID-1", False, True)
     assert [(node.host, node.dfs, node.yarn) for node in report.nodes] == [(host, "L", "R") for host in sorted(CORE)]
 
 
-def test_a_core_node_is_drained_in_time_and_no_block_is_lost(world):
-    world.write(100)
-    world.order(7, Leaving("c2", stores=True))
-    world.pass_time(3)
-    assert (world.dfs("c2"), world.yarn("c2")) == ("P", "X")
-    world.pass_time(20)
-    assert world.dfs("c2") == DfsState.DECOMMISSIONED
-    assert not world.hadoop.hdfs.missing({"c0", "c1"})
+def test_a_core_node_is_drained_in_time_and_no_block_is_lost(hadoop):
+    hadoop.write(100)
+    hadoop.order(7, Leaving("c2", stores=True))
+    hadoop.pass_time(3)
+    assert (hadoop.dfs("c2"), hadoop.yarn("c2")) == ("P", "X")
+    hadoop.pass_time(20)
+    assert hadoop.dfs("c2") == DfsState.DECOMMISSIONED
+    assert not hadoop.model.hdfs.missing({"c0", "c1"})
 
 
-def test_a_drain_that_is_taken_back_leaves_the_node_in_service(world):
-    world.order(7, Leaving("c2", stores=True))
-    world.pass_time(8)
-    world.order(8)
-    world.pass_time(8)
-    assert (world.dfs("c2"), world.yarn("c2")) == ("L", "R")
+def test_a_drain_that_is_taken_back_leaves_the_node_in_service(hadoop):
+    hadoop.order(7, Leaving("c2", stores=True))
+    hadoop.pass_time(8)
+    hadoop.order(8)
+    hadoop.pass_time(8)
+    assert (hadoop.dfs("c2"), hadoop.yarn("c2")) == ("L", "R")
 
 
-def test_names_that_no_node_registered_are_ignored(world):
-    world.hadoop.refresh(Request.HDFS, f"c2.{DOMAIN}\n")
-    assert world.hadoop.hdfs.excluded == frozenset()
-    world.hadoop.refresh(Request.HDFS, f"c2.{DOMAIN}.cluster.local\n")
-    assert world.hadoop.hdfs.excluded == {"c2"}
+def test_names_that_no_node_registered_are_ignored(hadoop):
+    hadoop.model.refresh(Request.HDFS, f"c2.{DOMAIN}\n")
+    assert hadoop.model.hdfs.excluded == frozenset()
+    hadoop.model.refresh(Request.HDFS, f"c2.{DOMAIN}.cluster.local\n")
+    assert hadoop.model.hdfs.excluded == {"c2"}
 
 
-def test_the_name_node_notices_late_that_a_data_node_is_gone(world):
-    world.up.discard("c1")
-    world.pass_time(int(DEAD_S) - 1)
-    assert world.dfs("c1") == "L"
-    world.pass_time(2)
-    assert world.dfs("c1") == "D"
-    assert world.yarn("c1") == "-"
+def test_the_name_node_notices_late_that_a_data_node_is_gone(hadoop):
+    hadoop.up.discard("c1")
+    hadoop.pass_time(int(DEAD_S) - 1)
+    assert hadoop.dfs("c1") == "L"
+    hadoop.pass_time(2)
+    assert hadoop.dfs("c1") == "D"
+    assert hadoop.yarn("c1") == "-"
 
 
 def test_a_volume_is_formatted_once(tmp_path):
-    world = World(tmp_path)
-    assert world.start(may_format=True)
-    assert world.start(may_format=False)
-    assert world.hadoop.formats == ["CID-1"]
+    hadoop = ModelledCluster(tmp_path)
+    assert hadoop.start(may_format=True)
+    assert hadoop.start(may_format=False)
+    assert hadoop.model.formats == ["CID-1"]
 
 
 def test_an_empty_volume_is_not_formatted_without_permission():
@@ -130,92 +130,92 @@ def test_an_empty_volume_is_not_formatted_without_permission():
         hadoop.name_node()
 
 
-def test_a_master_that_starts_again_goes_on(world):
-    world.write(10)
-    world.order(7, Leaving("c2", stores=True))
-    world.pass_time(3)
-    world.hadoop.stop()
-    report = world.pass_time()
+def test_a_master_that_starts_again_goes_on(hadoop):
+    hadoop.write(10)
+    hadoop.order(7, Leaving("c2", stores=True))
+    hadoop.pass_time(3)
+    hadoop.model.stop()
+    report = hadoop.pass_time()
     assert (report.hdfs, report.yarn, report.version) == (None, None, Version(1, 7))
-    world.start(may_format=False)
-    report = world.pass_time(20)
-    assert (report.hdfs.missing, report.refreshed, world.dfs("c2")) == (0, True, "X")
+    hadoop.start(may_format=False)
+    report = hadoop.pass_time(20)
+    assert (report.hdfs.missing, report.refreshed, hadoop.dfs("c2")) == (0, True, "X")
 
 
-def test_safe_mode_lasts_while_blocks_are_missing(world):
-    world.write(10)
-    world.up.clear()
-    world.hadoop.stop()
-    world.pass_time(int(DEAD_S) + 1)
-    world.start(may_format=False)
-    assert world.pass_time().hdfs.safe_mode
-    world.up = set(CORE)
-    assert not world.pass_time(2).hdfs.safe_mode
+def test_safe_mode_lasts_while_blocks_are_missing(hadoop):
+    hadoop.write(10)
+    hadoop.up.clear()
+    hadoop.model.stop()
+    hadoop.pass_time(int(DEAD_S) + 1)
+    hadoop.start(may_format=False)
+    assert hadoop.pass_time().hdfs.safe_mode
+    hadoop.up = set(CORE)
+    assert not hadoop.pass_time(2).hdfs.safe_mode
 
 
 # Applications
 
 
-def test_an_application_is_found_by_its_tag_and_ends(world):
-    application = world.hadoop.yarn.submit("UID-1", [3.0] * 4, world.now_s)
-    world.orders = AgentOrders(version=Version(1, 7), tags=["uid-1"])
-    (found,) = world.pass_time(2).tags["uid-1"]
+def test_an_application_is_found_by_its_tag_and_ends(hadoop):
+    application = hadoop.model.yarn.submit("UID-1", [3.0] * 4, hadoop.now_s)
+    hadoop.orders = AgentOrders(version=Version(1, 7), tags=["uid-1"])
+    (found,) = hadoop.pass_time(2).tags["uid-1"]
     assert (found.id, found.state, found.maps) == (application, "RUNNING", (4, 0))
-    (found,) = world.pass_time(5).tags["uid-1"]
+    (found,) = hadoop.pass_time(5).tags["uid-1"]
     assert (found.state, found.final, found.maps, found.progress) == ("FINISHED", "SUCCEEDED", (4, 4), 100)
 
 
-def test_pending_containers_show_the_load(world):
-    world.hadoop.yarn.submit("a", [60.0] * 20, world.now_s)
-    figures = world.pass_time(2).yarn
+def test_pending_containers_show_the_load(hadoop):
+    hadoop.model.yarn.submit("a", [60.0] * 20, hadoop.now_s)
+    figures = hadoop.pass_time(2).yarn
     assert (figures.running, figures.pending, figures.apps_running) == (12, 9, 1)
-    world.up.add("t0")
-    assert world.pass_time(2).yarn.running == 16
+    hadoop.up.add("t0")
+    assert hadoop.pass_time(2).yarn.running == 16
 
 
-def test_an_application_is_killed_by_order(world):
-    application = world.hadoop.yarn.submit("a", [60.0], world.now_s)
-    world.orders = AgentOrders(version=Version(1, 7), tags=["a"], kill=[application])
-    (found,) = world.pass_time(3).tags["a"]
-    assert (found.state, world.reports[-1].yarn.running) == ("KILLED", 0)
+def test_an_application_is_killed_by_order(hadoop):
+    application = hadoop.model.yarn.submit("a", [60.0], hadoop.now_s)
+    hadoop.orders = AgentOrders(version=Version(1, 7), tags=["a"], kill=[application])
+    (found,) = hadoop.pass_time(3).tags["a"]
+    assert (found.state, hadoop.reports[-1].yarn.running) == ("KILLED", 0)
 
 
-def test_what_ran_on_a_lost_node_is_repeated(world):
-    world.up |= {"t0"}
-    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [5.0] * 13, world.now_s)]
-    world.pass_time(2)
-    world.up.discard("t0")
-    world.pass_time(20)
+def test_what_ran_on_a_lost_node_is_repeated(hadoop):
+    hadoop.up |= {"t0"}
+    application = hadoop.model.yarn.applications[hadoop.model.yarn.submit("a", [5.0] * 13, hadoop.now_s)]
+    hadoop.pass_time(2)
+    hadoop.up.discard("t0")
+    hadoop.pass_time(20)
     assert (application.state, application.done, application.lost) == ("FINISHED", 13, 3)
 
 
-def test_an_application_survives_the_loss_of_its_master(world):
-    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [5.0], world.now_s)]
-    world.pass_time(2)
-    world.up.discard(application.master)
-    world.pass_time(10)
+def test_an_application_survives_the_loss_of_its_master(hadoop):
+    application = hadoop.model.yarn.applications[hadoop.model.yarn.submit("a", [5.0], hadoop.now_s)]
+    hadoop.pass_time(2)
+    hadoop.up.discard(application.master)
+    hadoop.pass_time(10)
     assert application.state == "FINISHED"
 
 
-def test_a_transient_node_is_drained_when_no_application_needs_it(world):
-    world.up |= {"t0"}
-    world.hadoop.yarn.submit("a", [6.0] * 15, world.now_s)
-    world.pass_time(2)
-    world.order(7, Leaving("t0", timeout_s=300))
-    world.pass_time(3)
-    assert world.yarn("t0") == YarnState.DECOMMISSIONING
-    world.pass_time(20)
-    assert world.yarn("t0") == YarnState.DECOMMISSIONED
-    assert not any(application.lost for application in world.hadoop.yarn.applications.values())
+def test_a_transient_node_is_drained_when_no_application_needs_it(hadoop):
+    hadoop.up |= {"t0"}
+    hadoop.model.yarn.submit("a", [6.0] * 15, hadoop.now_s)
+    hadoop.pass_time(2)
+    hadoop.order(7, Leaving("t0", timeout_s=300))
+    hadoop.pass_time(3)
+    assert hadoop.yarn("t0") == YarnState.DECOMMISSIONING
+    hadoop.pass_time(20)
+    assert hadoop.yarn("t0") == YarnState.DECOMMISSIONED
+    assert not any(application.lost for application in hadoop.model.yarn.applications.values())
 
 
-def test_a_drain_ends_at_its_timeout(world):
-    world.up |= {"t0"}
-    application = world.hadoop.yarn.applications[world.hadoop.yarn.submit("a", [100.0] * 15, world.now_s)]
-    world.pass_time(2)
-    world.order(7, Leaving("t0", timeout_s=5))
-    world.pass_time(10)
-    assert (world.yarn("t0"), application.lost) == (YarnState.DECOMMISSIONED, 4)
+def test_a_drain_ends_at_its_timeout(hadoop):
+    hadoop.up |= {"t0"}
+    application = hadoop.model.yarn.applications[hadoop.model.yarn.submit("a", [100.0] * 15, hadoop.now_s)]
+    hadoop.pass_time(2)
+    hadoop.order(7, Leaving("t0", timeout_s=5))
+    hadoop.pass_time(10)
+    assert (hadoop.yarn("t0"), application.lost) == (YarnState.DECOMMISSIONED, 4)
 
 
 def test_two_applications_of_a_job_at_once_are_noticed():
@@ -238,34 +238,34 @@ def test_application_masters_do_not_run_on_transient_nodes():
     assert (application.master, application.running[0][0]) == ("c0", "t0")
 
 
-def test_a_resource_manager_that_starts_again_knows_its_applications_after_a_while(world):
-    world.hadoop.yarn.submit("a", [60.0], world.now_s)
-    world.orders = AgentOrders(version=Version(1, 7), tags=["a"])
-    assert world.pass_time(3).tags["a"]
-    world.hadoop.stop()
-    world.start(may_format=False)
-    assert world.pass_time(2).tags["a"] == []
-    assert world.pass_time(2).tags["a"]
+def test_a_resource_manager_that_starts_again_knows_its_applications_after_a_while(hadoop):
+    hadoop.model.yarn.submit("a", [60.0], hadoop.now_s)
+    hadoop.orders = AgentOrders(version=Version(1, 7), tags=["a"])
+    assert hadoop.pass_time(3).tags["a"]
+    hadoop.model.stop()
+    hadoop.start(may_format=False)
+    assert hadoop.pass_time(2).tags["a"] == []
+    assert hadoop.pass_time(2).tags["a"]
 
 
 def test_the_same_calls_have_the_same_results(tmp_path):
     def life(folder):
         folder.mkdir()
-        world = World(folder)
-        world.write(20)
-        world.hadoop.yarn.submit("a", [3.0, 5.0, 7.0] * 5, world.now_s)
-        world.order(7, Leaving("c1", stores=True))
-        world.pass_time(20)
-        return world.reports
+        hadoop = ModelledCluster(folder)
+        hadoop.write(20)
+        hadoop.model.yarn.submit("a", [3.0, 5.0, 7.0] * 5, hadoop.now_s)
+        hadoop.order(7, Leaving("c1", stores=True))
+        hadoop.pass_time(20)
+        return hadoop.reports
 
     assert life(tmp_path / "first") == life(tmp_path / "second")
 
 
-def test_a_request_is_carried_out_once(world, monkeypatch):
+def test_a_request_is_carried_out_once(hadoop, monkeypatch):
     calls = []
     monkeypatch.setattr(hadoop_master.Hadoop, "refresh", lambda *arguments: calls.append(arguments) or True)
-    world.order(7, Leaving("t1"))
-    world.pass_time(20)
+    hadoop.order(7, Leaving("t1"))
+    hadoop.pass_time(20)
     assert len(calls) == 1
 
 

@@ -73,7 +73,7 @@ def test_the_processes_of_a_node_are_ended_and_those_of_another_are_not(hierarch
             (found, *_) = cgroups.find(f"boathouse0/{node}/pod", hierarchy)
             (found / "cgroup.procs").write_text(f"{process.pid}\n")
         cgroups.kill("boathouse0/node-0", hierarchy)
-        assert ended.wait(10) == -signal.SIGKILL
+        assert ended.wait() == -signal.SIGKILL
         assert spared.poll() is None
         spared.kill()
 

@@ -13,7 +13,7 @@ from boathouse_task.pausing import Ended
 ORDER = SuspendOrder(id="7-1", for_s=60.0)
 
 
-def pod(limit="2"):
+def limited_pod(limit="2"):
     status = {"name": "task", "resources": {"limits": {"cpu": limit}}}
     return msgspec.convert({"metadata": {"uid": "u"}, "status": {"containerStatuses": [status]}}, wire.PodView)
 
@@ -47,7 +47,7 @@ def test_a_paused_task_continues_as_the_runtime_does(tasks, clock, limits, end):
     tasks.begin("u", ORDER)
     paused = []
     for clock.now_s, limit in limits:
-        paused.append(tasks.is_paused(pod(limit)))
+        paused.append(tasks.is_paused(limited_pod(limit)))
     assert paused == [True, False]
     assert tasks.ended == {end: 1}
 
@@ -55,7 +55,7 @@ def test_a_paused_task_continues_as_the_runtime_does(tasks, clock, limits, end):
 def test_a_pod_that_is_gone_is_forgotten(tasks):
     tasks.begin("u", ORDER)
     tasks.forget("u")
-    assert not tasks.is_paused(pod())
+    assert not tasks.is_paused(limited_pod())
     assert not tasks.ended
 
 
@@ -83,9 +83,9 @@ async def test_an_order_is_acknowledged_once_and_the_task_polls_again_when_it_co
     tasks, clock, lacks_maps, refused
 ):
     endpoint = Endpoint()
-    work = asyncio.create_task(tasks.poll("t", endpoint.ask, pod=pod, lacks_maps=lambda: lacks_maps))
+    work = asyncio.create_task(tasks.poll("t", endpoint.ask, pod=limited_pod, lacks_maps=lambda: lacks_maps))
     await endpoint.acknowledged.wait()
-    assert tasks.is_paused(pod()) is lacks_maps
+    assert tasks.is_paused(limited_pod()) is lacks_maps
     clock.now_s = 10.0
     await endpoint.done.wait()
     work.cancel()

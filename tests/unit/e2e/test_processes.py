@@ -28,13 +28,14 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def start(cluster_id, folder, name="sleeper", command=("sleep", "60")):
-    component = Component(name=name, command=command, log=str(folder / "logs" / f"{name}.log"))
+def start(cluster_id, folder, name="sleeper", **fields):
+    """Start a component; return its process once it is found."""
+    log = str(folder / "logs" / f"{name}.log")
+    component = Component(**{"name": name, "command": ("sleep", "60"), "log": log, **fields})
     processes.start(component, cluster_id=cluster_id, folder=folder)
-    deadline = time.monotonic() + 10
-    while (found := processes.find_component(cluster_id, name)) is None:
-        assert time.monotonic() < deadline
-    return found
+    while (process := processes.find_component(cluster_id, name)) is None:
+        time.sleep(0.001)
+    return process
 
 
 def test_a_started_component_is_found_by_its_mark(cluster_id, tmp_path):
@@ -52,12 +53,8 @@ def test_a_component_outlives_nobodys_session_and_is_nobodys_child(cluster_id, t
 
 def test_what_only_leads_to_the_program_or_was_started_by_it_is_not_the_component(cluster_id, tmp_path):
     script = "sleep 60 & exec tail -f /dev/null"
-    component = Component(name="follower", command=("sh", "-c", script), log=str(tmp_path / "log"), program="tail")
-    processes.start(component, cluster_id=cluster_id, folder=tmp_path)
-    deadline = time.monotonic() + 10
-    while (found := processes.find_component(cluster_id, "follower")) is None:
-        assert time.monotonic() < deadline
-    assert found.program == "tail"
+    process = start(cluster_id, tmp_path, "follower", command=("sh", "-c", script), program="tail")
+    assert process.program == "tail"
 
 
 def test_all_of_a_cluster_are_ended_and_no_other_process(cluster_id, tmp_path, stranger):

@@ -15,12 +15,12 @@ SPIN = "import time\nwhile time.process_time() < 0.3: pass\nprint(time.monotonic
 _NUMBERS = itertools.count(1)
 
 
-def refuse(*_):
+def raise_permission_error(*_):
     raise PermissionError
 
 
 def test_without_cgroups_a_process_is_stopped_now_and_then_and_ends_nevertheless(monkeypatch):
-    monkeypatch.setattr(cgroups, "create", refuse)
+    monkeypatch.setattr(cgroups, "create", raise_permission_error)
     stopped = []
     whole = quota._send
     monkeypatch.setattr(quota, "_send", lambda running, number: (stopped.append(number), whole(running, number)))

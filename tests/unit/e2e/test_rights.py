@@ -10,7 +10,7 @@ RULES = [{"apiGroups": ["", "boathouse.dev"], "resources": ["pods"], "verbs": ["
 BOUND = {"roleRef": {"kind": "ClusterRole", "name": "boathouse-reader"}, "subjects": [rights.ACCOUNT]}
 
 
-def event(verb="get", resource="pods", namespace="demo", *, user=rights.USER, decision="allow", **reference):
+def audit_event(verb="get", resource="pods", namespace="demo", *, user=rights.USER, decision="allow", **reference):
     return {
         "user": {"username": user},
         "verb": verb,
@@ -20,16 +20,16 @@ def event(verb="get", resource="pods", namespace="demo", *, user=rights.USER, de
 
 
 def test_a_right_is_a_verb_on_a_resource_with_its_group_and_subresource():
-    seen = rights.used([event("patch", "mrjobs", apiGroup="boathouse.dev", subresource="status")])
-    assert seen == {Right("jobs", "mrjobs/status.boathouse.dev", "patch")}
+    used = rights.used([audit_event("patch", "mrjobs", apiGroup="boathouse.dev", subresource="status")])
+    assert used == {Right("jobs", "mrjobs/status.boathouse.dev", "patch")}
 
 
 def test_what_others_did_and_what_was_not_allowed_is_no_use():
-    assert rights.used([event(user="alice"), event(decision="forbid")]) == set()
+    assert rights.used([audit_event(user="alice"), audit_event(decision="forbid")]) == set()
 
 
 def test_what_is_used_in_the_releases_namespace_is_told_apart():
-    assert rights.used([event(namespace="boathouse-system")]) == {Right("own", "pods", "get")}
+    assert rights.used([audit_event(namespace="boathouse-system")]) == {Right("own", "pods", "get")}
 
 
 def test_rules_are_granted_by_bindings_to_the_operators_account_only():
@@ -42,16 +42,16 @@ def test_rules_are_granted_by_bindings_to_the_operators_account_only():
 
 
 def test_a_right_in_the_releases_namespace_must_be_used_there():
-    given = {Right("own", "pods", "patch"), Right("cluster", "pods", "list")}
-    seen = {Right("jobs", "pods", "patch"), Right("own", "pods", "list")}
-    assert rights.unused(given, seen) == [Right("own", "pods", "patch")]
+    granted = {Right("own", "pods", "patch"), Right("cluster", "pods", "list")}
+    used = {Right("jobs", "pods", "patch"), Right("own", "pods", "list")}
+    assert rights.unused(granted, used) == [Right("own", "pods", "patch")]
 
 
 def test_reports_of_a_session_add_up(tmp_path, monkeypatch):
     monkeypatch.setattr(rights, "REPORTS", tmp_path)
     for verb in ("get", "list"):
         (tmp_path / "audit.log").write_text(
-            json.dumps(event(verb)) + "\n" + json.dumps(event("watch", user="a")) + "\n"
+            json.dumps(audit_event(verb)) + "\n" + json.dumps(audit_event("watch", user="a")) + "\n"
         )
         rights.record(tmp_path / "audit.log", "session")
     assert set(rights.read(tmp_path / "session.json")) == {Right("jobs", "pods", "get"), Right("jobs", "pods", "list")}

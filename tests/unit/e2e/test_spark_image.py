@@ -30,7 +30,7 @@ def program(folder, name, text):
 
 
 @pytest.fixture
-def run(tmp_path):
+def entrypoint(tmp_path):
     """Run the entrypoint with programs that print their name and arguments, one a line."""
     bin_folder, home = tmp_path / "bin", tmp_path / "spark"
     words = """printf '%s\\n' "${0##*/}" "$@" """
@@ -53,18 +53,18 @@ def run(tmp_path):
     return started
 
 
-def test_a_driver_is_spark_submit_in_client_mode_with_the_pods_arguments(run):
-    words = run("driver", "--class", "Main", "local:///a b.jar", "x y", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
+def test_a_driver_is_spark_submit_in_client_mode_with_the_pods_arguments(entrypoint):
+    words = entrypoint("driver", "--class", "Main", "local:///a b.jar", "x y", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
     bound = ["--conf", "spark.driver.bindAddress=10.0.0.1"]
     assert words == ["spark-submit", "--deploy-mode", "client", *bound, "--class", "Main", "local:///a b.jar", "x y"]
 
 
-def test_a_driver_without_an_address_to_bind_fails_and_names_the_variable(run):
-    assert "SPARK_DRIVER_BIND_ADDRESS" in run("driver", "app.py")
+def test_a_driver_without_an_address_to_bind_fails_and_names_the_variable(entrypoint):
+    assert "SPARK_DRIVER_BIND_ADDRESS" in entrypoint("driver", "app.py")
 
 
-def test_an_executor_is_spawned_with_what_the_driver_set_in_its_pod(run):
-    words = run("executor", **EXECUTOR)
+def test_an_executor_is_spawned_with_what_the_driver_set_in_its_pod(entrypoint):
+    words = entrypoint("executor", **EXECUTOR)
     backend = words.index("org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend")
     assert words[:4] == ["java", "-Xms512m", "-Xmx512m", "-cp"]
     flags = dict(zip(words[backend + 1 :: 2], words[backend + 2 :: 2], strict=True))
@@ -79,13 +79,13 @@ def test_an_executor_is_spawned_with_what_the_driver_set_in_its_pod(run):
     }
 
 
-def test_java_options_keep_their_order_spaces_and_line_breaks(run):
+def test_java_options_keep_their_order_spaces_and_line_breaks(entrypoint):
     options = {f"SPARK_JAVA_OPT_{number}": f"-Dn={number}" for number in range(12)}
-    words = run("executor", **EXECUTOR, **options | {"SPARK_JAVA_OPT_2": "-Dtext=a b\nc=$HOME"})
+    words = entrypoint("executor", **EXECUTOR, **options | {"SPARK_JAVA_OPT_2": "-Dtext=a b\nc=$HOME"})
     assert words[1:14] == ["-Dn=0", "-Dn=1", "-Dtext=a b", "c=$HOME", *(f"-Dn={number}" for number in range(3, 12))]
 
 
-def test_the_class_path_begins_with_the_configuration_and_keeps_sparks_variables_in_order(run, tmp_path):
+def test_the_class_path_begins_with_the_configuration_and_keeps_sparks_variables_in_order(entrypoint, tmp_path):
     variables = {
         "SPARK_CONF_DIR": "/conf",
         "HADOOP_CONF_DIR": "/hadoop",
@@ -93,29 +93,29 @@ def test_the_class_path_begins_with_the_configuration_and_keeps_sparks_variables
         "SPARK_EXTRA_CLASSPATH": "/extra",
         "SPARK_DIST_CLASSPATH": "/dist",
     }
-    words = run("executor", **EXECUTOR, **variables)
+    words = entrypoint("executor", **EXECUTOR, **variables)
     jars = f"{tmp_path}/spark/jars/*"
     path = words[words.index("-cp") + 1]
     assert path == f"/conf:/hadoop:/mine.jar:{jars}:/extra:{tmp_path}:/dist"
 
 
-def test_the_class_path_has_sparks_own_configuration_where_none_is_given(run, tmp_path):
-    words = run("executor", **EXECUTOR)
+def test_the_class_path_has_sparks_own_configuration_where_none_is_given(entrypoint, tmp_path):
+    words = entrypoint("executor", **EXECUTOR)
     assert words[words.index("-cp") + 1] == f"{tmp_path}/spark/conf:{tmp_path}/spark/jars/*:{tmp_path}"
 
 
-def test_other_words_are_a_command(run):
-    assert run("printf", "%s,", "a b", "c") == ["a b,c,"]
+def test_other_words_are_a_command(entrypoint):
+    assert entrypoint("printf", "%s,", "a b", "c") == ["a b,c,"]
 
 
-def test_a_user_without_a_name_gets_one(run, tmp_path):
+def test_a_user_without_a_name_gets_one(entrypoint, tmp_path):
     program(tmp_path / "bin", "id", "echo 4242")
-    run("true", SPARK_USER="ada")
+    entrypoint("true", SPARK_USER="ada")
     assert (tmp_path / "passwd").read_text() == "ada:x:4242:4242::/home:/usr/sbin/nologin\n"
 
 
-def test_a_user_with_a_name_keeps_it(run, tmp_path):
-    run("true")
+def test_a_user_with_a_name_keeps_it(entrypoint, tmp_path):
+    entrypoint("true")
     assert not (tmp_path / "passwd").exists()
 
 

@@ -23,9 +23,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("fields", "said"), WRONG)
-def test_an_impossible_field_is_named(fields, said):
-    with pytest.raises(ClusterError, match=said):
+@pytest.mark.parametrize(("fields", "message"), WRONG)
+def test_an_impossible_field_is_named(fields, message):
+    with pytest.raises(ClusterError, match=message):
         ClusterSpec(**fields).validated()
 
 

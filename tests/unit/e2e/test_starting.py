@@ -1,5 +1,8 @@
 """What happens to a component that ends while a cluster starts."""
 
+import itertools
+from types import SimpleNamespace
+
 import pytest
 
 from boathouse_e2e.errors import ClusterError
@@ -10,13 +13,12 @@ KUBELET = Component(name="kubelet", command=("kubelet",), log="kubelet.log")
 
 
 class Start(provider.Start):
-    """A start whose kubelet ends so often, and is looked at without a pause."""
+    """A start whose kubelet ends so often, and is checked without a pause."""
 
     def __init__(self, monkeypatch, tmp_path, ends):
-        clock = iter(range(0, 10_000, 2))
-        monkeypatch.setattr(provider.time, "monotonic", lambda: next(clock))
-        monkeypatch.setattr(provider.time, "sleep", lambda _: None)
-        self._layout = type("Layout", (), {"logs": tmp_path})()
+        clock = itertools.count(0, 2)
+        monkeypatch.setattr(provider, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda _: None))
+        self._layout = SimpleNamespace(logs=tmp_path)
         self.ends, self.launched = ends, 0
 
     def _lives(self, _component):

@@ -1,24 +1,36 @@
-"""A folder for each test's jobs."""
+"""What most tests of tasks need: a folder for jobs, an HDFS, a clock."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.unit.task.workshop import SUM, WORDS, Workshop
+from boathouse_task import hdfs
+from tests.builders.task_hdfs import NameNode
+from tests.builders.tasks import Clock, JobFolder, memory_folder
 
 
 @pytest.fixture
-def workshop(tmp_path: Path) -> Workshop:
-    return Workshop(tmp_path)
+def tmp_path() -> Iterator[Path]:
+    """A folder in memory where there is one: the many files of small jobs cost less CPU time than on a disk."""
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
-def words() -> list[str]:
-    """A mapper."""
-    return WORDS
+def job_folder(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path)
 
 
 @pytest.fixture
-def total() -> list[str]:
-    """A combiner and reducer."""
-    return SUM
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def name_node(monkeypatch: pytest.MonkeyPatch) -> NameNode:
+    """The NameNode of each cluster that a task connects to."""
+    name_node = NameNode()
+    monkeypatch.setattr(hdfs, "_client", lambda _address, _name: name_node)
+    return name_node

@@ -12,9 +12,9 @@ import pytest
 
 from boathouse_task import contract, counters
 from boathouse_task.contract import SuspendOrder
-from tests.unit.task.endpoints import credentials, serving
-from tests.unit.task.pods import ended, start_pod
-from tests.unit.task.suspending import RESULT, Leader, reduce_spec, result_of
+from tests.builders.task_servers import credentials
+from tests.builders.task_suspensions import RESULT, SuspendingEndpoint, reduce_output, reduce_spec
+from tests.builders.tasks import start_pod, termination
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 100_000
@@ -33,7 +33,7 @@ class RealCgroup:
         self._is_v2 = len(folders) == 1
 
     @classmethod
-    def made(cls, view: Path) -> "RealCgroup":
+    def create(cls, view: Path) -> "RealCgroup":
         """A new cgroup.
 
         Raises:
@@ -82,7 +82,7 @@ class RealCgroup:
 @pytest.fixture
 def cgroup(tmp_path) -> Iterator[RealCgroup]:
     try:
-        found = RealCgroup.made(tmp_path / "cgroup")
+        found = RealCgroup.create(tmp_path / "cgroup")
         found.limit(1000)
     except OSError as error:
         pytest.skip(f"this user cannot make a cgroup with a CPU limit: {error}")
@@ -91,45 +91,45 @@ def cgroup(tmp_path) -> Iterator[RealCgroup]:
 
 
 @contextlib.contextmanager
-def suspended(workshop, cgroup):
-    """A reduce that has paused and whose limit is 10m; yields its process, its leader and its order."""
-    leader = Leader(SuspendOrder(id="7-1", for_s=60.0))
-    with serving(workshop.folder, leader) as url:
-        order = reduce_spec(workshop, url)
-        surroundings = {**credentials(workshop.folder), "cgroup_path": cgroup.folder}
-        pod = start_pod(workshop, msgspec.json.encode(order), **surroundings)
+def suspended_reduce(job_folder, cgroup):
+    """A reduce that has paused and whose limit is 10m; yields its process, its endpoint and its parameters."""
+    endpoint = SuspendingEndpoint(SuspendOrder(id="7-1", for_s=60.0))
+    with endpoint.serving(job_folder.folder) as url:
+        spec = reduce_spec(job_folder, url)
+        paths = {**credentials(job_folder.folder), "cgroup_path": cgroup.folder}
+        pod = start_pod(job_folder, msgspec.json.encode(spec), **paths)
         cgroup.add(pod.pid)
         try:
-            assert leader.acknowledged.wait(30)
+            endpoint.acknowledged.wait()
             cgroup.limit(10)
             time.sleep(0.5)
-            yield pod, leader, order
+            yield pod, endpoint, spec
         finally:
             pod.kill()
 
 
-def test_a_suspended_reduce_sleeps_sends_nothing_and_gives_the_right_output(workshop, cgroup):
-    with suspended(workshop, cgroup) as (pod, leader, order):
-        requests, before_s, start_s = len(leader.asked), cgroup.used_s(), time.monotonic()
+def test_a_suspended_reduce_sleeps_sends_nothing_and_gives_the_right_output(job_folder, cgroup):
+    with suspended_reduce(job_folder, cgroup) as (pod, endpoint, spec):
+        requests, before_s, start_s = len(endpoint.requests), cgroup.used_s(), time.monotonic()
         time.sleep(3)
         rate = (cgroup.used_s() - before_s) / (time.monotonic() - start_s)
-        assert len(leader.asked) == requests
+        assert len(endpoint.requests) == requests
         assert not sockets(pod.pid)
         cgroup.limit(1000)
-        _, result = ended(workshop, pod)
+        _, result = termination(job_folder, pod)
     assert rate <= 0.010
     assert result.succeeded
     assert result.counters[counters.BOATHOUSE][counters.SUSPENDED_MILLISECONDS] >= 3000
-    assert result_of(workshop, order) == RESULT
+    assert reduce_output(job_folder, spec) == RESULT
 
 
-def test_sigterm_ends_a_suspended_reduce_within_its_grace_period(workshop, cgroup):
-    with suspended(workshop, cgroup) as (pod, _, _):
-        start_s = time.monotonic()
+def test_sigterm_ends_a_suspended_reduce_with_the_cpu_time_of_its_grace_period(job_folder, cgroup):
+    with suspended_reduce(job_folder, cgroup) as (pod, _, _):
+        before_s = cgroup.used_s()
         pod.send_signal(signal.SIGTERM)
-        status, _ = ended(workshop, pod)
+        status, _ = termination(job_folder, pod)
     assert status == contract.EXIT_TERMINATED
-    assert time.monotonic() - start_s < 30
+    assert cgroup.used_s() - before_s < 30 * 0.010
 
 
 def sockets(pid: int) -> list[str]:

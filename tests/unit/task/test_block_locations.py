@@ -1,4 +1,3 @@
-import http.server
 import os
 from pathlib import Path
 
@@ -7,8 +6,10 @@ import pytest
 from boathouse_task import hdfs, local, placing, splits, web_hdfs
 from boathouse_task.contract import HdfsAddress, InputFile, Plan
 from boathouse_task.web_hdfs import Block
-from tests.unit.task.hadoop import BLOCK_BYTES, NameNode, block, serving
-from tests.unit.task.hadoop import web_hdfs as serving_blocks
+from tests.builders.task_hdfs import BLOCK_BYTES, NameNode, block
+from tests.builders.task_hdfs import web_hdfs as serving_blocks
+from tests.builders.task_servers import http_server
+from tests.builders.tasks import SUM, WORDS
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -23,27 +24,27 @@ def plan_of(size: int, most: int, blocks: list[Block], block_bytes: int = 0) -> 
     return placing._located(splits.plan([file], split_max_bytes=most), {file.url: blocks})
 
 
-def test_web_hdfs_tells_the_hosts_of_each_block():
-    asked: list[str] = []
-    there = {"/a b%20ü?.txt": [block(0, 128 * MIB, ["c0.x", "c1.x"]), block(128 * MIB, MIB, ["c2.x"])]}
-    with serving_blocks(there, asked) as address:
+def test_web_hdfs_gives_the_hosts_of_each_block():
+    requests: list[str] = []
+    blocks = {"/a b%20ü?.txt": [block(0, 128 * MIB, ["c0.x", "c1.x"]), block(128 * MIB, MIB, ["c2.x"])]}
+    with serving_blocks(blocks, requests) as address:
         found = web_hdfs.block_hosts(address, "a b%20ü?.txt", 129 * MIB, user="hadoop")
     assert found == [
         Block(offset=0, length=128 * MIB, hosts=["c0.x", "c1.x"]),
         Block(offset=128 * MIB, length=MIB, hosts=["c2.x"]),
     ]
-    assert asked == [
+    assert requests == [
         "/webhdfs/v1/a%20b%2520%C3%BC%3F.txt?op=GETFILEBLOCKLOCATIONS&offset=0&length=135266304&user.name=hadoop"
     ]
 
 
-def test_a_large_file_is_asked_for_in_parts():
-    asked: list[str] = []
-    there = {"/a": [block(number * GIB, GIB, [f"c{number}"]) for number in range(10)]}
-    with serving_blocks(there, asked) as address:
+def test_the_blocks_of_a_large_file_are_requested_in_parts():
+    requests: list[str] = []
+    blocks = {"/a": [block(number * GIB, GIB, [f"c{number}"]) for number in range(10)]}
+    with serving_blocks(blocks, requests) as address:
         found = web_hdfs.block_hosts(address, "a", 10 * GIB, user="hadoop")
     assert [each.hosts for each in found] == [[f"c{number}"] for number in range(10)]
-    assert len(asked) == 3
+    assert len(requests) == 3
 
 
 def test_many_replicas_and_odd_names_are_left_out():
@@ -51,47 +52,30 @@ def test_many_replicas_and_odd_names_are_left_out():
         assert web_hdfs.block_hosts(address, "a", 1, user="u") == [Block(offset=0, length=1, hosts=["c0", "c1", "c2"])]
 
 
-def answering(status: int, body: bytes, headers: dict[str, str] | None = None) -> type:
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.end_headers()
-            try:
-                self.wfile.write(body)
-            except OSError:
-                self.close_connection = True
-
-        def log_message(self, *_args: object) -> None:
-            pass
-
-    return Handler
-
-
 @pytest.mark.parametrize(
-    ("handler", "message"),
+    ("response", "message"),
     [
-        (answering(302, b"", {"Location": "http://169.254.169.254/"}), "status 302"),
-        (answering(404, b"{}"), "status 404"),
-        (answering(200, b"[]"), "something else"),
-        (answering(200, b'{"BlockLocations": {"BlockLocation": [{"offset": "1"}]}}'), "something else"),
-        (answering(200, b" " * (5 * MIB)), "more than 4194304 bytes"),
+        ((302, b"", {"Location": "http://169.254.169.254/"}), "status 302"),
+        ((404, b"{}"), "status 404"),
+        ((200, b"[]"), "something else"),
+        ((200, b'{"BlockLocations": {"BlockLocation": [{"offset": "1"}]}}'), "something else"),
+        ((200, b" " * (5 * MIB)), "more than 4194304 bytes"),
     ],
     ids=["redirect", "missing", "no locations", "wrong types", "too large"],
 )
-def test_other_answers_are_refused(handler, message):
-    with serving(handler) as address, pytest.raises(web_hdfs.Unavailable, match=message):
-        web_hdfs.block_hosts(address, "a", 1, user="u")
+def test_other_responses_are_refused(response, message):
+    with http_server(lambda _: response) as port, pytest.raises(web_hdfs.Unavailable, match=message):
+        web_hdfs.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u")
 
 
-def test_a_slow_answer_is_left():
+def test_a_slow_response_is_given_up():
     ticks = iter(range(0, 1000, 8))
-    with serving(answering(200, b" " * MIB)) as address, pytest.raises(web_hdfs.Unavailable, match="more than 10 s"):
-        web_hdfs.block_hosts(address, "a", 1, user="u", monotonic=lambda: float(next(ticks)))
+    slow = (200, b" " * MIB)
+    with http_server(lambda _: slow) as port, pytest.raises(web_hdfs.Unavailable, match="more than 10 s"):
+        web_hdfs.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u", monotonic=lambda: float(next(ticks)))
 
 
-def test_no_answer_is_no_error_of_ours():
+def test_without_a_response_the_locations_are_unavailable():
     with pytest.raises(web_hdfs.Unavailable, match="no answer from WebHDFS"):
         web_hdfs.block_hosts("127.0.0.1:1", "a", 1, user="u")
 
@@ -116,28 +100,26 @@ def test_splits_are_those_of_a_bucket_unless_blocks_are_smaller():
     assert plan_of(1000, 256, [], block_bytes=128).splits == plan_of(1000, 128, []).splits
 
 
-def test_a_job_reads_and_writes_hdfs(workshop, words, total, monkeypatch):
-    node = NameNode()
-    monkeypatch.setattr(hdfs, "_client", lambda _address, _name: node)
+def test_a_job_reads_and_writes_hdfs(job_folder, name_node):
     lines = b"".join(b"%d %d\n" % (number % 7, number) for number in range(600))
-    node.files["/in/a"] = lines
-    node.files["/in/_hidden"] = b"no\n"
-    workshop.given("a", lines)
-    fields = {"combiner": total, "reducer": total, "reduces": 2, "split_max_bytes": 4 * BLOCK_BYTES}
+    name_node.files["/in/a"] = lines
+    name_node.files["/in/_hidden"] = b"no\n"
+    job_folder.write_input("a", lines)
+    fields = {"combiner": SUM, "reducer": SUM, "reduces": 2, "split_max_bytes": 4 * BLOCK_BYTES}
     with serving_blocks({"/in/a": [block(0, 10 * BLOCK_BYTES, ["c1.lake"])]}) as address:
         spec = local.job_spec(
             inputs=["hdfs://lake/in"],
             output="hdfs://lake/out/here",
-            mapper=words,
+            mapper=WORDS,
             hdfs={"lake": HdfsAddress(name_node="nn:8020", web_hdfs=address)},
             **fields,
         )
         results = []
-        local.run_job(spec, workshop.environment(), lambda task, result: results.append((task, result.splits)))
-    workshop.run_job(words, **fields)
-    parts = [node.files[f"/out/here/part-0000{number}"] for number in range(2)]
-    assert parts == workshop.parts()
-    assert sorted(node.files) == [
+        local.run_job(spec, job_folder.environment(), lambda task, result: results.append((task, result.splits)))
+    job_folder.run_job(WORDS, **fields)
+    parts = [name_node.files[f"/out/here/part-0000{number}"] for number in range(2)]
+    assert parts == job_folder.parts()
+    assert sorted(name_node.files) == [
         "/in/_hidden",
         "/in/a",
         "/out/here/_SUCCESS",
@@ -145,32 +127,30 @@ def test_a_job_reads_and_writes_hdfs(workshop, words, total, monkeypatch):
         "/out/here/part-00001",
     ]
     assert results[0] == ("setup-0", -(-len(lines) // BLOCK_BYTES))
-    assert not any("_temporary" in folder for folder in node._folders())
+    assert not any("_temporary" in folder for folder in name_node._folders())
 
 
-def test_setup_plans_without_locations_if_web_hdfs_is_down(workshop, monkeypatch, capsys):
-    node = NameNode()
-    monkeypatch.setattr(hdfs, "_client", lambda _address, _name: node)
-    node.files["/in/a"] = b"1\n"
+def test_setup_plans_without_locations_if_web_hdfs_is_down(job_folder, name_node, capsys):
+    name_node.files["/in/a"] = b"1\n"
     spec = local.job_spec(
         inputs=["hdfs://lake/in"],
-        output=f"file://{workshop.output}",
+        output=f"file://{job_folder.output}",
         mapper=["cat"],
         hdfs={"lake": HdfsAddress(name_node="nn:8020", web_hdfs="127.0.0.1:1")},
     )
-    local.run_job(spec, workshop.environment())
-    assert workshop.parts() == [b"1\t\n"]
+    local.run_job(spec, job_folder.environment())
+    assert job_folder.parts() == [b"1\t\n"]
     assert "the splits of hdfs://lake/in/a have no locations: no answer from WebHDFS" in capsys.readouterr().err
 
 
 def test_the_command_line_runs_a_job_over_hdfs(monkeypatch, tmp_path: Path):
     from boathouse_task import __main__ as main
 
-    node = NameNode()
+    name_node = NameNode()
     addresses: list[str] = []
-    monkeypatch.setattr(hdfs, "_client", lambda address, _name: addresses.append(address) or node)
+    monkeypatch.setattr(hdfs, "_client", lambda address, _name: addresses.append(address) or name_node)
     monkeypatch.setattr(os, "environ", {**os.environ})
-    node.files["/in/a"] = b"1\n"
+    name_node.files["/in/a"] = b"1\n"
     main.main(["local", "--input", "hdfs://nn:8020/in", "--output", f"{tmp_path}/out", "--mapper", "cat"])
     assert (tmp_path / "out" / "part-00000").read_bytes() == b"1\t\n"
     assert set(addresses) == {"nn:8020"}

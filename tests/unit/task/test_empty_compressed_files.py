@@ -30,17 +30,17 @@ def test_what_is_written_of_no_content_is_read(codec):
 
 
 @pytest.mark.parametrize("fields", [{}, {"combine_files": True}], ids=["a map each", "combined"])
-def test_an_empty_gzip_file_fails_the_job_and_is_named(workshop, fields):
-    workshop.given("a.txt", b"a\n")
-    workshop.given("upload.gz", b"")
-    failed = workshop.failure(**fields)
+def test_an_empty_gzip_file_fails_the_job_and_is_named(job_folder, fields):
+    job_folder.write_input("a.txt", b"a\n")
+    job_folder.write_input("upload.gz", b"")
+    failed = job_folder.fail_job(**fields)
     assert (failed.reason, failed.user_error) == (Reason.CORRUPT_INPUT, True)
     assert "in/upload.gz has no gzip data" in failed.message
 
 
 @pytest.mark.parametrize("fields", [{}, {"combine_files": True}], ids=["a map each", "combined"])
-def test_an_empty_bzip2_file_adds_nothing(workshop, fields):
-    workshop.given("a.txt", b"a\n")
-    workshop.given("upload.bz2", b"")
-    workshop.run_job(**fields)
-    assert b"".join(workshop.parts()) == b"a\t\n"
+def test_an_empty_bzip2_file_adds_nothing(job_folder, fields):
+    job_folder.write_input("a.txt", b"a\n")
+    job_folder.write_input("upload.bz2", b"")
+    job_folder.run_job(**fields)
+    assert b"".join(job_folder.parts()) == b"a\t\n"

@@ -11,39 +11,39 @@ from boathouse_task import contract, hadoop_client
 from boathouse_task.client_contract import ClientSpec
 from boathouse_task.contract import FileSource, TaskResult
 from boathouse_task.hadoop_client import Client
-from tests.unit.task.endpoints import Endpoint, credentials, serving
+from tests.builders.task_servers import Endpoint, credentials
 
 LEAVE = (200, b'{"attempt":1}')
 SITE = "<configuration><property><name>a</name><value>1</value></property></configuration>"
 
 
 @pytest.fixture
-def prepare(workshop):
-    """Prepares a submission with these answers of the endpoint; returns the endpoint and the work folder."""
+def prepare(job_folder, clock):
+    """Prepares a submission with these responses of the endpoint; returns the endpoint and the work folder."""
     with contextlib.ExitStack() as stack:
 
-        def run(*answers, times=1, is_stopped=False, variables=None, mapred=None, **more):
-            endpoint = Endpoint(list(answers or (LEAVE,)))
-            conf = workshop.folder / "conf"
+        def run(*responses, times=1, is_stopped=False, variables=None, mapred=None, **more):
+            endpoint = Endpoint(*(responses or (LEAVE,)))
+            conf = job_folder.folder / "conf"
             conf.mkdir(exist_ok=True)
             (conf / "core-site.xml").write_text(SITE)
             (conf / "log4j.properties").write_text("x=y")
             if mapred is not None:
                 (conf / "mapred-site.xml").write_text(mapred)
-            url = stack.enter_context(serving(workshop.folder, endpoint))
+            url = stack.enter_context(endpoint.serving(job_folder.folder))
             spec = ClientSpec(
                 **({"job_uid": "u", "job_name": "words", "namespace": "demo", "attempt": 1, "progress_url": url} | more)
             )
-            environment = workshop.environment(
-                **credentials(workshop.folder), pod_name="words-client-a1", variables=variables or {}
+            environment = job_folder.environment(
+                **credentials(job_folder.folder), pod_name="words-client-a1", variables=variables or {}
             )
-            slept: list[float] = []
-
-            def sleep(delay_s):
-                slept.append(delay_s)
-                return is_stopped
-
-            client = Client(spec, environment, conf_path=conf, sleep=sleep, monotonic=lambda: sum(slept))
+            client = Client(
+                spec,
+                environment,
+                conf_path=conf,
+                sleep=lambda delay_s: clock.sleep(delay_s) or is_stopped,
+                monotonic=clock.monotonic,
+            )
             for _ in range(times):
                 client.run()
             return endpoint, environment.work_path
@@ -58,7 +58,7 @@ def settings(path):
 def test_it_may_go_when_all_is_prepared_and_the_operator_gives_leave(prepare):
     endpoint, work = prepare()
     assert (work / "go").exists()
-    ((method, path, _, _),) = endpoint.asked
+    ((method, path, _, _),) = endpoint.requests
     assert (method, path) == ("POST", "/v1/jobs/demo/u/tasks/words-client-a1/leave")
 
 
@@ -101,9 +101,9 @@ def test_the_users_settings_win_over_secrets(prepare):
     assert settings(work / "conf/core-site.xml")["fs.s3a.access.key"] == "mine"
 
 
-def test_files_are_executable(prepare, workshop):
-    (workshop.folder / "m.py").write_text("#!/bin/sh\n")
-    _, work = prepare(files=[FileSource(name="m.py", path=str(workshop.folder / "m.py"))])
+def test_files_are_executable(prepare, job_folder):
+    (job_folder.folder / "m.py").write_text("#!/bin/sh\n")
+    _, work = prepare(files=[FileSource(name="m.py", path=str(job_folder.folder / "m.py"))])
     assert (work / "run/m.py").stat().st_mode & 0o111
 
 
@@ -127,18 +127,18 @@ def test_a_script_sets_the_jobs_variables():
 
 
 @pytest.mark.parametrize(
-    "answer", [(409, b"no"), (403, b"no"), (200, b'{"attempt":2}'), (200, b"[]")], ids=["409", "403", "other", "odd"]
+    "response", [(409, b"no"), (403, b"no"), (200, b'{"attempt":2}'), (200, b"[]")], ids=["409", "403", "other", "odd"]
 )
-def test_without_leave_it_stops_the_client_and_says_why(prepare, answer):
-    _, work = prepare(answer)
+def test_without_leave_it_stops_the_client_and_says_why(prepare, response):
+    _, work = prepare(response)
     assert not (work / "go").exists()
     result = msgspec.json.decode((work / "stop").read_bytes(), type=TaskResult)
     assert (result.reason, result.user_error) == (contract.Reason.PROGRESS_UNAVAILABLE, False)
 
 
-def test_it_asks_again_while_the_operator_does_not_respond(prepare):
+def test_it_repeats_the_request_while_the_operator_does_not_respond(prepare):
     endpoint, work = prepare((503, b""), (404, b""), LEAVE)
-    assert len(endpoint.asked) == 3
+    assert len(endpoint.requests) == 3
     assert (work / "go").exists()
 
 
@@ -147,9 +147,9 @@ def test_it_gives_up_after_a_while(prepare):
     assert (work / "stop").exists()
 
 
-def test_it_does_not_ask_again_once_its_pod_is_to_end(prepare):
+def test_it_does_not_repeat_the_request_once_its_pod_is_to_end(prepare):
     endpoint, work = prepare((503, b""), is_stopped=True)
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     result = msgspec.json.decode((work / "stop").read_bytes(), type=TaskResult)
     assert (result.reason, result.user_error) == (contract.Reason.TERMINATED, False)
 
@@ -162,4 +162,4 @@ def test_a_file_that_is_missing_is_the_users_error(prepare):
 
 def test_a_restarted_container_does_not_prepare_again(prepare):
     endpoint, _ = prepare(times=2)
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1

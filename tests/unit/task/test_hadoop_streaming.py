@@ -6,33 +6,23 @@ import pytest
 
 from tests.streaming import jobs, ours, record
 
-TOGETHER = 10
+TOGETHER = 5
 """Jobs of one test."""
 
 
-@pytest.fixture(scope="module")
-def made():
-    return jobs.every()
-
-
-@pytest.fixture(scope="module")
-def recorded():
-    return record.recorded()
-
-
-def test_the_recording_is_of_these_jobs_and_tries_each_option_often(made, recorded):
-    assert [record.digest(job) for job in made] == [each["job"] for each in recorded]
-    counts = collections.Counter(option for job in made for option in job.options)
-    assert len(made) == 500
+def test_the_recording_is_of_these_jobs_and_tries_each_option_often():
+    assert [record.digest(job) for job in jobs.every()] == [row["job"] for row in record.recorded()]
+    counts = collections.Counter(option for job in jobs.every() for option in job.options)
+    assert len(jobs.every()) == 500
     assert min(counts.values()) >= 20
 
 
 @pytest.mark.parametrize("first", range(0, jobs.COUNT, TOGETHER))
-def test_jobs_write_the_bytes_of_hadoop(made, recorded, tmp_path, first):
+def test_jobs_write_the_bytes_of_hadoop(tmp_path, first):
     different = {}
     for number in range(first, first + TOGETHER):
-        job = made[number]
-        expected, found = record.bytes_of(recorded[number]["parts"]), ours.run(job, tmp_path / str(number))
+        job, recorded = jobs.every()[number], record.recorded()[number]
+        expected, found = record.bytes_of(recorded["parts"]), ours.run(job, tmp_path / str(number))
         if jobs.comparable(job, found) != jobs.comparable(job, expected):
             different[number] = job, expected, found
     assert not different

@@ -86,15 +86,15 @@ def test_a_wrong_value_is_refused(option, complaint, capsys):
     assert complaint in capsys.readouterr().err
 
 
-def test_a_job_runs_with_archives_properties_and_formats(workshop):
-    workshop.given("a", b"k,1\nl,2\n")
-    words = workshop.folder / "words"
+def test_a_job_runs_with_archives_properties_and_formats(job_folder):
+    job_folder.write_input("a", b"k,1\nl,2\n")
+    words = job_folder.folder / "words"
     words.write_text("hello\n")
-    with tarfile.open(workshop.folder / "packed.tgz", "w:gz") as packed:
+    with tarfile.open(job_folder.folder / "packed.tgz", "w:gz") as packed:
         packed.add(words, "list")
-    options = ["--input", str(workshop.input), "--output", str(workshop.output), "--input-format"]
+    options = ["--input", str(job_folder.input), "--output", str(job_folder.output), "--input-format"]
     options += ["KeyValueTextInputFormat", "--key-value-separator", ",", "--key-only-output", "--ignore-exit-code"]
-    options += ["--archive", f"{workshop.folder}/packed.tgz#dictionary", "--conf", "my.name=value"]
+    options += ["--archive", f"{job_folder.folder}/packed.tgz#dictionary", "--conf", "my.name=value"]
     mapper = "sh -c 'cat dictionary/list; echo $my_name; cat; exit 3'"
     assert __main__.main(["local", "--mapper", mapper, *options]) == contract.EXIT_SUCCEEDED
-    assert workshop.parts() == [b"hello\nvalue\nk\t1\nl\t2\n"]
+    assert job_folder.parts() == [b"hello\nvalue\nk\t1\nl\t2\n"]

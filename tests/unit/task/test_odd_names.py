@@ -10,8 +10,8 @@ from boathouse_task import hdfs, locations, s3_listing, setup_task
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
+from tests.builders.task_hdfs import NameNode, rpc_error
 from tests.unit.task import buckets
-from tests.unit.task.hadoop import NameNode, remote
 
 ODD = [
     pytest.param("in//b.txt", "in//b.txt", id="an empty segment"),
@@ -26,16 +26,16 @@ def listed(storage, url):
     return [file.location.path for file in setup_task.list_input(storage, locations.parse(url))]
 
 
-def inputs_of(workshop, storage, *urls):
-    task = workshop.task(workshop.spec(inputs=list(urls)))
+def inputs_of(job_folder, storage, *urls):
+    task = job_folder.task(job_folder.spec(inputs=list(urls)))
     task.storage = storage
     return [file.url for file in setup_task._inputs(task)]
 
 
 @pytest.mark.parametrize(("key", "shown"), ODD)
-def test_an_odd_key_that_the_input_matches_is_one_user_error_that_names_it(workshop, key, shown):
+def test_an_odd_key_that_the_input_matches_is_one_user_error_that_names_it(job_folder, key, shown):
     with buckets.storage(buckets.Bucket({"in/a.txt": 1, key: 1})) as storage, pytest.raises(TaskError) as failed:
-        inputs_of(workshop, storage, "s3://b/in")
+        inputs_of(job_folder, storage, "s3://b/in")
     assert (failed.value.reason, failed.value.user_error) == (Reason.INVALID_URL, True)
     assert f"s3://b/{shown}" in failed.value.message
     assert "\n" not in failed.value.message
@@ -43,21 +43,21 @@ def test_an_odd_key_that_the_input_matches_is_one_user_error_that_names_it(works
 
 @pytest.mark.parametrize(("key", "_shown"), ODD)
 @pytest.mark.parametrize("url", ["s3://b/in/[ab].csv", "s3://b/in/{a,b}.csv", "s3://b/i?/*.csv", "s3://b/*/a.csv"])
-def test_an_odd_key_that_no_input_matches_does_not_matter(workshop, key, _shown, url):
+def test_an_odd_key_that_no_input_matches_does_not_matter(job_folder, key, _shown, url):
     objects = {"in/a.csv": 1, key: 1, key.replace("in", "in/logs"): 1, f"other/{key}": 1}
     with buckets.storage(buckets.Bucket(objects)) as storage:
-        assert inputs_of(workshop, storage, url) == ["s3://b/in/a.csv"]
+        assert inputs_of(job_folder, storage, url) == ["s3://b/in/a.csv"]
 
 
 @pytest.mark.parametrize("key", ["in/./c", "in/sub/../c", "in/_logs//x", "in/.tmp/a\tb", "in/_a\nb"])
-def test_an_odd_key_below_a_hidden_name_does_not_matter(workshop, key):
+def test_an_odd_key_below_a_hidden_name_does_not_matter(job_folder, key):
     with buckets.storage(buckets.Bucket({"in/a.txt": 1, key: 1})) as storage:
-        assert inputs_of(workshop, storage, "s3://b/in") == ["s3://b/in/a.txt"]
+        assert inputs_of(job_folder, storage, "s3://b/in") == ["s3://b/in/a.txt"]
 
 
-def test_a_key_with_a_slash_at_its_start_is_not_taken_for_another(workshop):
+def test_a_key_with_a_slash_at_its_start_is_not_taken_for_another(job_folder):
     with buckets.storage(buckets.Bucket({"/a.txt": 1})) as storage, pytest.raises(TaskError, match=r"s3://b//a\.txt"):
-        inputs_of(workshop, storage, "s3://b/")
+        inputs_of(job_folder, storage, "s3://b/")
 
 
 @pytest.mark.parametrize("is_encoding", [True, False])
@@ -139,40 +139,40 @@ def test_a_request_has_the_signature_of_amazons_example():
 
 
 @pytest.mark.parametrize("name", [b"a\tb.txt", b"a\nb.txt", b"\xff.txt", b"report#1"])
-def test_an_odd_file_that_the_input_matches_is_one_user_error_that_names_it(workshop, name):
-    workshop.given("a.csv", b"x\n")
-    (workshop.input / os.fsdecode(name)).write_bytes(b"x\n")
-    failed = workshop.failure()
+def test_an_odd_file_that_the_input_matches_is_one_user_error_that_names_it(job_folder, name):
+    job_folder.write_input("a.csv", b"x\n")
+    (job_folder.input / os.fsdecode(name)).write_bytes(b"x\n")
+    failed = job_folder.fail_job()
     assert (failed.reason, failed.user_error) == (Reason.INVALID_URL, True)
     assert repr(name)[2:-1] in failed.message
-    workshop.run_job(inputs=[f"file://{workshop.input}/*.csv"])
+    job_folder.run_job(inputs=[f"file://{job_folder.input}/*.csv"])
 
 
 @pytest.mark.parametrize("path", ["in//a", "in/./a", "in/../in/a", "in/a\tb", "in/a#1"])
-def test_a_url_that_cannot_be_read_is_a_user_error_that_names_it(workshop, path):
-    workshop.given("a", b"x\n")
-    failed = workshop.failure(inputs=[f"file://{workshop.folder}/{path}"])
+def test_a_url_that_cannot_be_read_is_a_user_error_that_names_it(job_folder, path):
+    job_folder.write_input("a", b"x\n")
+    failed = job_folder.fail_job(inputs=[f"file://{job_folder.folder}/{path}"])
     assert failed.user_error
     assert failed.reason in (Reason.INVALID_URL, Reason.INPUT_NOT_FOUND)
-    assert locations.shown(f"file://{workshop.folder}/{path}") in failed.message
+    assert locations.shown(f"file://{job_folder.folder}/{path}") in failed.message
 
 
-def test_files_are_found_through_links_and_a_link_to_nothing_is_no_file(workshop):
-    workshop.given("a", b"x\n")
-    elsewhere = workshop.folder / "elsewhere"
+def test_files_are_found_through_links_and_a_link_to_nothing_is_no_file(job_folder):
+    job_folder.write_input("a", b"x\n")
+    elsewhere = job_folder.folder / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "b").write_bytes(b"y\n")
-    (workshop.input / "link").symlink_to(elsewhere)
-    (workshop.input / "nothing").symlink_to("nowhere")
-    os.mkfifo(workshop.input / "pipe")
-    workshop.run_job()
-    assert b"".join(workshop.parts()) == b"x\t\ny\t\n"
+    (job_folder.input / "link").symlink_to(elsewhere)
+    (job_folder.input / "nothing").symlink_to("nowhere")
+    os.mkfifo(job_folder.input / "pipe")
+    job_folder.run_job()
+    assert b"".join(job_folder.parts()) == b"x\t\ny\t\n"
 
 
-def test_a_link_to_a_folder_above_it_ends(workshop):
-    workshop.given("a", b"x\n")
-    (workshop.input / "link").symlink_to(workshop.input)
-    assert "Too many levels of symbolic links" in workshop.failure().message
+def test_a_link_to_a_folder_above_it_ends(job_folder):
+    job_folder.write_input("a", b"x\n")
+    (job_folder.input / "link").symlink_to(job_folder.input)
+    assert "Too many levels of symbolic links" in job_folder.fail_job().message
 
 
 @pytest.fixture
@@ -188,18 +188,18 @@ def lake(monkeypatch):
 def test_a_list_that_hdfs_refuses_is_access_denied(lake, method):
     node, storage = lake
     node.files["/in/a"] = b"x"
-    node.failures["list"] = [remote("security.AccessControlException", "Permission denied: user=hadoop")]
+    node.failures["list"] = [rpc_error("security.AccessControlException", "Permission denied: user=hadoop")]
     with pytest.raises(TaskError) as failed:
         list(getattr(storage, method)(locations.parse("hdfs://lake/in")))
     assert (failed.value.reason, failed.value.user_error) == (Reason.ACCESS_DENIED, True)
 
 
 @pytest.mark.parametrize("name", ["a\tb", "a\nb", "a#1", "a\x7f"])
-def test_names_that_hdfs_has_are_read_from_it(workshop, lake, name):
+def test_names_that_hdfs_has_are_read_from_it(job_folder, lake, name):
     node, storage = lake
     node.files[f"/in/{name}"] = b"x"
     (found,) = setup_task.list_input(storage, locations.parse("hdfs://lake/in"))
-    assert inputs_of(workshop, storage, "hdfs://lake/in") == [f"hdfs://lake/in/{name}"]
+    assert inputs_of(job_folder, storage, "hdfs://lake/in") == [f"hdfs://lake/in/{name}"]
     assert storage.read(found.location) == b"x"
 
 

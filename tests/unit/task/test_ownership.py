@@ -6,7 +6,7 @@ import pytest
 from boathouse_task import ownership
 from boathouse_task.contract import OwnerState, Reason
 from boathouse_task.errors import TaskError
-from tests.unit.task.outputs import KillAt, Killed, Outputs, Paused, reason_of
+from tests.builders.task_outputs import KillAt, Killed, Paused, SharedOutput, failure_reason
 
 SCHEMES = ["file", "s3"]
 MOST = 60
@@ -14,13 +14,13 @@ MOST = 60
 
 
 @pytest.fixture(params=SCHEMES)
-def outputs(workshop, request):
-    return new(workshop, request.param)
+def outputs(job_folder, request):
+    return shared_output(job_folder, request.param)
 
 
-def new(workshop, scheme, number=0):
-    workshop.given("a", b"line\n")
-    made = Outputs(workshop, scheme)
+def shared_output(job_folder, scheme, number=0):
+    job_folder.write_input("a", b"line\n")
+    made = SharedOutput(job_folder, scheme)
     made.output += str(number)
     if scheme == "s3":
         made.storage.write(made.job("any").layout().output.at("in/a"), b"line\n")
@@ -46,7 +46,7 @@ def test_the_second_of_two_jobs_with_one_output_fails(outputs):
     assert (refused.value.reason, refused.value.user_error) == (Reason.OUTPUT_EXISTS, True)
     first.maps()
     first.commit()
-    assert outputs.declared() == first.uid
+    assert outputs.success_uid() == first.uid
 
 
 def test_a_job_of_another_namespace_is_not_named(outputs):
@@ -68,7 +68,7 @@ def test_a_job_that_has_ended_is_succeeded_by_the_next_generation_and_its_folder
     former, next_one = outputs.job("former"), outputs.job("next")
     former.setup()
     former.maps()
-    outputs.leader.states[former.uid] = OwnerState.ENDED
+    outputs.owners.states[former.uid] = OwnerState.ENDED
     next_one.setup()
     assert outputs.names() == ["_temporary/owner-00001", "_temporary/owner-00002"]
     assert not list(outputs.storage.files(former.layout().work))
@@ -81,8 +81,8 @@ def test_a_job_that_has_ended_is_succeeded_by_the_next_generation_and_its_folder
 def test_an_owner_whose_end_is_not_confirmed_stays_the_owner(outputs, state):
     former = outputs.job("former")
     former.setup()
-    outputs.leader.states[former.uid] = state
-    assert reason_of(outputs.job("next").setup) is Reason.OUTPUT_EXISTS
+    outputs.owners.states[former.uid] = state
+    assert failure_reason(outputs.job("next").setup) is Reason.OUTPUT_EXISTS
     assert outputs.names() == ["_temporary/owner-00001"]
 
 
@@ -112,10 +112,10 @@ def test_an_output_that_exists_keeps_no_mark(outputs):
 def test_a_job_whose_output_was_taken_over_does_not_commit(outputs):
     former, next_one = outputs.job("former"), outputs.job("next")
     former.setup()
-    outputs.leader.states[former.uid] = OwnerState.ENDED
+    outputs.owners.states[former.uid] = OwnerState.ENDED
     next_one.setup()
     former.maps()  # a task that nobody can stop writes on
-    assert reason_of(former.commit) is Reason.OUTPUT_EXISTS
+    assert failure_reason(former.commit) is Reason.OUTPUT_EXISTS
     assert outputs.writers() == set()
 
 
@@ -131,7 +131,7 @@ def test_a_success_that_is_not_the_jobs_is_left_alone(outputs):
     job.setup()
     job.maps()
     outputs.storage.write(job.layout().success, b"")  # as Hadoop's
-    assert reason_of(job.commit) is Reason.OUTPUT_EXISTS
+    assert failure_reason(job.commit) is Reason.OUTPUT_EXISTS
     assert outputs.storage.read(job.layout().success) == b""
     assert outputs.writers() == set()
 
@@ -143,7 +143,7 @@ def test_success_is_not_declared_over_parts_of_others(outputs):
     outputs.storage.write(job.layout().part(7), b"stranger 7")
     with pytest.raises(TaskError, match=r"something else writes to the output: .*/part-00007 is not this"):
         job.commit()
-    assert outputs.declared() is None
+    assert outputs.success_uid() is None
 
 
 def test_a_failed_jobs_cleanup_removes_its_folder_and_its_mark_only(outputs):
@@ -162,23 +162,20 @@ def test_a_failed_jobs_cleanup_removes_its_folder_and_its_mark_only(outputs):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("task", ["setup", "commit"])
-def test_whatever_is_killed_one_of_two_jobs_succeeds_and_the_other_finds_the_output_taken(
-    workshop, scheme, task, after
-):
+def test_whatever_is_killed_one_of_two_jobs_succeeds_and_the_other_finds_the_output_taken(job_folder, scheme, task):
     kills = 0
     for number in range(1, MOST):
-        outputs = new(workshop, scheme, number)
+        outputs = shared_output(job_folder, scheme, number)
         first, second = outputs.job("first"), outputs.job("second")
         if task == "commit":
             first.setup()
             first.maps()
-        hook = KillAt(number, after=after)
+        hook = KillAt(number)
         killed = was_killed(lambda job=first, hook=hook: getattr(job, task)(hook))
         kills += killed
         seconds = second.run()
-        firsts = first.run() if task == "setup" else reason_of(first.commit)
+        firsts = first.run() if task == "setup" else failure_reason(first.commit)
         assert sorted([seconds, firsts], key=str) == [None, Reason.OUTPUT_EXISTS]
         assert outputs.writers() == {"second" if seconds is None else "first"}
         assert len(outputs.names()) == 3
@@ -195,54 +192,54 @@ def was_killed(work):
     return False
 
 
-def judge(outputs, former, next_one, reason):
+def assert_unmixed(outputs, former, next_one, reason):
     """The parts are of one job; a former owner that was disarmed in the midst of promoting declares no success."""
     if reason is None:
-        assert (outputs.declared(), outputs.writers()) == (next_one.uid, {"next"})
+        assert (outputs.success_uid(), outputs.writers()) == (next_one.uid, {"next"})
     else:
         assert reason is Reason.OUTPUT_EXISTS
         assert outputs.writers() == {"former"}
-        assert outputs.declared() in (former.uid, None)
+        assert outputs.success_uid() in (former.uid, None)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("task", ["setup", "commit"])
-def test_a_former_owner_that_goes_on_after_it_was_taken_for_dead_mixes_nothing_in(workshop, scheme, task):
+def test_a_former_owner_that_goes_on_after_it_was_taken_for_dead_mixes_nothing_in(job_folder, scheme, task):
     taken = 0
     for number in range(1, MOST):
-        outputs = new(workshop, scheme, number)
+        outputs = shared_output(job_folder, scheme, number)
         former, next_one = outputs.job("former"), outputs.job("next")
         if task == "commit":
             former.setup()
             former.maps()
         with Paused(getattr(former, task), number) as paused:
-            outputs.leader.states[former.uid] = OwnerState.ENDED
+            outputs.owners.states[former.uid] = OwnerState.ENDED
             reason = next_one.run()
-        judge(outputs, former, next_one, reason)
+        assert_unmixed(outputs, former, next_one, reason)
         taken += reason is None
-        if not paused.was_held:
+        if not paused.was_paused:
             break
     assert number > 10
     assert taken > 1
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_former_owner_that_commits_while_its_output_is_taken_over_mixes_nothing_in(workshop, scheme):
+def test_a_former_owner_that_commits_while_its_output_is_taken_over_mixes_nothing_in(job_folder, scheme):
     reasons = set()
     for number in range(1, MOST):
-        outputs = new(workshop, scheme, number)
+        outputs = shared_output(job_folder, scheme, number)
         former, next_one = outputs.job("former"), outputs.job("next")
         former.setup()
         former.maps()
-        outputs.leader.states[former.uid] = OwnerState.ENDED
+        outputs.owners.states[former.uid] = OwnerState.ENDED
         with Paused(next_one.setup, number) as paused:
-            committed = reason_of(former.commit)
+            committed = failure_reason(former.commit)
         reasons |= {paused.reason, committed}
         if paused.reason is None:
             next_one.maps()
             next_one.commit()
-        judge(outputs, former, next_one, paused.reason)
-        if not paused.was_held:
+        assert_unmixed(outputs, former, next_one, paused.reason)
+        if not paused.was_paused:
             break
     assert number > 10
     assert reasons >= {None, Reason.OUTPUT_EXISTS}
@@ -250,44 +247,44 @@ def test_a_former_owner_that_commits_while_its_output_is_taken_over_mixes_nothin
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("task", ["setup", "commit"])
-def test_two_attempts_of_one_task_at_once_end_with_one_good_output(workshop, scheme, task):
+def test_two_attempts_of_one_task_at_once_end_with_one_good_output(job_folder, scheme, task):
     for number in range(1, MOST):
-        outputs = new(workshop, scheme, number)
+        outputs = shared_output(job_folder, scheme, number)
         job = outputs.job("one")
         if task == "commit":
             job.setup()
             job.maps()
         with Paused(getattr(job, task), number) as paused:
-            assert reason_of(getattr(job, task)) is None
+            assert failure_reason(getattr(job, task)) is None
             if task == "setup":
                 job.maps()
         assert paused.reason is not Reason.OUTPUT_EXISTS
         if task == "setup" or paused.reason is not None:
             job.commit()  # another attempt, as after any failure that is not the job's
-        assert outputs.declared() == job.uid
+        assert outputs.success_uid() == job.uid
         assert outputs.names() == ["_SUCCESS", "part-00000", "part-00001"]
-        if not paused.was_held:
+        if not paused.was_paused:
             break
     assert number > 10
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_jobs_that_take_an_output_over_at_once_never_both_own_it(workshop, scheme):
+def test_jobs_that_take_an_output_over_at_once_never_both_own_it(job_folder, scheme):
     for number in range(1, MOST):
-        outputs = new(workshop, scheme, number)
+        outputs = shared_output(job_folder, scheme, number)
         dead, one, two = outputs.job("dead"), outputs.job("one"), outputs.job("two")
         dead.setup()
-        outputs.leader.states[dead.uid] = OwnerState.ENDED
+        outputs.owners.states[dead.uid] = OwnerState.ENDED
         with Paused(one.setup, number) as paused:
             dead.clean_up()  # its mark goes while somebody takes it over
-            reason = reason_of(two.setup)
+            reason = failure_reason(two.setup)
         owners = [job for job, why in ((one, paused.reason), (two, reason)) if why is None]
         assert len(owners) <= 1
         for job in owners:
             job.maps()
             job.commit()
-            assert outputs.declared() == job.uid
-        if not paused.was_held:
+            assert outputs.success_uid() == job.uid
+        if not paused.was_paused:
             break
     assert number > 10
 

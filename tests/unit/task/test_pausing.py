@@ -8,48 +8,43 @@ import time
 import msgspec
 import pytest
 
-from boathouse_task import contract, counters, pausing, runner
+from boathouse_task import contract, counters, pausing, runner, task
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 from boathouse_task.pausing import Ended, Pause
 from boathouse_task.storage import Storage
 from boathouse_task.task import Reporter
-from tests.unit.task.endpoints import credentials, serving
-from tests.unit.task.pods import ended, start_pod
-from tests.unit.task.suspending import RESULT, Cgroup, Leader, reduce_spec, result_of
+from tests.builders.task_servers import credentials
+from tests.builders.task_suspensions import RESULT, Cgroup, SuspendingEndpoint, reduce_output, reduce_spec
+from tests.builders.tasks import Clock, start_pod, termination
 
 ORDER = SuspendOrder(id="7-1", for_s=60.0)
 
 
-class Clock:
-    """Time that passes only by sleeping, and what happens in it.
+class ThreadClock(Clock):
+    """A clock at which other threads go on while somebody sleeps."""
 
-    Args:
-        events: Seconds and what is done then, in order.
+    def sleep(self, seconds: float) -> None:
+        time.sleep(0.001)
+        super().sleep(seconds)
+
+
+def obey(cgroup, *changes, order=ORDER, lacks_maps=True, pause=None):
+    """Obey an order to pause; return how the pause ended, the refusal, and how long it lasted.
+
+    `changes`: (second, CPU limit) of the container.
     """
-
-    def __init__(self, *events) -> None:
-        self.now_s, self._events = 0.0, list(events)
-
-    def sleep(self, seconds):
-        self.now_s += seconds
-        while self._events and self._events[0][0] <= self.now_s:
-            self._events.pop(0)[1]()
-
-
-def obey(cgroup, clock=None, order=ORDER, *, lacks_maps=True, pause=None):
-    """Carries out an order; returns how it ended, the acknowledgement, and how long it took."""
-    clock = clock or Clock()
-    pause = pause or Pause(sleep=clock.sleep, monotonic=lambda: clock.now_s)
-    sent = []
-    end = pause.obey(order, cgroup=cgroup.folder, lacks_maps=lacks_maps, acknowledge=sent.append)
-    (acknowledgement,) = sent
+    clock = Clock(*((at_s, functools.partial(cgroup.limit, milli)) for at_s, milli in changes))
+    pause = pause or Pause(sleep=clock.sleep, monotonic=clock.monotonic)
+    acknowledgements = []
+    end = pause.obey(order, cgroup=cgroup.folder, lacks_maps=lacks_maps, acknowledge=acknowledgements.append)
+    (acknowledgement,) = acknowledgements
     assert pause.order == acknowledgement.id == order.id
     return end, acknowledgement.refused, round(pause.suspended_s)
 
 
-def limits(cgroup, *changes):
-    """Events that set the limit."""
-    return Clock(*((at_s, functools.partial(cgroup.limit, milli)) for at_s, milli in changes))
+@pytest.fixture
+def cgroup(tmp_path):
+    return Cgroup(tmp_path / "cgroup")
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -57,36 +52,32 @@ def limits(cgroup, *changes):
 def test_a_task_continues_when_its_cpu_limit_is_raised(tmp_path, version, original):
     cgroup = Cgroup(tmp_path / "cgroup", version)
     cgroup.limit(original)
-    assert obey(cgroup, limits(cgroup, (1, 10), (30, original))) == (Ended.LIMIT_RAISED, "", 30)
+    assert obey(cgroup, (1, 10), (30, original)) == (Ended.LIMIT_RAISED, "", 30)
 
 
-def test_a_task_continues_if_its_cpu_limit_is_not_lowered(tmp_path):
-    cgroup = Cgroup(tmp_path / "cgroup")
-    assert obey(cgroup, limits(cgroup, (1, 250))) == (Ended.NOT_SHRUNK, "", 10)
+def test_a_task_continues_if_its_cpu_limit_is_not_lowered(cgroup):
+    assert obey(cgroup, (1, 250)) == (Ended.NOT_SHRUNK, "", 10)
 
 
-def test_a_task_continues_at_its_deadline_with_whatever_limit(tmp_path):
-    cgroup = Cgroup(tmp_path / "cgroup")
-    assert obey(cgroup, limits(cgroup, (1, 10))) == (Ended.DEADLINE, "", 60)
+def test_a_task_continues_at_its_deadline_with_whatever_limit(cgroup):
+    assert obey(cgroup, (1, 10)) == (Ended.DEADLINE, "", 60)
 
 
-def test_a_deadline_that_is_near_ends_also_a_pause_that_is_not_shrunk(tmp_path):
-    assert obey(Cgroup(tmp_path / "cgroup"), order=SuspendOrder(id="7-2", for_s=3.0)) == (Ended.DEADLINE, "", 3)
+def test_a_deadline_that_is_near_ends_also_a_pause_that_is_not_shrunk(cgroup):
+    assert obey(cgroup, order=SuspendOrder(id="7-2", for_s=3.0)) == (Ended.DEADLINE, "", 3)
 
 
-def test_no_order_pauses_for_more_than_an_hour(tmp_path):
-    cgroup = Cgroup(tmp_path / "cgroup")
+def test_no_order_pauses_for_more_than_an_hour(cgroup):
     forever = SuspendOrder(id="7-3", for_s=1e9)
-    assert obey(cgroup, limits(cgroup, (1, 10)), forever) == (Ended.DEADLINE, "", contract.MOST_SUSPENDED_S)
+    assert obey(cgroup, (1, 10), order=forever) == (Ended.DEADLINE, "", contract.MOST_SUSPENDED_S)
 
 
-def test_a_task_with_all_map_output_refuses(tmp_path):
+def test_a_task_with_all_map_output_refuses(cgroup):
     refusal = SuspendRefusal.PHASE_PASSED
-    assert obey(Cgroup(tmp_path / "cgroup"), lacks_maps=False) == (refusal, refusal, 0)
+    assert obey(cgroup, lacks_maps=False) == (refusal, refusal, 0)
 
 
-def test_a_task_that_cannot_see_its_limit_refuses(tmp_path):
-    cgroup = Cgroup(tmp_path / "cgroup")
+def test_a_task_that_cannot_see_its_limit_refuses(cgroup):
     (cgroup.folder / "cpu.max").unlink()
     assert obey(cgroup) == (SuspendRefusal.NO_CGROUP, "NoCgroup", 0)
 
@@ -95,87 +86,70 @@ def test_a_task_whose_limit_cannot_become_so_low_refuses(tmp_path):
     assert obey(Cgroup(tmp_path / "cgroup", period_us=10_000))[0] == SuspendRefusal.NO_CGROUP
 
 
-def test_a_task_whose_fetch_hangs_refuses_and_its_threads_go_on(tmp_path, monkeypatch):
+def test_a_task_whose_fetch_hangs_refuses_and_its_threads_go_on(cgroup, monkeypatch):
     monkeypatch.setattr(pausing, "STOP_WITHIN_S", 0.01)
     pause = Pause()
     with pause.working():
-        assert obey(Cgroup(tmp_path / "cgroup"), pause=pause) == (SuspendRefusal.BUSY, "Busy", 0)
+        assert obey(cgroup, pause=pause) == (SuspendRefusal.BUSY, "Busy", 0)
     with pause.working():
         pass
 
 
-def test_chunks_stop_while_a_task_pauses_and_none_is_lost(tmp_path):
-    cgroup, pause, seen = Cgroup(tmp_path / "cgroup"), Pause(), []
-    first, consumed = threading.Event(), threading.Event()
+def test_chunks_stop_while_a_task_pauses_and_none_is_lost(cgroup):
+    taken, first, is_pausing = [], threading.Event(), threading.Event()
+    clock = ThreadClock((2.9, lambda: taken.append("the end of the pause")))
+    pause = Pause(sleep=clock.sleep, monotonic=clock.monotonic)
 
     def consume():
         for chunk in pause.gated([b"a", b"b"]):
-            seen.append(chunk)
+            taken.append(chunk)
             first.set()
-            consumed.wait(10)
-
-    def acknowledge(_):
-        consumed.set()
-        time.sleep(0.05)
-        assert seen == [b"a"]
+            is_pausing.wait()
 
     consumer = threading.Thread(target=consume)
     consumer.start()
-    first.wait(10)
-    pause.obey(SuspendOrder(id="x", for_s=0.1), cgroup=cgroup.folder, lacks_maps=True, acknowledge=acknowledge)
-    consumer.join(10)
-    assert seen == [b"a", b"b"]
+    first.wait()
+    order = SuspendOrder(id="x", for_s=3.0)
+    pause.obey(order, cgroup=cgroup.folder, lacks_maps=True, acknowledge=lambda _: is_pausing.set())
+    consumer.join()
+    assert taken == [b"a", "the end of the pause", b"b"]
 
 
-@pytest.fixture
-def reads(monkeypatch):
-    """The times of all reads of ranges; reports are sent and tasks checked all the time."""
-    times, read_range = [], Storage.read_range
-
-    def noting(self, *arguments):
-        times.append(time.monotonic())
-        return read_range(self, *arguments)
-
-    monkeypatch.setattr(Storage, "read_range", noting)
-    monkeypatch.setattr(runner, "Reporter", functools.partial(Reporter, interval_s=0.01))
-    return times
-
-
-def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(workshop, reads):
-    cgroup, leader, results = Cgroup(workshop.folder / "cgroup"), Leader(ORDER), []
-    with serving(workshop.folder, leader) as url:
-        spec = reduce_spec(workshop, url)
-        surroundings = {**credentials(workshop.folder), "cgroup_path": cgroup.folder}
-        task = threading.Thread(target=lambda: results.append(workshop.run(spec, **surroundings)))
-        task.start()
-        assert leader.acknowledged.wait(10)
-        cgroup.limit(10)
-        time.sleep(0.3)
-        requests, fetches = len(leader.asked), len(reads)
-        time.sleep(0.5)
-        assert (len(leader.asked), len(reads)) == (requests, fetches)
-        cgroup.limit(500)
-        task.join(10)
-    assert leader.acknowledgements == [Acknowledgement(id=ORDER.id)]
-    assert result_of(workshop, spec) == RESULT
-    assert 800 <= results[0].counters[counters.BOATHOUSE][counters.SUSPENDED_MILLISECONDS] < 9000
+def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(job_folder, cgroup, monkeypatch):
+    endpoint, reads, counts = SuspendingEndpoint(ORDER), [], []
+    read_range = Storage.read_range
+    monkeypatch.setattr(Storage, "read_range", lambda *arguments: reads.append(arguments) or read_range(*arguments))
+    monkeypatch.setattr(runner, "Reporter", functools.partial(Reporter, interval_s=0.005))
+    clock = ThreadClock(
+        (1, lambda: cgroup.limit(10)),
+        (2, lambda: counts.append((len(endpoint.requests), len(reads)))),
+        (30, lambda: counts.append((len(endpoint.requests), len(reads)))),
+        (30, lambda: cgroup.limit(500)),
+    )
+    monkeypatch.setattr(task, "Pause", lambda: Pause(sleep=clock.sleep, monotonic=clock.monotonic))
+    with endpoint.serving(job_folder.folder) as url:
+        spec = reduce_spec(job_folder, url)
+        result = job_folder.run_task(spec, **credentials(job_folder.folder), cgroup_path=cgroup.folder)
+    assert endpoint.acknowledgements == [Acknowledgement(id=ORDER.id)]
+    assert counts[0] == counts[1]
+    assert reduce_output(job_folder, spec) == RESULT
+    assert result.counters[counters.BOATHOUSE][counters.SUSPENDED_MILLISECONDS] == pytest.approx(30_000, abs=200)
 
 
-def test_a_reduce_that_has_all_maps_refuses_and_goes_on(workshop, monkeypatch):
-    monkeypatch.setattr("tests.unit.task.suspending.MAPS", 1)
-    leader = Leader(ORDER)
-    with serving(workshop.folder, leader) as url:
-        spec = reduce_spec(workshop, url)
-        assert workshop.run(spec, **credentials(workshop.folder)).succeeded
-    assert leader.acknowledgements == [Acknowledgement(id=ORDER.id, refused="PhasePassed")]
+def test_a_reduce_that_has_all_maps_refuses_and_goes_on(job_folder):
+    endpoint = SuspendingEndpoint(ORDER, maps=1)
+    with endpoint.serving(job_folder.folder) as url:
+        spec = reduce_spec(job_folder, url, maps=1)
+        assert job_folder.run_task(spec, **credentials(job_folder.folder)).succeeded
+    assert endpoint.acknowledgements == [Acknowledgement(id=ORDER.id, refused="PhasePassed")]
 
 
-def test_sigterm_ends_a_task_that_pauses(workshop):
-    cgroup, leader = Cgroup(workshop.folder / "cgroup"), Leader(ORDER)
-    with serving(workshop.folder, leader) as url:
-        order = reduce_spec(workshop, url)
-        pod = start_pod(workshop, msgspec.json.encode(order), **credentials(workshop.folder), cgroup_path=cgroup.folder)
-        assert leader.acknowledged.wait(20)
+def test_sigterm_ends_a_task_that_pauses(job_folder, cgroup):
+    endpoint = SuspendingEndpoint(ORDER)
+    with endpoint.serving(job_folder.folder) as url:
+        spec = msgspec.json.encode(reduce_spec(job_folder, url))
+        pod = start_pod(job_folder, spec, **credentials(job_folder.folder), cgroup_path=cgroup.folder)
+        endpoint.acknowledged.wait()
         pod.send_signal(signal.SIGTERM)
-        status, result = ended(workshop, pod)
+        status, result = termination(job_folder, pod)
     assert (status, result.reason) == (contract.EXIT_TERMINATED, "Terminated")

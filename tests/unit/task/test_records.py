@@ -116,11 +116,11 @@ def test_positions_count_from_the_start_of_the_file_in_each_split(tmp_path):
         ({"key_value_separator": ",", "ignore_key": True}, b"v\tw\n\nx\n\n\n"),
     ],
 )
-def test_keys_and_values_of_the_input_are_separated(workshop, fields, expected):
-    workshop.given("a", b"k,v\tw\nno\n,x\ny,\n\n")
+def test_keys_and_values_of_the_input_are_separated(job_folder, fields, expected):
+    job_folder.write_input("a", b"k,v\tw\nno\n,x\ny,\n\n")
     form = InputFormat(type=InputFormatType.KEY_VALUE, **fields)
-    workshop.run_job(input_format=form, output_format=OutputFormat(key_only=True))
-    assert workshop.parts() == [expected]
+    job_folder.run_job(input_format=form, output_format=OutputFormat(key_only=True))
+    assert job_folder.parts() == [expected]
 
 
 @pytest.mark.parametrize(
@@ -131,29 +131,29 @@ def test_keys_and_values_of_the_input_are_separated(workshop, fields, expected):
         (100, [b"0\taa\n4\tb\n6\tccc\n10\t\n11\tdd\n14\te\n"]),
     ],
 )
-def test_each_map_reads_so_many_lines(workshop, number, expected):
-    workshop.given("a", b"aa\r\nb\rccc\n\ndd\re")
-    workshop.run_job(input_format=InputFormat(type=InputFormatType.N_LINE, lines_per_map=number))
-    assert workshop.parts() == expected
+def test_each_map_reads_so_many_lines(job_folder, number, expected):
+    job_folder.write_input("a", b"aa\r\nb\rccc\n\ndd\re")
+    job_folder.run_job(input_format=InputFormat(type=InputFormatType.N_LINE, lines_per_map=number))
+    assert job_folder.parts() == expected
 
 
-def test_an_empty_file_has_no_lines_for_a_map(workshop):
-    workshop.given("a", b"")
-    workshop.run_job(["echo", "ran"], input_format=InputFormat(type=InputFormatType.N_LINE))
-    assert workshop.listing() == ["_SUCCESS"]
+def test_an_empty_file_has_no_lines_for_a_map(job_folder):
+    job_folder.write_input("a", b"")
+    job_folder.run_job(["echo", "ran"], input_format=InputFormat(type=InputFormatType.N_LINE))
+    assert job_folder.output_names() == ["_SUCCESS"]
 
 
-def test_too_many_lines_for_a_plan_are_refused_before_the_file_is_read_to_its_end(workshop, monkeypatch):
+def test_too_many_lines_for_a_plan_are_refused_before_the_file_is_read_to_its_end(job_folder, monkeypatch):
     monkeypatch.setattr("boathouse_task.setup_task.MOST_SPLITS", 10)
-    workshop.given("a", b"x\n" * 1000)
-    result = workshop.failure(input_format=InputFormat(type=InputFormatType.N_LINE))
+    job_folder.write_input("a", b"x\n" * 1000)
+    result = job_folder.fail_job(input_format=InputFormat(type=InputFormatType.N_LINE))
     assert result.message == "the input has more than 10 times 1 lines: raise linesPerMap"
 
 
-def test_compressed_input_ends_its_lines_alike(workshop):
-    workshop.given("a.gz", gzip.compress(MARK + b"x\r\ny\r"))
-    workshop.run_job(input_format=InputFormat(ignore_key=False))
-    assert workshop.parts() == [b"0\tx\n6\ty\n"]
+def test_compressed_input_ends_its_lines_alike(job_folder):
+    job_folder.write_input("a.gz", gzip.compress(MARK + b"x\r\ny\r"))
+    job_folder.run_job(input_format=InputFormat(ignore_key=False))
+    assert job_folder.parts() == [b"0\tx\n6\ty\n"]
 
 
 @given(st.lists(CR_TEXT))

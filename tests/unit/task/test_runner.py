@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathouse_task import __main__, contract, counters, environment, runner
 from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType, Timing
-from tests.unit.task.pods import ended, start_pod
+from tests.builders.tasks import SUM, start_pod, termination
 
 
 def test_the_order_in_a_pods_environment_comes_back_as_it_was():
@@ -96,15 +96,15 @@ def test_a_pod_without_a_limit_has_a_default():
     assert environment.from_variables({contract.MEMORY_LIMIT_ENV: "1000"}).memory_limit_bytes == 1000
 
 
-def test_a_pod_leaves_its_result_as_termination_message(workshop):
-    order = workshop.map_spec(b"x\n", ["sh", "-c", "cat; echo why >&2; exit 4"])
-    status, result = ended(workshop, start_pod(workshop, msgspec.json.encode(order)))
+def test_a_pod_leaves_its_result_as_termination_message(job_folder):
+    order = job_folder.map_spec(b"x\n", ["sh", "-c", "cat; echo why >&2; exit 4"])
+    status, result = termination(job_folder, start_pod(job_folder, msgspec.json.encode(order)))
     assert status == contract.EXIT_USER_ERROR
     assert (result.reason, result.stderr_tail) == ("UserCommandFailed", "why")
 
 
-def test_an_order_that_cannot_be_read_is_a_result_too(workshop):
-    status, result = ended(workshop, start_pod(workshop, b"{}"))
+def test_an_order_that_cannot_be_read_is_a_result_too(job_folder):
+    status, result = termination(job_folder, start_pod(job_folder, b"{}"))
     assert status == contract.EXIT_INFRASTRUCTURE
     assert "of the same version" in result.message
 
@@ -112,11 +112,11 @@ def test_an_order_that_cannot_be_read_is_a_result_too(workshop):
 class Stopped:
     """A pod whose command has started two processes, to be stopped."""
 
-    def __init__(self, workshop) -> None:
-        self.workshop, self._pids = workshop, workshop.folder / "pids"
+    def __init__(self, job_folder) -> None:
+        self.job_folder, self._pids = job_folder, job_folder.folder / "pids"
         new = f"{self._pids}.new"
         command = ["sh", "-c", f"sleep 1000 & echo $! $$ > {new}; mv {new} {self._pids}; echo ready >&2; wait"]
-        self.process = start_pod(workshop, msgspec.json.encode(workshop.map_spec(b"x\n", command)))
+        self.process = start_pod(job_folder, msgspec.json.encode(job_folder.map_spec(b"x\n", command)))
         assert self.process.stderr is not None
         while self.process.stderr.readline() != b"ready\n":
             pass
@@ -129,19 +129,19 @@ class Stopped:
         self.process.stderr.read()
         self.process.stderr.close()
         assert self.process.wait(timeout=30) == contract.EXIT_TERMINATED
-        result = msgspec.json.decode((self.workshop.folder / "log").read_bytes(), type=TaskResult)
+        result = msgspec.json.decode((self.job_folder.folder / "log").read_bytes(), type=TaskResult)
         assert result.reason == "Terminated"
         assert not any(is_running(int(pid)) for pid in self._pids.read_text().split())
 
 
-def test_sigterm_ends_the_command_with_all_it_started_and_says_so(workshop):
-    pod = Stopped(workshop)
+def test_sigterm_ends_the_command_with_all_it_started_and_says_so(job_folder):
+    pod = Stopped(job_folder)
     pod.process.send_signal(signal.SIGTERM)
     pod.assert_ended()
 
 
-def test_sigterm_is_answered_also_where_it_does_not_wake_the_main_thread(workshop):
-    pod = Stopped(workshop)
+def test_sigterm_is_answered_also_where_it_does_not_wake_the_main_thread(job_folder):
+    pod = Stopped(job_folder)
     ctypes.CDLL(None).tgkill(pod.process.pid, pod.threads()[-1], signal.SIGTERM)
     pod.assert_ended()
 
@@ -160,21 +160,21 @@ def test_without_an_order_the_console_script_says_what_to_do(capsys):
     assert "boathouse-task local --help" in capsys.readouterr().err
 
 
-def test_a_local_job_is_run_from_the_command_line(workshop, total, capfd):
-    workshop.given("a", b"b a b\n")
-    quoted = ['sh -c \'tr " " "\\n" | sed s/$/\\\\t1/\'', " ".join(f"'{word}'" for word in total)]
+def test_a_local_job_is_run_from_the_command_line(job_folder, capfd):
+    job_folder.write_input("a", b"b a b\n")
+    quoted = ['sh -c \'tr " " "\\n" | sed s/$/\\\\t1/\'', " ".join(f"'{word}'" for word in SUM)]
     arguments = [
         "--input",
-        str(workshop.input),
+        str(job_folder.input),
         "--output",
-        str(workshop.output),
+        str(job_folder.output),
         "--mapper",
         quoted[0],
         "--reducer",
         quoted[1],
     ]
     assert __main__.main(["local", *arguments]) == 0
-    assert workshop.parts() == [b"a\t1\nb\t2\n"]
+    assert job_folder.parts() == [b"a\t1\nb\t2\n"]
     assert "Map input records=1" in capfd.readouterr().err
     assert __main__.main(["local", *arguments]) == contract.EXIT_USER_ERROR
     assert "OutputExists" in capfd.readouterr().err

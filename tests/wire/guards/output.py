@@ -7,15 +7,15 @@ from boathouse.services.mrjob.planning import cleanup
 from boathouse_task import ownership, storage
 from boathouse_task.contract import OwnerState, Reason
 from tests.builders import mrjobs
-from tests.unit.task.outputs import Outputs, reason_of
-from tests.unit.task.workshop import Workshop
+from tests.builders.task_outputs import SharedOutput, failure_reason
+from tests.builders.tasks import JobFolder
 from tests.wire.guards import Guard
 
 
 def outputs(folder):
-    workshop = Workshop(folder)
-    workshop.given("a", b"line\n")
-    return Outputs(workshop, "file")
+    job_folder = JobFolder(folder)
+    job_folder.write_input("a", b"line\n")
+    return SharedOutput(job_folder, "file")
 
 
 # Scenarios: each returns what broke
@@ -25,7 +25,7 @@ async def two_jobs_with_one_output(_api, tmp_path):
     place = outputs(tmp_path)
     first, second = place.job("first"), place.job("second")
     first.setup()
-    reasons = [second.run(), reason_of(lambda: (first.maps(), first.commit()))]
+    reasons = [second.run(), failure_reason(lambda: (first.maps(), first.commit()))]
     return [] if reasons == [Reason.OUTPUT_EXISTS, None] else [f"the two jobs ended with {reasons}"]
 
 
@@ -33,10 +33,10 @@ async def a_former_owner_that_commits_after_the_takeover(_api, tmp_path):
     place = outputs(tmp_path)
     former, next_one = place.job("former"), place.job("next")
     former.setup()
-    place.leader.states[former.uid] = OwnerState.ENDED
+    place.owners.states[former.uid] = OwnerState.ENDED
     next_one.setup()
     former.maps()
-    reason_of(former.commit)
+    failure_reason(former.commit)
     return sorted(place.writers())
 
 
@@ -54,7 +54,7 @@ async def a_success_that_comes_in_between(_api, tmp_path):
 
     ownership.require = require
     try:
-        reason_of(job.commit)
+        failure_reason(job.commit)
     finally:
         ownership.require = whole
     return [] if task.storage.read(task.layout.success) == b"" else ["another writer's _SUCCESS was replaced"]
@@ -65,11 +65,11 @@ async def a_former_owner_that_still_promotes(_api, tmp_path):
     former, next_one = place.job("former"), place.job("next")
     former.setup()
     former.maps()
-    place.leader.states[former.uid] = OwnerState.ENDED
+    place.owners.states[former.uid] = OwnerState.ENDED
     next_one.setup()
     task = former.task(former.spec)
     part = task.layout.data("map", 0, 1)  # its commit was past every check when it was taken for dead
-    reason_of(lambda: task.storage.move(part, task.layout.part(0), 8))
+    failure_reason(lambda: task.storage.move(part, task.layout.part(0), 8))
     return sorted(place.writers())
 
 

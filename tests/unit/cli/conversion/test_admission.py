@@ -12,10 +12,10 @@ from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrjob.definition import MRJOB
 from boathouse.resources.sparkapp.definition import SPARKAPP
 from boathouse_cli.conversion import admission, running
+from tests.builders.crds import field_rows
 from tests.contract.test_crd import job
 from tests.contract.test_sparkapp_crd import LARGE, application
 from tests.spark import configurations
-from tests.unit.resources import test_mrjob_fields, test_sparkapp_fields
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / "examples"
 RESOURCES = {each.kind: each for each in (SPARKAPP, MRJOB, MRCLUSTER)}
@@ -42,12 +42,12 @@ def refusals(resource, manifest):
     return [f"{path} {message}" for path, message in admission.problems(resource, manifest)]
 
 
-@pytest.mark.parametrize(("wrong", "answer"), [(wrong, answer) for _, wrong, answer in test_sparkapp_fields.ROWS])
+@pytest.mark.parametrize(("wrong", "answer"), [(wrong, answer) for _, wrong, answer in field_rows("SparkApp")])
 def test_a_wrong_value_of_a_sparkapp_gets_what_the_page_says(wrong, answer):
     assert answer in "\n".join(refusals(SPARKAPP, application(**json.loads(wrong.replace("\\|", "|")))))
 
 
-@pytest.mark.parametrize(("wrong", "answer"), [(wrong, answer) for _, wrong, answer in test_mrjob_fields.ROWS])
+@pytest.mark.parametrize(("wrong", "answer"), [(wrong, answer) for _, wrong, answer in field_rows("MRJob")])
 def test_a_wrong_value_of_an_mrjob_gets_what_the_page_says(wrong, answer):
     assert answer in "\n".join(refusals(MRJOB, job(**json.loads(wrong.replace("\\|", "|")))))
 

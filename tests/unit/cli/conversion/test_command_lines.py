@@ -1,12 +1,11 @@
 import pytest
 
 from boathouse_cli.conversion import command_lines
-from tests.unit.cli.conversion import lines
-from tests.unit.cli.conversion.lines import PYTHON, convert, notes, spec
+from tests.builders.conversions import PYTHON, converted_line, missing_file, notes_of_line, spec_of_line
 
 
-def of_text(text):
-    return list(command_lines.convert_text(text, read=lines.absent))
+def converted_text(text):
+    return list(command_lines.convert_text(text, read=missing_file))
 
 
 def test_options_win_over_conf_and_both_over_the_properties_file():
@@ -15,7 +14,7 @@ def test_options_win_over_conf_and_both_over_the_properties_file():
         return "spark.executor.memory 1g\nspark.executor.cores: 2\nspark.driver.cores=3\n"
 
     words = ("--properties-file", "app.conf", "--executor-memory", "4g", "--conf", "spark.executor.memory=2g")
-    assert spec(*words, "-c", "spark.driver.cores=4", PYTHON, read=read) == {
+    assert spec_of_line(*words, "-c", "spark.driver.cores=4", PYTHON, read=read) == {
         "type": "Python",
         "mainApplicationFile": PYTHON,
         "driver": {"cores": 4},
@@ -24,7 +23,7 @@ def test_options_win_over_conf_and_both_over_the_properties_file():
 
 
 def test_an_option_may_have_its_value_behind_an_equals_sign():
-    assert spec("--executor-memory=4g", "--conf=spark.a=b=c", PYTHON)["sparkConf"] == {"spark.a": "b=c"}
+    assert spec_of_line("--executor-memory=4g", "--conf=spark.a=b=c", PYTHON)["sparkConf"] == {"spark.a": "b=c"}
 
 
 def test_lines_are_continued_and_comments_left_out():
@@ -35,14 +34,14 @@ SPARK_HOME=/opt/spark /opt/spark/bin/spark-submit \\
     --num-executors 3 \\
   {PYTHON} --date '2026-11-01 "noon"'
 """
-    (found,) = of_text(text)
+    (found,) = converted_text(text)
     assert found.notes == ()
     assert found.manifest["spec"]["executor"] == {"instances": 3}
     assert found.manifest["spec"]["arguments"] == ["--date", '2026-11-01 "noon"']
 
 
 def test_each_line_becomes_an_application():
-    found = of_text("spark-submit s3a://b/one.py\nspark-submit --class org.example.Two s3a://b/two-1.0.jar\n")
+    found = converted_text("spark-submit s3a://b/one.py\nspark-submit --class org.example.Two s3a://b/two-1.0.jar\n")
     assert [each.manifest["metadata"]["name"] for each in found] == ["one", "two-1-0"]
 
 
@@ -66,14 +65,14 @@ def test_each_line_becomes_an_application():
     ],
 )
 def test_a_line_that_is_no_application_is_refused_with_what_is_wrong(text, path):
-    (found,) = of_text(text)
+    (found,) = converted_text(text)
     assert found.has_failed
     assert found.manifest is None
     assert found.notes[-1].path == path
 
 
 def test_a_value_that_only_a_shell_knows_is_noted():
-    (found,) = of_text("spark-submit --conf spark.kubernetes.container.image=$IMAGE s3a://b/a.py '$HOME'")
+    (found,) = converted_text("spark-submit --conf spark.kubernetes.container.image=$IMAGE s3a://b/a.py '$HOME'")
     assert [note.path for note in found.notes] == ["$IMAGE"]
 
 
@@ -90,8 +89,8 @@ def test_a_value_that_only_a_shell_knows_is_noted():
     ],
 )
 def test_an_option_without_counterpart_is_noted(words):
-    assert notes(*words, PYTHON).keys() == {words[0]}
-    assert spec(*words, PYTHON) == {"type": "Python", "mainApplicationFile": PYTHON}
+    assert notes_of_line(*words, PYTHON).keys() == {words[0]}
+    assert spec_of_line(*words, PYTHON) == {"type": "Python", "mainApplicationFile": PYTHON}
 
 
 @pytest.mark.parametrize(
@@ -113,58 +112,58 @@ def test_an_option_without_counterpart_is_noted(words):
 )
 def test_a_property_without_counterpart_is_noted(conf):
     words = ("--conf", conf, PYTHON)
-    assert notes(*words).keys() == {f"--conf {conf.split('=')[0]}"}
-    assert spec(*words) == {"type": "Python", "mainApplicationFile": PYTHON}
+    assert notes_of_line(*words).keys() == {f"--conf {conf.split('=')[0]}"}
+    assert spec_of_line(*words) == {"type": "Python", "mainApplicationFile": PYTHON}
 
 
 def test_another_account_of_the_driver_is_noted_with_the_command_that_allows_drivers():
     words = ("--conf", "spark.kubernetes.authenticate.driver.serviceAccountName=spark", PYTHON)
-    (advice,) = notes(*words).values()
+    (advice,) = notes_of_line(*words).values()
     assert "boathouse enable-spark" in advice
-    assert "driver" not in spec(*words)
+    assert "driver" not in spec_of_line(*words)
 
 
 def test_files_of_the_submitting_machine_are_noted_and_expected_in_the_image():
     words = ("--py-files", "lib/a.zip,/home/me/b.py", "--jars", "s3a://b/c.jar", "main.py")
-    assert spec(*words)["mainApplicationFile"] == "local:///opt/spark/work-dir/main.py"
-    assert spec(*words)["deps"] == {
+    assert spec_of_line(*words)["mainApplicationFile"] == "local:///opt/spark/work-dir/main.py"
+    assert spec_of_line(*words)["deps"] == {
         "jars": ["s3a://b/c.jar"],
         "pyFiles": ["local:///opt/spark/work-dir/lib/a.zip", "local:///home/me/b.py"],
     }
-    assert notes(*words).keys() == {"--py-files", "application"}
+    assert notes_of_line(*words).keys() == {"--py-files", "application"}
 
 
 def test_files_on_a_mounted_claim_stay_where_they_are():
     prefix = "spark.kubernetes.{}.volumes.persistentVolumeClaim.shared.{}"
-    said = {"options.claimName": "books", "mount.path": "/books"}
-    conf = [f"{prefix.format(role, key)}={value}" for role in ("driver", "executor") for key, value in said.items()]
-    found = convert(*(word for each in conf for word in ("--conf", each)), "file:///books/main.py")
+    options = {"options.claimName": "books", "mount.path": "/books"}
+    conf = [f"{prefix.format(role, key)}={value}" for role in ("driver", "executor") for key, value in options.items()]
+    found = converted_line(*(word for each in conf for word in ("--conf", each)), "file:///books/main.py")
     assert found.notes == ()
     assert found.manifest["spec"]["storage"] == {"volume": {"claimName": "books", "mountPath": "/books"}}
     assert found.manifest["spec"]["mainApplicationFile"] == "file:///books/main.py"
 
 
 def test_libraries_in_a_store_that_the_field_does_not_take_stay_a_property():
-    assert spec("--jars", "gs://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "gs://b/c.jar"}
+    assert spec_of_line("--jars", "gs://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "gs://b/c.jar"}
 
 
 def test_a_fixed_number_with_dynamic_allocation_is_the_number_to_begin_with():
     words = ("--num-executors", "4", "--conf", "spark.dynamicAllocation.enabled=true")
     more = ("--conf", "spark.dynamicAllocation.minExecutors=6")
-    found = spec(*words, *more, PYTHON)
+    found = spec_of_line(*words, *more, PYTHON)
     assert found["dynamicAllocation"] == {"enabled": True, "minExecutors": 6, "initialExecutors": 6}
     assert "executor" not in found
 
 
 def test_a_heap_among_java_options_is_noted():
-    assert notes("--driver-java-options", "-Xmx4g -Da=b", PYTHON) == {
+    assert notes_of_line("--driver-java-options", "-Xmx4g -Da=b", PYTHON) == {
         "--driver-java-options": "Spark refuses -Xmx: remove it, and set memory"
     }
 
 
 def test_event_logs_are_a_field():
     words = ("--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.dir=s3a://logs/spark", PYTHON)
-    assert spec(*words)["monitoring"] == {"eventLogDir": "s3a://logs/spark"}
+    assert spec_of_line(*words)["monitoring"] == {"eventLogDir": "s3a://logs/spark"}
 
 
 def test_secrets_become_volumes_and_variables():
@@ -173,7 +172,7 @@ def test_secrets_become_volumes_and_variables():
         *("--conf", "spark.kubernetes.executor.secrets.keys=/mnt/keys"),
         *("--conf", "spark.kubernetes.executor.secretKeyRef.PASSWORD=database:password"),
     )
-    found = spec(*words, PYTHON)
+    found = spec_of_line(*words, PYTHON)
     assert found["volumes"] == [{"name": "keys", "mountPath": "/mnt/keys", "secretName": "keys"}]
     reference = {"secretKeyRef": {"name": "database", "key": "password"}}
     assert found["executor"]["env"] == [{"name": "PASSWORD", "valueFrom": reference}]
@@ -182,19 +181,19 @@ def test_secrets_become_volumes_and_variables():
 def test_a_volume_of_the_driver_alone_is_noted():
     prefix = "spark.kubernetes.driver.volumes.emptyDir.scratch"
     words = ("--conf", f"{prefix}.mount.path=/scratch", "--conf", f"{prefix}.options.sizeLimit=1Gi", PYTHON)
-    assert spec(*words)["volumes"] == [{"name": "scratch", "mountPath": "/scratch", "emptyDirSize": "1Gi"}]
-    assert notes(*words).keys() == {"volume scratch"}
+    assert spec_of_line(*words)["volumes"] == [{"name": "scratch", "mountPath": "/scratch", "emptyDirSize": "1Gi"}]
+    assert notes_of_line(*words).keys() == {"volume scratch"}
 
 
 def test_two_images_are_one_and_noted():
     conf = [f"spark.kubernetes.{role}.container.image={role}:1" for role in ("driver", "executor")]
     words = (*(word for each in conf for word in ("--conf", each)), PYTHON)
-    assert spec(*words)["image"] == "executor:1"
-    assert notes(*words).keys() == {"spark.kubernetes.container.image"}
+    assert spec_of_line(*words)["image"] == "executor:1"
+    assert notes_of_line(*words).keys() == {"spark.kubernetes.container.image"}
 
 
 def test_a_name_with_capitals_and_spaces_becomes_one_that_objects_may_have():
-    assert convert("--name", "Word Count (daily)!", PYTHON).manifest["metadata"]["name"] == "word-count-daily"
+    assert converted_line("--name", "Word Count (daily)!", PYTHON).manifest["metadata"]["name"] == "word-count-daily"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +209,7 @@ def test_a_name_with_capitals_and_spaces_becomes_one_that_objects_may_have():
 )
 def test_fields_that_contradict_each_other_are_refused_as_the_api_server_would(properties, path):
     words = [word for each in properties.split() for word in ("--conf", f"spark.{each}")]
-    found = convert(*words, PYTHON)
+    found = converted_line(*words, PYTHON)
     assert found.has_failed
     assert found.notes[-1].path == path
 
@@ -220,6 +219,6 @@ def test_fields_at_the_edge_of_a_contradiction_are_converted():
     numbers = [
         word for each in ("min", "initial", "max") for word in ("--conf", f"spark.dynamicAllocation.{each}Executors=2")
     ]
-    found = spec(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
+    found = spec_of_line(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
     assert found["executor"] == {"cores": 2, "coreLimit": "2"}
     assert found["dynamicAllocation"] == {"minExecutors": 2, "maxExecutors": 2, "initialExecutors": 2}

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse_cli.conversion import command_lines, credentials, hadoop_lines, streaming_lines
-from tests.unit.cli.conversion import lines
+from tests.builders import conversions
 
 CLEAR = "hidden"
 
@@ -37,15 +37,15 @@ def test_keys_of_a_jar_are_in_no_object():
     "words",
     [
         (f"s3a://AKIA:{CLEAR}@b/main.py",),
-        ("--jars", f"https://me:{CLEAR}@repository.example.com/a.jar", lines.PYTHON),
-        ("--repositories", f"https://{CLEAR}@repository.example.com", "--packages", "g:a:1", lines.PYTHON),
-        ("--conf", f"spark.jars.repositories=https://me:{CLEAR}@r.example.com,x", lines.PYTHON),
-        (lines.PYTHON, f"jdbc:postgresql://me:{CLEAR}@db/x"),
+        ("--jars", f"https://me:{CLEAR}@repository.example.com/a.jar", conversions.PYTHON),
+        ("--repositories", f"https://{CLEAR}@repository.example.com", "--packages", "g:a:1", conversions.PYTHON),
+        ("--conf", f"spark.jars.repositories=https://me:{CLEAR}@r.example.com,x", conversions.PYTHON),
+        (conversions.PYTHON, f"jdbc:postgresql://me:{CLEAR}@db/x"),
         (f"gs://me:{CLEAR}@b/main.py",),
     ],
 )
 def test_keys_of_a_spark_line_are_in_no_object_and_no_message(words):
-    found = command_lines.convert(["spark-submit", *words], source="line", read=lines.absent)
+    found = command_lines.convert(["spark-submit", *words], source="line", read=conversions.missing_file)
     assert CLEAR not in str(found)
     assert found.notes
 
@@ -59,7 +59,7 @@ def test_keys_of_a_spark_line_are_in_no_object_and_no_message(words):
     ],
 )
 def test_a_key_in_a_variable_or_property_is_noted(conf):
-    assert any("Secret" in advice for advice in lines.notes("--conf", conf, lines.PYTHON).values())
+    assert any("Secret" in advice for advice in conversions.notes_of_line("--conf", conf, conversions.PYTHON).values())
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,19 @@
 import pytest
 
 from boathouse_cli.conversion import manifests
-from tests.unit.cli.conversion.test_manifests import GOOD, SPEC, convert, manifest, pair, paths
+from tests.builders.conversions import APPLICATION, both_roles, converted_application, spark_application
+from tests.unit.cli.conversion.test_manifests import SPEC, note_paths
 
 ROLES = ("driver", "executor")
 AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def of_role(role, conf=None, **fields):
-    return convert(sparkConf=conf or {}, **{role: {**GOOD[role], **fields}})
+    return converted_application(sparkConf=conf or {}, **{role: {**APPLICATION[role], **fields}})
 
 
 def labelled(labels, **spec):
-    given = manifest(**{**GOOD, **spec})
+    given = spark_application(**{**APPLICATION, **spec})
     given["metadata"]["labels"] = labels
     return manifests.convert(given)
 
@@ -28,13 +29,13 @@ def test_labels_of_the_application_reach_its_pods():
 
 def test_labels_of_a_role_win_over_those_of_the_application_and_these_over_properties():
     conf = {f"spark.kubernetes.driver.label.{key}": "c" for key in "xy"}
-    found = labelled({"x": "a", "z": "a"}, sparkConf=conf, driver={**GOOD["driver"], "labels": {"z": "b"}})
+    found = labelled({"x": "a", "z": "a"}, sparkConf=conf, driver={**APPLICATION["driver"], "labels": {"z": "b"}})
     assert found.manifest["spec"]["driver"]["labels"] == {"x": "a", "y": "c", "z": "b"}
-    assert paths(found) == ['spec.sparkConf["spark.kubernetes.driver.label.x"]', "metadata.labels"]
+    assert note_paths(found) == ['spec.sparkConf["spark.kubernetes.driver.label.x"]', "metadata.labels"]
 
 
 def test_labels_that_belong_to_boathouse_are_noted():
-    assert set(paths(labelled({"app.kubernetes.io/name": "x"}))) == {"metadata.labels"}
+    assert set(note_paths(labelled({"app.kubernetes.io/name": "x"}))) == {"metadata.labels"}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -65,13 +66,17 @@ def test_a_field_wins_over_the_property_that_says_the_same(role, key, value, fie
 
 def test_a_secret_is_mounted_where_the_field_says():
     conf = {f"spark.kubernetes.{role}.secrets.keys": "/mnt/a" for role in ROLES}
-    found = convert(sparkConf=conf, **pair(secrets=[{"name": "keys", "path": "/mnt/b/", "secretType": "Generic"}]))
+    found = converted_application(
+        sparkConf=conf, **both_roles(secrets=[{"name": "keys", "path": "/mnt/b/", "secretType": "Generic"}])
+    )
     assert found.manifest["spec"]["volumes"] == [{"name": "keys", "mountPath": "/mnt/b", "secretName": "keys"}]
-    assert paths(found) == [f'spec.sparkConf["spark.kubernetes.{role}.secrets.keys"]' for role in ROLES]
+    assert note_paths(found) == [f'spec.sparkConf["spark.kubernetes.{role}.secrets.keys"]' for role in ROLES]
 
 
 def test_the_node_selector_of_the_application_wins_over_its_property():
-    found = convert(sparkConf={"spark.kubernetes.node.selector.disk": "hdd"}, nodeSelector={"disk": "ssd"})
+    found = converted_application(
+        sparkConf={"spark.kubernetes.node.selector.disk": "hdd"}, nodeSelector={"disk": "ssd"}
+    )
     assert found.manifest["spec"]["nodeSelector"] == {"disk": "ssd"}
     assert len(found.notes) == 1
 
@@ -85,37 +90,39 @@ def test_the_node_selector_of_the_application_wins_over_its_property():
 )
 def test_a_property_wins_where_the_other_operator_writes_it_last(fields, key, expected):
     value = "Never" if "pullPolicy" in key else "never"
-    found = convert(sparkConf={f"spark.kubernetes.{key}": value}, **fields)
+    found = converted_application(sparkConf={f"spark.kubernetes.{key}": value}, **fields)
     assert expected.items() <= found.manifest["spec"].items()
-    assert paths(found) == [f"spec.{next(iter(fields))}"]
+    assert note_paths(found) == [f"spec.{next(iter(fields))}"]
 
 
 def test_properties_do_not_rename_or_move_an_application():
-    found = convert(sparkConf={"spark.app.name": "other", "spark.kubernetes.namespace": "elsewhere"})
+    found = converted_application(sparkConf={"spark.app.name": "other", "spark.kubernetes.namespace": "elsewhere"})
     assert found.manifest["metadata"] == {"name": "pi", "namespace": "team"}
     assert len(found.notes) == 2
 
 
 def test_the_image_of_the_application_wins_over_properties_of_roles():
-    found = convert(image="i:2", sparkConf={"spark.kubernetes.driver.container.image": "i:1"})
+    found = converted_application(image="i:2", sparkConf={"spark.kubernetes.driver.container.image": "i:1"})
     assert found.manifest["spec"]["image"] == "i:2"
-    assert paths(found) == ['spec.sparkConf["spark.kubernetes.driver.container.image"]']
+    assert note_paths(found) == ['spec.sparkConf["spark.kubernetes.driver.container.image"]']
 
 
 def test_an_image_of_a_property_stays_if_the_application_names_none():
     conf = {f"spark.kubernetes.{role}.container.image": "i:1" for role in ROLES}
-    assert convert(sparkConf=conf).manifest["spec"]["image"] == "i:1"
+    assert converted_application(sparkConf=conf).manifest["spec"]["image"] == "i:1"
 
 
 def test_the_priority_of_a_role_wins_over_that_of_batch_options():
     options = {"priorityClassName": "low"}
-    found = convert(batchSchedulerOptions=options, **pair(priorityClassName="high"))
+    found = converted_application(batchSchedulerOptions=options, **both_roles(priorityClassName="high"))
     assert found.manifest["spec"]["podTemplate"] == {"priorityClassName": "high"}
-    assert paths(found) == ["spec.batchSchedulerOptions.priorityClassName"]
+    assert note_paths(found) == ["spec.batchSchedulerOptions.priorityClassName"]
 
 
 def test_the_user_of_the_container_wins_over_that_of_the_pod():
-    found = convert(**pair(securityContext={"runAsUser": 1}, podSecurityContext={"runAsUser": 2, "fsGroup": 3}))
+    found = converted_application(
+        **both_roles(securityContext={"runAsUser": 1}, podSecurityContext={"runAsUser": 2, "fsGroup": 3})
+    )
     assert found.notes == ()
     assert found.manifest["spec"]["podTemplate"] == {"securityContext": {"runAsUser": 1, "fsGroup": 3}}
 
@@ -126,7 +133,7 @@ def test_the_last_of_variables_with_one_name_counts(role):
     found = of_role(role, env=twice, envVars={"A": "0"})
     variables = {each["name"]: each["value"] for each in found.manifest["spec"][role]["env"]}
     assert (variables, len(found.manifest["spec"][role]["env"])) == ({"A": "2", "B": "x"}, 2)
-    assert set(paths(found)) == {f"spec.{role}.env"}
+    assert set(note_paths(found)) == {f"spec.{role}.env"}
 
 
 def test_a_template_is_below_properties_and_fields():
@@ -147,20 +154,20 @@ def test_a_template_is_below_properties_and_fields():
     [("app.conf", "app-conf"), ("log4j2.properties.v1", "log4j2-properties-v1"), ("x" * 70, "x" * 58)],
 )
 def test_a_volume_of_a_config_map_has_a_name_that_volumes_may_have(name, volume):
-    found = convert(**pair(configMaps=[{"name": name, "path": "/mnt/c"}]))
+    found = converted_application(**both_roles(configMaps=[{"name": name, "path": "/mnt/c"}]))
     assert found.notes == ()
     assert found.manifest["spec"]["volumes"] == [{"name": volume, "mountPath": "/mnt/c", "configMapName": name}]
 
 
 def test_volumes_whose_names_become_alike_are_kept_apart():
     maps = [{"name": "a.b", "path": "/mnt/1"}, {"name": "a-b", "path": "/mnt/2"}]
-    found = convert(hadoopConfigMap="h", **pair(configMaps=maps))
+    found = converted_application(hadoopConfigMap="h", **both_roles(configMaps=maps))
     assert [each["name"] for each in found.manifest["spec"]["volumes"]] == ["a-b", "a-b-2", "hadoop-conf"]
 
 
 @pytest.mark.parametrize("block", [{"enabled": False, "minExecutors": 3, "maxExecutors": 2}, {"initialExecutors": -1}])
 def test_a_disabled_dynamic_allocation_is_not_judged(block):
-    found = convert(dynamicAllocation=block)
+    found = converted_application(dynamicAllocation=block)
     assert found.notes == ()
     assert found.manifest["spec"] == SPEC
 
@@ -170,7 +177,7 @@ def test_a_disabled_dynamic_allocation_of_a_property_is_not_judged():
         f"spark.dynamicAllocation.{key}": value
         for key, value in {"enabled": "false", "minExecutors": "9", "maxExecutors": "2"}.items()
     }
-    assert convert(sparkConf=conf).manifest["spec"]["dynamicAllocation"] == {"enabled": False}
+    assert converted_application(sparkConf=conf).manifest["spec"]["dynamicAllocation"] == {"enabled": False}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -186,14 +193,14 @@ def test_a_disabled_dynamic_allocation_of_a_property_is_not_judged():
 def test_a_pod_has_as_many_gpus_as_the_manifest_says(role, gpu, resources, noted):
     found = of_role(role, gpu=gpu)
     assert found.manifest["spec"][role].get("extendedResources") == resources
-    assert paths(found) == ([f"spec.{role}.gpu"] if noted else [])
+    assert note_paths(found) == ([f"spec.{role}.gpu"] if noted else [])
 
 
 def test_fields_of_nodes_in_an_affinity_are_noted():
     zone = {"key": "zone", "operator": "In", "values": ["a"]}
     terms = [{"matchExpressions": [zone], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]
-    found = convert(**pair(affinity={"nodeAffinity": {AFFINITY: {"nodeSelectorTerms": terms}}}))
-    assert paths(found) == [
+    found = converted_application(**both_roles(affinity={"nodeAffinity": {AFFINITY: {"nodeSelectorTerms": terms}}}))
+    assert note_paths(found) == [
         f"spec.{role}.affinity.nodeAffinity.{AFFINITY}.nodeSelectorTerms.matchFields" for role in ROLES
     ]
 
@@ -212,7 +219,7 @@ def test_fields_of_nodes_in_an_affinity_are_noted():
 )
 @pytest.mark.parametrize("role", ROLES)
 def test_what_was_dropped_silently_of_a_role_is_noted(role, fields, path):
-    assert paths(of_role(role, **fields)) == [f"spec.{role}.{path}"]
+    assert note_paths(of_role(role, **fields)) == [f"spec.{role}.{path}"]
 
 
 @pytest.mark.parametrize(
@@ -223,21 +230,21 @@ def test_what_was_dropped_silently_of_a_role_is_noted(role, fields, path):
     ],
 )
 def test_what_was_dropped_silently_of_a_volume_is_noted(volume, mount, path):
-    found = convert(
-        volumes=[{"name": "v", **volume}], **pair(volumeMounts=[{"name": "v", "mountPath": "/mnt/v", **mount}])
+    found = converted_application(
+        volumes=[{"name": "v", **volume}], **both_roles(volumeMounts=[{"name": "v", "mountPath": "/mnt/v", **mount}])
     )
-    assert paths(found) == [f"spec.{role}.volumeMounts.{path}" for role in ROLES]
+    assert note_paths(found) == [f"spec.{role}.volumeMounts.{path}" for role in ROLES]
 
 
 def test_a_claim_that_is_read_only_stays_so():
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "c", "readOnly": True}}]
-    found = convert(volumes=volumes, **pair(volumeMounts=[{"name": "v", "mountPath": "/mnt/v"}]))
+    found = converted_application(volumes=volumes, **both_roles(volumeMounts=[{"name": "v", "mountPath": "/mnt/v"}]))
     assert found.manifest["spec"]["volumes"] == [
         {"name": "v", "mountPath": "/mnt/v", "readOnly": True, "claimName": "c"}
     ]
 
 
 def test_what_was_dropped_silently_of_metadata_is_noted():
-    given = manifest(**GOOD)
+    given = spark_application(**APPLICATION)
     given["metadata"]["finalizers"] = ["x"]
-    assert paths(manifests.convert({**given, "extra": 1})) == ["extra", "metadata.finalizers"]
+    assert note_paths(manifests.convert({**given, "extra": 1})) == ["extra", "metadata.finalizers"]

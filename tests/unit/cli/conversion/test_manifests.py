@@ -2,15 +2,8 @@ import pytest
 import yaml
 
 from boathouse_cli.conversion import manifests
+from tests.builders.conversions import APPLICATION, both_roles, converted_application, spark_application
 
-GOOD = {
-    "type": "Python",
-    "mainApplicationFile": "local:///opt/app/main.py",
-    "sparkVersion": "4.3.0",
-    "mode": "cluster",
-    "driver": {"cores": 1, "memory": "1g"},
-    "executor": {"cores": 2, "instances": 3, "memory": "2g"},
-}
 SPEC = {
     "type": "Python",
     "mainApplicationFile": "local:///opt/app/main.py",
@@ -19,39 +12,19 @@ SPEC = {
 }
 
 
-def manifest(kind="SparkApplication", version="v1beta2", name="pi", **spec):
-    return {
-        "apiVersion": f"sparkoperator.k8s.io/{version}",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "team"},
-        "spec": spec,
-    }
-
-
-def convert(**spec):
-    found = manifests.convert(manifest(**{**GOOD, **spec}))
-    assert found.manifest is not None, found.notes
-    return found
-
-
-def pair(**fields):
-    """The same fields for driver and executors."""
-    return {role: {**GOOD[role], **fields} for role in ("driver", "executor")}
-
-
-def paths(found):
+def note_paths(found):
     return [note.path for note in found.notes]
 
 
 def test_an_application_that_has_all_counterparts_is_converted_without_a_note():
-    found = convert()
+    found = converted_application()
     assert found.notes == ()
     assert found.manifest["metadata"] == {"name": "pi", "namespace": "team"}
     assert found.manifest["spec"] == SPEC
 
 
 def test_the_number_of_executors_is_the_other_operators_default():
-    assert convert(executor={"cores": 2}).manifest["spec"]["executor"] == {"cores": 2, "instances": 1}
+    assert converted_application(executor={"cores": 2}).manifest["spec"]["executor"] == {"cores": 2, "instances": 1}
 
 
 @pytest.mark.parametrize(
@@ -101,7 +74,7 @@ def test_the_number_of_executors_is_the_other_operators_default():
     ids=lambda each: next(iter(each), "") if isinstance(each, dict) else None,
 )
 def test_a_field_with_a_counterpart_is_converted_without_a_note(theirs, ours):
-    found = convert(**theirs)
+    found = converted_application(**theirs)
     assert found.notes == ()
     assert found.manifest["spec"] == {**SPEC, **ours}
 
@@ -150,7 +123,7 @@ def test_a_field_with_a_counterpart_is_converted_without_a_note(theirs, ours):
 )
 @pytest.mark.parametrize("role", ["driver", "executor"])
 def test_a_field_of_a_role_is_converted_without_a_note(role, theirs, ours):
-    found = convert(**{role: {**GOOD[role], **theirs}})
+    found = converted_application(**{role: {**APPLICATION[role], **theirs}})
     assert found.notes == ()
     assert found.manifest["spec"] == {**SPEC, role: {**SPEC[role], **ours}}
 
@@ -180,8 +153,8 @@ def test_a_field_of_a_role_is_converted_without_a_note(role, theirs, ours):
     ],
 )
 def test_a_field_without_counterpart_is_noted_with_its_path(theirs, path):
-    found = convert(**theirs)
-    assert paths(found) == [path]
+    found = converted_application(**theirs)
+    assert note_paths(found) == [path]
     assert found.manifest["spec"] == SPEC
 
 
@@ -202,8 +175,8 @@ def test_a_field_without_counterpart_is_noted_with_its_path(theirs, path):
 )
 @pytest.mark.parametrize("role", ["driver", "executor"])
 def test_a_field_of_a_role_without_counterpart_is_noted_with_its_path(role, field):
-    found = convert(**{role: {**GOOD[role], **field}})
-    assert paths(found) == [f"spec.{role}.{next(iter(field))}"]
+    found = converted_application(**{role: {**APPLICATION[role], **field}})
+    assert note_paths(found) == [f"spec.{role}.{next(iter(field))}"]
     assert found.manifest["spec"] == SPEC
 
 
@@ -213,9 +186,9 @@ def test_parts_of_a_template_without_counterpart_are_noted():
         "initContainers": [{"name": "fetch"}],
         "runtimeClassName": "gvisor",
     }
-    found = convert(driver={**GOOD["driver"], "template": {"spec": spec}})
+    found = converted_application(driver={**APPLICATION["driver"], "template": {"spec": spec}})
     prefix = "spec.driver.template.spec"
-    assert sorted(paths(found)) == [
+    assert sorted(note_paths(found)) == [
         f"{prefix}.containers",
         f"{prefix}.containers[0].command",
         f"{prefix}.initContainers",
@@ -231,15 +204,17 @@ def test_fields_of_both_roles_that_a_spec_has_once_are_noted_where_they_differ()
             }
         }
     }
-    alike = convert(**pair(affinity=affinity, podSecurityContext={"fsGroup": 2000}, priorityClassName="high"))
+    alike = converted_application(
+        **both_roles(affinity=affinity, podSecurityContext={"fsGroup": 2000}, priorityClassName="high")
+    )
     assert alike.notes == ()
     assert alike.manifest["spec"]["podTemplate"] == {
         "affinity": affinity,
         "securityContext": {"fsGroup": 2000},
         "priorityClassName": "high",
     }
-    alone = convert(driver={**GOOD["driver"], "affinity": affinity})
-    assert paths(alone) == ["spec.driver.affinity.nodeAffinity"]
+    alone = converted_application(driver={**APPLICATION["driver"], "affinity": affinity})
+    assert note_paths(alone) == ["spec.driver.affinity.nodeAffinity"]
     assert alone.manifest["spec"]["podTemplate"] == {"affinity": affinity}
 
 
@@ -254,10 +229,10 @@ def test_volumes_of_both_roles_are_mounted():
         {"name": "conf", "mountPath": "/mnt/conf", "readOnly": True},
     ]
     local = {"name": "spark-local-dir-1", "mountPath": "/mnt/disk1"}
-    roles = pair(volumeMounts=mounts)
+    roles = both_roles(volumeMounts=mounts)
     roles["executor"]["volumeMounts"] = [*mounts, local]
-    found = convert(volumes=volumes, mainApplicationFile="file:///data/main.py", **roles)
-    assert paths(found) == ["spec.executor.volumeMounts.spark-local-dir-1"]
+    found = converted_application(volumes=volumes, mainApplicationFile="file:///data/main.py", **roles)
+    assert note_paths(found) == ["spec.executor.volumeMounts.spark-local-dir-1"]
     spec = found.manifest["spec"]
     assert spec["mainApplicationFile"] == "file:///data/main.py"
     assert spec["storage"] == {"volume": {"claimName": "books"}}
@@ -268,7 +243,7 @@ def test_volumes_of_both_roles_are_mounted():
 
 def test_secrets_with_a_type_name_their_file():
     secret = {"name": "gcp", "path": "/mnt/secrets", "secretType": "GCPServiceAccount"}
-    found = convert(**pair(secrets=[secret]))
+    found = converted_application(**both_roles(secrets=[secret]))
     assert found.notes == ()
     spec = found.manifest["spec"]
     assert spec["volumes"] == [{"name": "gcp", "mountPath": "/mnt/secrets", "secretName": "gcp"}]
@@ -277,13 +252,13 @@ def test_secrets_with_a_type_name_their_file():
 
 
 def test_a_files_folder_that_pods_have_already_is_noted():
-    found = convert(**pair(configMaps=[{"name": "c", "path": "/etc/spark"}]))
-    assert paths(found) == ["spec.driver.configMaps.c", "spec.executor.configMaps.c"]
+    found = converted_application(**both_roles(configMaps=[{"name": "c", "path": "/etc/spark"}]))
+    assert note_paths(found) == ["spec.driver.configMaps.c", "spec.executor.configMaps.c"]
 
 
 def test_dynamic_allocation_has_its_timeout_in_seconds():
     allocation = {"enabled": True, "minExecutors": 1, "maxExecutors": 9, "shuffleTrackingTimeout": 1500}
-    found = convert(dynamicAllocation=allocation, executor={"cores": 2})
+    found = converted_application(dynamicAllocation=allocation, executor={"cores": 2})
     assert found.notes == ()
     assert found.manifest["spec"]["dynamicAllocation"] == {
         "enabled": True,
@@ -294,8 +269,8 @@ def test_dynamic_allocation_has_its_timeout_in_seconds():
 
 
 def test_a_schedule_is_noted_and_its_application_converted():
-    found = manifests.convert(manifest("ScheduledSparkApplication", schedule="@daily", template=GOOD))
-    assert paths(found) == ["spec.schedule"]
+    found = manifests.convert(spark_application("ScheduledSparkApplication", schedule="@daily", template=APPLICATION))
+    assert note_paths(found) == ["spec.schedule"]
     assert "CronJob" in found.notes[0].advice
     assert found.manifest["spec"] == SPEC
 
@@ -311,27 +286,27 @@ def test_a_schedule_is_noted_and_its_application_converted():
     ],
 )
 def test_what_cannot_be_a_sparkapp_is_refused(wrong, path):
-    found = manifests.convert(manifest(**{**GOOD, **wrong}))
+    found = manifests.convert(spark_application(**{**APPLICATION, **wrong}))
     assert found.has_failed
     assert found.manifest is None
     assert found.notes[-1].path == path
 
 
 def test_another_version_is_refused_and_another_kind_left_out():
-    old = manifests.convert(manifest(version="v1beta1", **GOOD))
-    assert (old.has_failed, paths(old)) == (True, ["apiVersion"])
+    old = manifests.convert(spark_application(version="v1beta1", **APPLICATION))
+    assert (old.has_failed, note_paths(old)) == (True, ["apiVersion"])
     other = manifests.convert({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}})
-    assert (other.has_failed, paths(other), other.manifest) == (False, ["kind"], None)
+    assert (other.has_failed, note_paths(other), other.manifest) == (False, ["kind"], None)
 
 
 def test_a_list_counts_as_its_items():
-    items = [manifest(**GOOD), manifest(name="other", **GOOD)]
+    items = [spark_application(**APPLICATION), spark_application(name="other", **APPLICATION)]
     text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
     assert [each.manifest["metadata"]["name"] for each in manifests.convert_text(text)] == ["pi", "other"]
 
 
 def test_what_kubectl_and_the_api_server_added_is_left_out():
-    stored = manifest(**GOOD)
+    stored = spark_application(**APPLICATION)
     stored["metadata"] |= {
         "uid": "u",
         "labels": {"team": "a"},

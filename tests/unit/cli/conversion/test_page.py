@@ -8,8 +8,8 @@ import yaml
 
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse_cli.conversion import manifests
-from tests.unit.cli.conversion import test_manifests
-from tests.unit.cli.test_examples import keys
+from tests.builders import conversions
+from tests.builders.cli import all_keys
 
 PAGE = (pathlib.Path(__file__).parents[4] / "docs" / "sparkapp.md").read_text()
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)]
@@ -28,12 +28,12 @@ def specs():
 @pytest.mark.parametrize("spec", list(specs()))
 def test_every_field_of_the_page_is_known(spec):
     found = SparkApp.model_validate({"spec": spec}).spec
-    assert keys(found.model_dump(by_alias=True)) >= keys(spec)
+    assert all_keys(found.model_dump(by_alias=True)) >= all_keys(spec)
 
 
 def test_the_notes_of_the_page_are_those_of_the_command():
-    driver = {**test_manifests.GOOD["driver"], "sidecars": [{"name": "proxy"}], "serviceAccount": "spark"}
-    found = manifests.convert(test_manifests.manifest(**{**test_manifests.GOOD, "driver": driver}))
+    driver = {**conversions.APPLICATION["driver"], "sidecars": [{"name": "proxy"}], "serviceAccount": "spark"}
+    found = manifests.convert(conversions.spark_application(**{**conversions.APPLICATION, "driver": driver}))
     assert len(found.notes) == 2
     for note in found.notes:
         assert note.text in PAGE

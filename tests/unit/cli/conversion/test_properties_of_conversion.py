@@ -7,11 +7,10 @@ from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp import app as sparkapp
 from boathouse_cli.conversion import command_lines, manifests
-from tests.builders import sparkapps
-from tests.unit.cli.conversion import lines, strategies
+from tests.builders import conversion_strategies, conversions, sparkapps
 
 
-def check(found):
+def assert_admitted(found):
     """A SparkApp by the models, that the operator can read; else a reason."""
     if found.manifest is None:
         assert found.notes
@@ -23,30 +22,30 @@ def check(found):
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(strategies.command_lines())
+@given(conversion_strategies.command_lines())
 def test_a_submission_becomes_an_application(words):
-    check(command_lines.convert(words, source="line 1", read=lines.absent))
+    assert_admitted(command_lines.converted_line(words, source="line 1", read=conversions.missing_file))
 
 
-@given(st.lists(strategies.WORDS, max_size=8))
+@given(st.lists(conversion_strategies.WORDS, max_size=8))
 def test_any_words_get_an_answer(words):
-    check(command_lines.convert(words, source="line 1", read=lines.absent))
+    assert_admitted(command_lines.converted_line(words, source="line 1", read=conversions.missing_file))
 
 
 @given(st.text())
 def test_any_text_gets_answers(text):
-    for found in command_lines.convert_text(f"spark-submit {text}", read=lines.absent):
-        check(found)
+    for found in command_lines.convert_text(f"spark-submit {text}", read=conversions.missing_file):
+        assert_admitted(found)
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
-@given(strategies.SPECS)
+@given(conversion_strategies.SPECS)
 def test_any_manifest_gets_an_answer(spec):
     base = {"type": "Python", "mainApplicationFile": "local:///opt/app/main.py"}
     whole = {"apiVersion": manifests.API_VERSION, "kind": manifests.KIND, "metadata": {"name": "pi"}}
-    check(manifests.convert({**whole, "spec": {**base, **spec}}))
+    assert_admitted(manifests.convert({**whole, "spec": {**base, **spec}}))
 
 
-@given(strategies.ANYTHING)
+@given(conversion_strategies.ANYTHING)
 def test_anything_that_yaml_can_say_gets_an_answer(value):
-    check(manifests.convert(value))
+    assert_admitted(manifests.convert(value))

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse_cli.conversion import command_lines
+from tests.builders import conversions
 from tests.spark import configurations, ours
-from tests.unit.cli.conversion import lines
 
 OTHERWISE = {
     "upper-case": "2G stays 2G, which the field reads as Spark does",
@@ -13,7 +13,7 @@ OTHERWISE = {
 
 
 def converted(configuration):
-    (found,) = command_lines.convert_text(lines.line_of(configuration), read=lines.absent)
+    (found,) = command_lines.convert_text(conversions.recorded_line(configuration), read=conversions.missing_file)
     assert found.notes == ()
     return found.manifest
 

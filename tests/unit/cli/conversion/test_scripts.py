@@ -3,12 +3,12 @@
 import pytest
 
 from boathouse_cli.conversion import command_lines, shell
-from tests.unit.cli.conversion import lines
-from tests.unit.cli.conversion.lines import PYTHON
+from tests.builders import conversions
+from tests.builders.conversions import PYTHON
 
 
 def of_text(text):
-    return list(command_lines.convert_text(text, read=lines.absent))
+    return list(command_lines.convert_text(text, read=conversions.missing_file))
 
 
 def words(text):

@@ -20,23 +20,23 @@ MADE_ELSEWHERE = {"input", "keyOnlyOutput", "comparator"}
 """Fields that are settings of Hadoop in a way of their own."""
 
 
-def convert(text, cluster=None):
+def converted(text, cluster=None):
     return streaming_lines.convert(shlex.split(text), cluster=cluster, source="line")
 
 
-def spec(text, cluster=None):
-    found = convert(text, cluster)
+def spec_of(text, cluster=None):
+    found = converted(text, cluster)
     assert found.manifest is not None, found.notes
     return found.manifest["spec"]
 
 
-def notes(text, cluster=None):
-    return [f"{each.path}: {each.advice}" for each in convert(text, cluster).notes]
+def notes_of(text, cluster=None):
+    return [f"{each.path}: {each.advice}" for each in converted(text, cluster).notes]
 
 
 def test_a_line_becomes_a_job():
     text = "-D mapreduce.job.name='Word Count' -files s3a://b/m.py -input s3a://b/in,s3a://b/more -output s3a://b/out"
-    found = convert(f"{text} -mapper \"python3 m.py 'a b'\" -reducer 'sum.sh' -numReduceTasks 3 -cmdenv LANG=C")
+    found = converted(f"{text} -mapper \"python3 m.py 'a b'\" -reducer 'sum.sh' -numReduceTasks 3 -cmdenv LANG=C")
     assert found.manifest == {
         "apiVersion": "boathouse.dev/v1alpha1",
         "kind": "MRJob",
@@ -56,19 +56,20 @@ def test_a_line_becomes_a_job():
 
 @pytest.mark.parametrize("number", range(0, jobs.COUNT, 7))
 def test_the_lines_of_recorded_jobs_become_these_jobs(number):
-    made = jobs.every()[number].spec
-    asked = {field: value for field, value in made.items() if field != "archives"}
-    given = [f"-D{key}={value}" for key, value in streaming_options.properties(asked).items()]
+    job = {field: value for field, value in jobs.every()[number].spec.items() if field != "archives"}
+    settings = [f"-D{key}={value}" for key, value in streaming_options.properties(job).items()]
     commands = [
-        word for kind in ("mapper", "combiner", "reducer") if kind in asked for word in (f"-{kind}", f"{kind}.sh")
+        word for kind in ("mapper", "combiner", "reducer") if kind in job for word in (f"-{kind}", f"{kind}.sh")
     ]
     urls = ["-input", "s3a://b/in", "-output", "s3a://b/out"]
-    words = [*given, *commands, *streaming_options.streaming(asked), *urls]
+    words = [*settings, *commands, *streaming_options.streaming(job), *urls]
     found = streaming_lines.convert(words, cluster=None, source="line").manifest["spec"]
-    assert read(found) == read(asked | {"input": ["s3://b/in"], "output": "s3://b/out", "storage": found["storage"]})
+    assert effective(found) == effective(
+        job | {"input": ["s3://b/in"], "output": "s3://b/out", "storage": found["storage"]}
+    )
 
 
-def read(found):
+def effective(found):
     """The spec with its defaults, without what has no effect: Hadoop ignores it too."""
     values = MRJobSpec.model_validate(found).model_dump()
     return values | {"partitioner": values["partitioner"] or {"type": "HashPartitioner", "options": None}}
@@ -130,7 +131,7 @@ def test_the_page_names_each_property_and_its_field():
     ],
 )
 def test_an_option_is_a_field(words, field, value):
-    found = spec(f"{words} {URLS}")[field]
+    found = spec_of(f"{words} {URLS}")[field]
     assert (found["s3"]["endpointURL"] if field == "storage" else found) == value
 
 
@@ -139,7 +140,7 @@ def test_an_option_is_a_field(words, field, value):
     ["-D textinputformat.record.delimiter=; -inputformat NLineInputFormat", "-D stream.reduce.input.field.separator=,"],
 )
 def test_what_hadoop_ignores_is_left_out(words):
-    made = spec(f"{words} {URLS} -numReduceTasks 0")
+    made = spec_of(f"{words} {URLS} -numReduceTasks 0")
     assert made.keys() <= {"input", "output", "mapper", "storage", "inputFormat"}
 
 
@@ -148,25 +149,25 @@ def test_what_hadoop_ignores_is_left_out(words):
     [("", False), ("-D stream.map.input.ignoreKey=true", True), ("-D stream.map.input.ignoreKey=false", False)],
 )
 def test_a_mapper_of_combined_files_reads_the_position_of_each_line_as_in_hadoop(words, ignores_key):
-    made = spec(f"{words} {URLS} -inputformat {LIB}.CombineTextInputFormat")
+    made = spec_of(f"{words} {URLS} -inputformat {LIB}.CombineTextInputFormat")
     assert (made["inputFormat"], made["mapInputIgnoreKey"]) == ("CombineTextInputFormat", ignores_key)
 
 
 def test_several_inputs_are_a_list_and_commas_in_braces_are_not():
-    assert spec(f"{URLS} -input s3a://b/{{x,y}}/z,s3n://c/d")["input"] == ["s3://b/in", "s3://b/{x,y}/z", "s3://c/d"]
+    assert spec_of(f"{URLS} -input s3a://b/{{x,y}}/z,s3n://c/d")["input"] == ["s3://b/in", "s3://b/{x,y}/z", "s3://c/d"]
 
 
 def test_without_a_reducer_lines_are_sorted_and_without_reduces_they_are_not():
-    assert spec(URLS)["reducer"] == {"command": ["cat"]}
-    assert "reducer" not in spec(f"{URLS} -numReduceTasks 0")
-    assert "reducer" not in spec(f"{URLS} -reducer NONE")
+    assert spec_of(URLS)["reducer"] == {"command": ["cat"]}
+    assert "reducer" not in spec_of(f"{URLS} -numReduceTasks 0")
+    assert "reducer" not in spec_of(f"{URLS} -reducer NONE")
 
 
 def test_a_job_on_a_cluster_has_paths_and_settings_of_hadoop():
     text = (
         "-D a.b=c -D mapreduce.job.queuename=q -archives s3a://b/w.zip#w -input /in -output hdfs://pond/out -mapper cat"
     )
-    made = spec(text, cluster="etl")
+    made = spec_of(text, cluster="etl")
     assert made["clusterRef"] == {"name": "etl"}
     assert (made["input"], made["output"]) == (["/in"], "hdfs://pond/out")
     settings = {"a.b": "c", "mapreduce.job.queuename": "q"}
@@ -186,14 +187,14 @@ def test_a_job_on_a_cluster_has_paths_and_settings_of_hadoop():
 )
 def test_a_job_on_a_cluster_has_the_keys_of_s3_in_a_secret(words):
     text = f"-D fs.s3a.endpoint=http://s3:9000 {words} -mapper cat"
-    made = spec(text, cluster="etl")
+    made = spec_of(text, cluster="etl")
     assert made["storage"] == {"s3": {"endpointURL": "http://s3:9000", "secretRef": {"name": "s3-credentials"}}}
     assert "settings" not in made.get("hadoop", {})
-    assert "s3://: the Secret s3-credentials needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in notes(text, "etl")
+    assert "s3://: the Secret s3-credentials needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in notes_of(text, "etl")
 
 
 def test_a_job_of_paths_alone_has_no_storage():
-    assert "storage" not in spec("-input /in -output /out -mapper cat", cluster="etl")
+    assert "storage" not in spec_of("-input /in -output /out -mapper cat", cluster="etl")
 
 
 @pytest.mark.parametrize(
@@ -210,8 +211,8 @@ def test_a_job_of_paths_alone_has_no_storage():
     ],
 )
 def test_what_has_no_counterpart_is_noted(words, note):
-    assert any(note in each for each in notes(f"{words} {URLS}"))
-    assert "hidden" not in str(convert(f"{words} {URLS}"))
+    assert any(note in each for each in notes_of(f"{words} {URLS}"))
+    assert "hidden" not in str(converted(f"{words} {URLS}"))
 
 
 @pytest.mark.parametrize(
@@ -240,11 +241,11 @@ def test_what_has_no_counterpart_is_noted(words, note):
     ],
 )
 def test_what_cannot_be_converted_says_what_to_do(text, why):
-    found = convert(text)
+    found = converted(text)
     assert found.manifest is None
     assert why in found.notes[-1].text
 
 
 def test_a_relative_path_on_a_cluster_is_refused():
-    found = convert("-input in -output /out -mapper cat", cluster="etl")
+    found = converted("-input in -output /out -mapper cat", cluster="etl")
     assert "in is no path: write /PATH" in found.notes[-1].text

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from tests.unit.cli.conversion import test_manifests
-from tests.unit.cli.conversion.test_convert_command import run
+from tests.unit.cli.conversion.test_convert_command import invoke
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from tests.unit.cli.conversion.test_convert_command import run
     ],
 )
 def test_strict_fails_for_what_would_be_refused(options, message):
-    result = run("-", "--strict", stdin=f"spark-submit {options} s3a://b/main.py\n")
+    result = invoke("-", "--strict", stdin=f"spark-submit {options} s3a://b/main.py\n")
     assert result.exit_code == 3
     assert message in result.stderr
 
 
 def test_what_the_operator_would_refuse_is_printed_without_strict():
-    result = run("-", stdin="spark-submit --executor-memory 1.5g s3a://b/main.py\n")
+    result = invoke("-", stdin="spark-submit --executor-memory 1.5g s3a://b/main.py\n")
     assert result.exit_code == 0
     assert yaml.safe_load(result.stdout)["spec"]["sparkConf"] == {"spark.executor.memory": "1.5g"}
 
@@ -46,6 +46,6 @@ def test_what_the_operator_would_refuse_is_printed_without_strict():
 )
 def test_strict_fails_for_a_manifest_that_would_be_refused(change, message):
     given = test_manifests.manifest(**{**test_manifests.GOOD, **change})
-    result = run("-", "--strict", stdin=yaml.safe_dump(given))
+    result = invoke("-", "--strict", stdin=yaml.safe_dump(given))
     assert result.exit_code == 3
     assert message in result.stderr

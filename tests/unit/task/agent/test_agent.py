@@ -23,13 +23,13 @@ from boathouse_task.cluster_contract import (
     YarnState,
 )
 from boathouse_task.progress import Unavailable
-from tests.unit.task.agent.daemons import DOMAIN, agent_spec
+from tests.builders.agents import DOMAIN, agent_spec
 
 APPLICATION = ApplicationFigures(id="application_1_0001", state="RUNNING")
 
 
-class World:
-    """A cluster, its operator, the container `refresh`, and an agent that may be restarted."""
+class AgentRun:
+    """An agent that may be restarted, its cluster, its operator, and the container `refresh`."""
 
     def __init__(self, folder: Path, *, has_compute: bool = True) -> None:
         self.spec = agent_spec(folder, has_compute=has_compute)
@@ -39,7 +39,7 @@ class World:
         self.yarn: YarnFigures | None = YarnFigures(started_s=1)
         self.data_nodes: dict[str, DataNode] = {}
         self.managers: dict[str, NodeManager] = {}
-        self.asked: dict[str, str] = {}
+        self.leaving: dict[str, str] = {}
         self.folders_made = 0
         self.folders_error = ""
         self.killed: list[str] = []
@@ -81,8 +81,8 @@ class World:
 
     def carry_out(self) -> None:
         """Carry out all requests."""
-        for want in (self.folder / "refresh").glob("*.want"):
-            want.with_suffix(".done").write_text(f"{want.read_text().strip()} 0\n")
+        for request in (self.folder / "refresh").glob("*.want"):
+            request.with_suffix(".done").write_text(f"{request.read_text().strip()} 0\n")
 
     def requested(self, kind: str) -> int:
         """The number of the last request."""
@@ -97,36 +97,36 @@ class World:
 class NameNode:
     """The client of the NameNode, without a network."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, run: AgentRun) -> None:
+        self.run = run
 
     def state(self):
-        if self.world.hdfs is None:
+        if self.run.hdfs is None:
             raise RestError("NameNode: ConnectionRefusedError")
-        return self.world.hdfs, self.world.data_nodes
+        return self.run.hdfs, self.run.data_nodes
 
     def make_folders(self, folders):
         assert folders == FOLDERS
-        if self.world.folders_error:
-            raise RestError(self.world.folders_error)
-        self.world.folders_made += 1
+        if self.run.folders_error:
+            raise RestError(self.run.folders_error)
+        self.run.folders_made += 1
 
 
 class ResourceManager:
-    """The client of the ResourceManager, without a network. A question about a tag takes a second."""
+    """The client of the ResourceManager, without a network. A request for a tag takes a second."""
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, run: AgentRun) -> None:
+        self.run = run
 
     def state(self, leaving):
-        self.world.asked = dict(leaving)
-        if self.world.yarn is None:
+        self.run.leaving = dict(leaving)
+        if self.run.yarn is None:
             raise RestError("ResourceManager: ConnectionRefusedError")
-        return self.world.yarn, self.world.managers
+        return self.run.yarn, self.run.managers
 
     def applications(self, tag: str, has_time: Callable[[], bool]) -> Sequence[ApplicationFigures]:
         assert has_time()
-        self.world.now_s += 1
+        self.run.now_s += 1
         if tag == "broken":
             raise RestError("ResourceManager: unexpected response")
         return [replace(APPLICATION, name=tag)]
@@ -134,36 +134,36 @@ class ResourceManager:
     def kill(self, application_id: str) -> None:
         if application_id == "application_1_0404":
             raise RestError("ResourceManager: status 404", 404)
-        self.world.killed.append(application_id)
+        self.run.killed.append(application_id)
 
 
 @pytest.fixture
-def world(tmp_path):
-    return World(tmp_path)
+def run(tmp_path):
+    return AgentRun(tmp_path)
 
 
 @pytest.fixture
-def ready(world):
-    """A world whose daemons have read the empty lists."""
-    world.step()
-    world.carry_out()
-    assert world.step().refreshed
-    return world
+def ready(run):
+    """A run whose daemons have read the empty lists."""
+    run.step()
+    run.carry_out()
+    assert run.step().refreshed
+    return run
 
 
-def test_a_report_has_what_hdfs_and_yarn_know_of_each_host(world):
-    world.data_nodes = {"c1": DataNode(state=DfsState.LIVE, free_bytes=9, used_bytes=4), "c0": DataNode(state="D")}
-    world.managers = {
+def test_a_report_has_what_hdfs_and_yarn_know_of_each_host(run):
+    run.data_nodes = {"c1": DataNode(state=DfsState.LIVE, free_bytes=9, used_bytes=4), "c0": DataNode(state="D")}
+    run.managers = {
         "c1": NodeManager(state=YarnState.RUNNING, containers=2, memory_mb=512),
         "t3": NodeManager(state="U"),
     }
-    report = world.step()
+    report = run.step()
     assert report.nodes == [
         NodeFigures("c0", DfsState.DEAD),
         NodeFigures("c1", DfsState.LIVE, YarnState.RUNNING, 2, 512, 0, 9, 4),
         NodeFigures("t3", DfsState.NONE, YarnState.UNHEALTHY),
     ]
-    assert (report.hdfs, report.yarn, report.canary, report.version) == (world.hdfs, world.yarn, True, Version(0, 0))
+    assert (report.hdfs, report.yarn, report.canary, report.version) == (run.hdfs, run.yarn, True, Version(0, 0))
 
 
 def test_a_daemon_that_does_not_respond_has_no_figures(ready):
@@ -176,12 +176,12 @@ def test_a_daemon_that_does_not_respond_has_no_figures(ready):
 
 
 def test_a_cluster_without_compute_has_no_yarn(tmp_path):
-    world = World(tmp_path, has_compute=False)
-    world.step()
-    world.carry_out()
-    report = world.step()
+    run = AgentRun(tmp_path, has_compute=False)
+    run.step()
+    run.carry_out()
+    report = run.step()
     assert (report.yarn, report.error, report.refreshed) == (None, "", True)
-    assert world.requested("yarn") == 0
+    assert run.requested("yarn") == 0
 
 
 def test_orders_are_stored_and_refreshed_and_then_reported(ready):
@@ -193,7 +193,7 @@ def test_orders_are_stored_and_refreshed_and_then_reported(ready):
     assert (report.version, report.refreshed) == (Version(1, 7), False)
     ready.carry_out()
     assert ready.step().refreshed
-    assert list(ready.asked) == ["c3", "t1"]
+    assert list(ready.leaving) == ["c3", "t1"]
 
 
 def test_nodes_leave_under_the_names_that_they_registered(ready):
@@ -214,10 +214,10 @@ def test_names_are_kept_when_nodes_and_the_agent_are_gone(ready):
     ready.managers = {}
     ready.restart()
     ready.step()
-    assert ready.asked == {"t1": name}
+    assert ready.leaving == {"t1": name}
 
 
-def test_a_transient_node_that_leaves_is_no_matter_of_hdfs(ready):
+def test_a_transient_node_that_leaves_does_not_concern_hdfs(ready):
     ready.order(1, 7, Leaving("t1", 300))
     assert (ready.requested("hdfs"), ready.requested("yarn")) == (1, 2)
 
@@ -284,7 +284,7 @@ def test_orders_are_replayed_after_a_restart_of_the_agent(ready):
     assert ready.requested("hdfs") == 3
 
 
-def test_orders_that_cannot_be_stored_are_reported_and_taken_again(ready):
+def test_orders_that_cannot_be_stored_are_reported_and_retried(ready):
     folder = ready.folder / "agent"
     ready.order(1, 7)
     folder.rename(ready.folder / "away")
@@ -308,7 +308,7 @@ def test_applications_are_reported_by_their_tags(ready):
     assert report.took_ms == 2000
 
 
-def test_a_tag_is_missing_in_the_report_if_it_could_not_be_asked_for(ready):
+def test_a_tag_is_missing_in_the_report_if_its_request_failed(ready):
     report = ready.order(1, 7, tags=["broken", "uid-2"])
     assert list(report.tags) == ["uid-2"]
     assert report.error == "ResourceManager: unexpected response"
@@ -316,7 +316,7 @@ def test_a_tag_is_missing_in_the_report_if_it_could_not_be_asked_for(ready):
     assert ready.step().tags == {}
 
 
-def test_all_tags_have_their_turn_even_if_there_is_no_time_for_them_in_a_round(ready):
+def test_all_tags_are_reported_in_turn_if_there_is_no_time_for_them_in_a_round(ready):
     tags = [f"uid-{number}" for number in range(32)]
     seen = [list(ready.order(1, number, tags=tags).tags) for number in range(7, 23)]
     assert {len(found) for found in seen} == {int(ASKING_S) + 1}
@@ -329,12 +329,12 @@ def test_applications_are_killed_and_what_cannot_be_killed_is_reported(ready):
     assert report.error == "ResourceManager: status 404"
 
 
-def test_folders_that_cannot_be_made_are_an_error_of_each_report_until_they_are(world):
-    world.folders_error = "NameNode: status 403"
+def test_folders_that_cannot_be_made_are_an_error_of_each_report_until_they_are(run):
+    run.folders_error = "NameNode: status 403"
     for _ in range(3):
-        assert world.step().error == "NameNode: status 403"
-    world.folders_error = ""
-    assert (world.step().error, world.folders_made) == ("", 1)
+        assert run.step().error == "NameNode: status 403"
+    run.folders_error = ""
+    assert (run.step().error, run.folders_made) == ("", 1)
 
 
 def test_folders_are_made_once_after_each_start_of_the_name_node(ready):
@@ -348,25 +348,25 @@ def test_folders_are_made_once_after_each_start_of_the_name_node(ready):
     assert ready.folders_made == 2
 
 
-@pytest.mark.parametrize(("wanted_s", "next_s"), [(7.5, 7.5), (0.0, 2.0), (-1.0, 2.0), (86_400.0, 60.0)])
-def test_the_operator_says_when_the_next_report_is_due_within_limits(world, wanted_s, next_s):
-    world.orders = AgentOrders(next_s=wanted_s)
-    world.step()
-    assert world.next_s == next_s
+@pytest.mark.parametrize(("requested_s", "next_s"), [(7.5, 7.5), (0.0, 2.0), (-1.0, 2.0), (86_400.0, 60.0)])
+def test_the_operator_says_when_the_next_report_is_due_within_limits(run, requested_s, next_s):
+    run.orders = AgentOrders(next_s=requested_s)
+    run.step()
+    assert run.next_s == next_s
 
 
-def test_without_the_operator_rounds_become_rarer(world):
-    world.orders = None
-    distances = [(world.step(), world.next_s)[1] for _ in range(8)]
+def test_without_the_operator_rounds_become_rarer(run):
+    run.orders = None
+    distances = [(run.step(), run.next_s)[1] for _ in range(8)]
     assert distances[0] <= 1.0
     assert 7.5 <= distances[-1] <= 15.0
 
 
-def test_an_error_is_at_most_as_long_as_the_wire_allows(world):
-    world.hdfs = None
-    world.yarn = None
-    world.agent._errors = ["x" * 1000]
-    assert len(world.step().error) == 300
+def test_an_error_is_at_most_as_long_as_the_wire_allows(run):
+    run.hdfs = None
+    run.yarn = None
+    run.agent._errors = ["x" * 1000]
+    assert len(run.step().error) == 300
 
 
 def test_a_report_names_the_response_that_its_round_follows(ready):

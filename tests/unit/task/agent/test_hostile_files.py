@@ -11,17 +11,12 @@ import pytest
 
 from boathouse_task.agent.host_files import MOST_ORDERS_BYTES, Done, HostFiles, Stored
 from boathouse_task.cluster_contract import MOST_LEAVING, Leaving, Request, Version
-from tests.unit.task.agent.daemons import DOMAIN, agent_spec
+from tests.builders.agents import DOMAIN
 
 STORED = Stored(version=Version(2, 4), leaving=[Leaving("c3", stores=True)])
 WRITTEN = ("agent/orders.json", "agent/dfs.exclude", "agent/yarn.exclude.xml", "refresh/hdfs.want")
 DESCRIPTORS = Path("/proc/self/fd")
 READ = ("agent/orders.json", "refresh/hdfs.done")
-
-
-@pytest.fixture
-def files(tmp_path):
-    return HostFiles(agent_spec(tmp_path))
 
 
 @pytest.fixture
@@ -38,7 +33,7 @@ def endless(path: Path) -> None:
         opened.truncate(2**40)
 
 
-def listen(path: Path) -> None:
+def bind_socket(path: Path) -> None:
     """Make a socket."""
     os.chdir(path.parent)
     with socket.socket(socket.AF_UNIX) as server:
@@ -48,7 +43,7 @@ def listen(path: Path) -> None:
 HOSTILE = {
     "pipe": os.mkfifo,
     "folder": Path.mkdir,
-    "socket": listen,
+    "socket": bind_socket,
     "endless": endless,
     "link to a device without an end": lambda path: path.symlink_to("/dev/zero"),
     "link to nothing": lambda path: path.symlink_to("nothing"),
@@ -57,69 +52,69 @@ HOSTILE = {
 
 
 @pytest.fixture(params=HOSTILE.values(), ids=list(HOSTILE))
-def place(request, monkeypatch, tmp_path) -> Callable[[Path], None]:
-    """Puts something in a place."""
+def put(request, monkeypatch, tmp_path) -> Callable[[Path], None]:
+    """Puts something in the place of a file."""
     monkeypatch.chdir(tmp_path)
     return request.param
 
 
-def use(files: HostFiles) -> tuple[Stored, Done | None]:
+def read(host_files: HostFiles) -> tuple[Stored, Done | None]:
     """What the agent reads."""
-    return files.read(), files.done(Request.HDFS)
+    return host_files.read(), host_files.done(Request.HDFS)
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_is_no_small_regular_file_is_absent_and_the_log_says_so_once(files, tmp_path, capsys, place, name):
-    place(tmp_path / name)
+def test_what_is_no_small_regular_file_is_absent_and_the_log_says_so_once(host_files, tmp_path, capsys, put, name):
+    put(tmp_path / name)
     for _ in range(2):
-        assert use(files) == (Stored(), None)
+        assert read(host_files) == (Stored(), None)
     logged = capsys.readouterr().err
     assert logged.count("counts as absent") == 1
     assert name in logged
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_link_to_a_file_of_the_agents_container_is_not_followed(files, tmp_path, secret, name):
+def test_a_link_to_a_file_of_the_agents_container_is_not_followed(host_files, tmp_path, secret, name):
     if name != "agent/orders.json":
         secret.write_text("7 0")
     (tmp_path / name).symlink_to(secret)
-    assert use(files) == (Stored(), None)
+    assert read(host_files) == (Stored(), None)
 
 
 @pytest.mark.parametrize("suffix", ["", ".new"])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_write_replaces_a_link_and_leaves_its_target(files, tmp_path, secret, name, suffix):
+def test_a_write_replaces_a_link_and_leaves_its_target(host_files, tmp_path, secret, name, suffix):
     before = secret.read_bytes()
     (tmp_path / f"{name}{suffix}").symlink_to(secret)
-    files.write(STORED)
-    assert files.request(Request.HDFS) == 1
+    host_files.write(STORED)
+    assert host_files.request(Request.HDFS) == 1
     assert secret.read_bytes() == before
     assert stat.S_ISREG((tmp_path / name).lstat().st_mode)
-    assert files.read() == STORED
+    assert host_files.read() == STORED
     assert (tmp_path / "agent/dfs.exclude").read_text() == f"c3.{DOMAIN}\n"
 
 
 @pytest.mark.parametrize("suffix", ["", ".new"])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_write_never_blocks_and_succeeds_or_is_an_error_that_is_reported(files, tmp_path, place, name, suffix):
-    place(tmp_path / f"{name}{suffix}")
+def test_a_write_never_blocks_and_succeeds_or_is_an_error_that_is_reported(host_files, tmp_path, put, name, suffix):
+    put(tmp_path / f"{name}{suffix}")
     try:
-        files.write(STORED)
-        assert files.request(Request.HDFS) == 1
+        host_files.write(STORED)
+        assert host_files.request(Request.HDFS) == 1
     except OSError:
-        assert place is Path.mkdir
+        assert put is Path.mkdir
     else:
-        assert files.read() == STORED
+        assert host_files.read() == STORED
 
 
-def test_a_write_into_a_file_that_a_container_puts_there_meanwhile_is_refused(files, secret, monkeypatch):
+def test_a_write_into_a_file_that_a_container_puts_there_meanwhile_is_refused(host_files, secret, monkeypatch):
     def unlink(path: Path, **_options: object) -> None:
         path.symlink_to(secret)
 
     before = secret.read_bytes()
     monkeypatch.setattr(Path, "unlink", unlink)
     with pytest.raises(FileExistsError):
-        files.write(STORED)
+        host_files.write(STORED)
     assert secret.read_bytes() == before
 
 
@@ -134,26 +129,26 @@ def test_a_write_into_a_file_that_a_container_puts_there_meanwhile_is_refused(fi
         pytest.param(msgspec.json.encode({"version": [2**70, 0]}), id="version outside of the bounds"),
     ],
 )
-def test_orders_outside_of_the_bounds_are_no_orders(files, tmp_path, capsys, content):
+def test_orders_outside_of_the_bounds_are_no_orders(host_files, tmp_path, capsys, content):
     (tmp_path / "agent/orders.json").write_bytes(content)
-    assert files.read() == Stored()
+    assert host_files.read() == Stored()
     assert "orders.json" in capsys.readouterr().err
 
 
-def test_the_largest_orders_fit(files):
+def test_the_largest_orders_fit(host_files):
     hosts = [f"c{number}".ljust(63, "x") for number in range(MOST_LEAVING)]
     largest = Stored(
         version=Version(2**62, 2**62),
         leaving=[Leaving(host, 2**31, stores=True) for host in hosts],
         names={host: f"{host}.".ljust(253, "x") for host in hosts},
     )
-    files.write(largest)
-    assert files.read() == largest
+    host_files.write(largest)
+    assert host_files.read() == largest
 
 
-def test_reading_something_else_leaves_no_file_open(files, tmp_path):
+def test_reading_something_else_leaves_no_file_open(host_files, tmp_path):
     (tmp_path / "refresh/hdfs.done").mkdir()
     before = len(list(DESCRIPTORS.iterdir()))
     for _ in range(5):
-        files.done(Request.HDFS)
+        host_files.done(Request.HDFS)
     assert len(list(DESCRIPTORS.iterdir())) == before

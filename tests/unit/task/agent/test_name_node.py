@@ -7,13 +7,13 @@ import pytest
 from boathouse_task.agent.name_node import DataNode, Folder, NameNode
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import DfsState, HdfsFigures
-from tests.unit.task.agent.daemons import DOMAIN, Daemon, recorded, serving
+from tests.builders.agents import DOMAIN, Daemon, recording
 
 INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
 
 
 def state(daemon: Daemon):
-    with serving(daemon) as port:
+    with daemon.serving() as port:
         return NameNode(Rest("NameNode", port), DOMAIN).state()
 
 
@@ -23,7 +23,7 @@ def states(daemon: Daemon) -> dict[str, str]:
 
 def with_info(**attributes: object) -> Daemon:
     """A NameNode with other values of attributes."""
-    info = json.loads(recorded("nn-info"))
+    info = json.loads(recording("nn-info"))
     info["beans"][0].update(attributes)
     daemon = Daemon.name_node()
     daemon.responses[INFO] = (200, json.dumps(info).encode())
@@ -137,12 +137,12 @@ def test_a_name_node_that_has_not_started_has_no_figures(bean):
 
 def test_folders_are_made_as_the_user_hadoop():
     daemon = Daemon.name_node()
-    with serving(daemon) as port:
+    with daemon.serving() as port:
         NameNode(Rest("NameNode", port), DOMAIN).make_folders([Folder(path="/logs", permission="1777")])
     assert daemon.requests == [("PUT", "/webhdfs/v1/logs?op=MKDIRS&permission=1777&user.name=hadoop", b"")]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error():
     daemon = Daemon({"/webhdfs": (403, b"safe mode")})
-    with serving(daemon) as port, pytest.raises(RestError, match="status 403"):
+    with daemon.serving() as port, pytest.raises(RestError, match="status 403"):
         NameNode(Rest("NameNode", port), DOMAIN).make_folders([Folder(path="/logs", permission="1777")])

@@ -7,10 +7,10 @@ import pytest
 from boathouse_task.agent.host_files import HostFiles
 from boathouse_task.agent.refreshing import DISTANCE_S, PATIENCE_S, RETRY_S, Refresher, Wanted
 from boathouse_task.cluster_contract import Request
-from tests.unit.task.agent.daemons import agent_spec
+from tests.builders.agents import agent_spec
 
 
-class World:
+class RefreshRun:
     """A refresher, its clock, and the container that carries out its requests."""
 
     def __init__(self, folder: Path) -> None:
@@ -33,24 +33,24 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
-    return World(tmp_path)
+def run(tmp_path):
+    return RefreshRun(tmp_path)
 
 
 @pytest.fixture
-def refreshed(world):
-    world.update()
-    world.carry_out()
-    assert world.update()
-    return world
+def refreshed(run):
+    run.update()
+    run.carry_out()
+    assert run.update()
+    return run
 
 
-def test_a_new_agent_requests_a_refresh_as_it_cannot_know_the_last(world):
-    assert not world.update()
-    assert world.requested() == 1
-    world.carry_out()
-    assert world.update()
-    assert world.requested() == 1
+def test_a_new_agent_requests_a_refresh_as_it_cannot_know_the_last(run):
+    assert not run.update()
+    assert run.requested() == 1
+    run.carry_out()
+    assert run.update()
+    assert run.requested() == 1
 
 
 @pytest.mark.parametrize(
@@ -68,42 +68,42 @@ def test_a_change_that_the_daemon_could_have_missed_is_a_request(refreshed, chan
     assert refreshed.update(**change)
 
 
-def test_a_request_in_flight_is_not_repeated(world):
+def test_a_request_in_flight_is_not_repeated(run):
     for _ in range(5):
-        assert not world.update()
-    assert world.requested() == 1
+        assert not run.update()
+    assert run.requested() == 1
 
 
-def test_a_change_during_a_request_is_another_one_after_the_distance(world):
-    world.update()
-    assert not world.update(after_s=1, hosts="c3\n")
-    assert world.requested() == 1
-    assert not world.update(after_s=DISTANCE_S, hosts="c3\n")
-    assert world.requested() == 2
-    world.carry_out()
-    assert world.update(hosts="c3\n")
+def test_a_change_during_a_request_is_another_one_after_the_distance(run):
+    run.update()
+    assert not run.update(after_s=1, hosts="c3\n")
+    assert run.requested() == 1
+    assert not run.update(after_s=DISTANCE_S, hosts="c3\n")
+    assert run.requested() == 2
+    run.carry_out()
+    assert run.update(hosts="c3\n")
 
 
-def test_the_result_of_an_older_request_is_no_result(world):
-    world.update()
-    world.carry_out()
-    world.update(after_s=0, hosts="c3\n")
-    world.update(hosts="c3\n")
-    assert world.requested() == 2
-    assert not world.update(hosts="c3\n")
+def test_the_result_of_an_older_request_is_no_result(run):
+    run.update()
+    run.carry_out()
+    run.update(after_s=0, hosts="c3\n")
+    run.update(hosts="c3\n")
+    assert run.requested() == 2
+    assert not run.update(hosts="c3\n")
 
 
-def test_a_request_that_fails_is_reported_and_repeated(world):
-    world.update()
-    world.carry_out(status=255)
-    assert not world.update()
-    assert "status 255" in world.refresher.error
-    assert world.requested() == 1
-    assert not world.update(after_s=RETRY_S)
-    assert world.requested() == 2
-    world.carry_out()
-    assert world.update()
-    assert world.refresher.error == ""
+def test_a_request_that_fails_is_reported_and_repeated(run):
+    run.update()
+    run.carry_out(status=255)
+    assert not run.update()
+    assert "status 255" in run.refresher.error
+    assert run.requested() == 1
+    assert not run.update(after_s=RETRY_S)
+    assert run.requested() == 2
+    run.carry_out()
+    assert run.update()
+    assert run.refresher.error == ""
 
 
 def test_a_failure_after_a_success_is_no_success(refreshed):
@@ -120,22 +120,22 @@ def test_a_change_that_is_undone_during_its_request_needs_another_request(refres
     assert refreshed.update()
 
 
-def test_a_container_that_does_not_respond_is_reported(world):
-    world.update()
-    world.update(after_s=PATIENCE_S + 1)
-    assert "request 1 of hdfs" in world.refresher.error
-    assert world.requested() == 1
+def test_a_container_that_does_not_respond_is_reported(run):
+    run.update()
+    run.update(after_s=PATIENCE_S + 1)
+    assert "request 1 of hdfs" in run.refresher.error
+    assert run.requested() == 1
 
 
-def test_each_daemon_has_its_own_requests(world):
+def test_each_daemon_has_its_own_requests(run):
     wanted = {kind: Wanted(started_s=1, hosts="") for kind in Request}
-    world.refresher.update(wanted)
-    (world.folder / "yarn.done").write_text("1 0\n")
-    assert not world.refresher.update(wanted)
-    (world.folder / "hdfs.done").write_text("1 0\n")
-    assert world.refresher.update(wanted)
+    run.refresher.update(wanted)
+    (run.folder / "yarn.done").write_text("1 0\n")
+    assert not run.refresher.update(wanted)
+    (run.folder / "hdfs.done").write_text("1 0\n")
+    assert run.refresher.update(wanted)
 
 
-def test_a_daemon_that_does_not_run_is_not_refreshed(world):
-    assert world.refresher.update({})
-    assert not (world.folder / "hdfs.want").exists()
+def test_a_daemon_that_does_not_run_is_not_refreshed(run):
+    assert run.refresher.update({})
+    assert not (run.folder / "hdfs.want").exists()

@@ -10,12 +10,12 @@ from boathouse_task.agent.map_reduce import PAUSE_S, MapReduce
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
-from tests.unit.task.agent.daemons import APPLICATION, DOMAIN, Daemon, agent_spec, recorded, serving
+from tests.builders.agents import APPLICATION, DOMAIN, Daemon, agent_spec, recording
 
 RUNNING = "application_1795455136309_0001"
 
 
-class World:
+class Yarn:
     """A ResourceManager, a JobHistoryServer and a client of them."""
 
     def __init__(self, manager: Daemon, history: Daemon, ports: tuple[int, int], folder: Path) -> None:
@@ -39,19 +39,19 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
+def yarn(tmp_path):
     manager, history = Daemon.resource_manager(), Daemon.history()
-    with serving(manager) as port, serving(history) as history_port:
-        yield World(manager, history, (port, history_port), tmp_path)
+    with manager.serving() as port, history.serving() as history_port:
+        yield Yarn(manager, history, (port, history_port), tmp_path)
 
 
-def app(number: int = 1, **fields: object) -> dict[str, object]:
+def yarn_app(number: int = 1, **fields: object) -> dict[str, object]:
     return {"id": f"application_1_{number:04d}", "state": "RUNNING", "applicationType": "TEZ", **fields}
 
 
-def test_figures_have_the_nodes_of_all_labels(world):
-    figures, nodes = world.client.state(leaving={})
-    metrics = json.loads(recorded("rm-metrics"))["clusterMetrics"]
+def test_figures_have_the_nodes_of_all_labels(yarn):
+    figures, nodes = yarn.client.state(leaving={})
+    metrics = json.loads(recording("rm-metrics"))["clusterMetrics"]
     assert metrics["totalMB"] == 1536  # without those of the label
     assert figures == YarnFigures(
         started_s=1795455136, up_s=99, running=2, pending=0, apps_running=1, apps_pending=0, memory_mb=3072, used_mb=704
@@ -62,53 +62,53 @@ def test_figures_have_the_nodes_of_all_labels(world):
     }
 
 
-def test_a_draining_node_has_containers_and_no_room(world):
-    world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-leaving"))
-    figures, nodes = world.client.state(leaving={"c0": f"c0.{DOMAIN}"})
+def test_a_draining_node_has_containers_and_no_room(yarn):
+    yarn.manager.responses["/ws/v1/cluster/nodes?"] = (200, recording("rm-nodes-leaving"))
+    figures, nodes = yarn.client.state(leaving={"c0": f"c0.{DOMAIN}"})
     assert nodes["c0"] == NodeManager(
         state=YarnState.DECOMMISSIONING, name=f"c0.{DOMAIN}", containers=1, memory_mb=384, used_mb=384
     )
     assert (figures.running, figures.memory_mb) == (1, 0)
 
 
-def test_a_leaving_node_that_has_ended_is_asked_for_by_name(world):
-    world.manager.responses["/ws/v1/cluster/nodes?"] = (200, recorded("rm-nodes-none"))
-    world.manager.responses[f"/ws/v1/cluster/nodes/t0.{DOMAIN}:8041"] = (200, recorded("rm-node-ended"))
-    _, nodes = world.client.state(leaving={"t0": f"t0.{DOMAIN}", "t9": f"t9.{DOMAIN}.cluster.local"})
+def test_a_leaving_node_that_has_ended_is_requested_by_name(yarn):
+    yarn.manager.responses["/ws/v1/cluster/nodes?"] = (200, recording("rm-nodes-none"))
+    yarn.manager.responses[f"/ws/v1/cluster/nodes/t0.{DOMAIN}:8041"] = (200, recording("rm-node-ended"))
+    _, nodes = yarn.client.state(leaving={"t0": f"t0.{DOMAIN}", "t9": f"t9.{DOMAIN}.cluster.local"})
     assert {host: node.state for host, node in nodes.items()} == {"t0": YarnState.DECOMMISSIONED}
-    assert f"/ws/v1/cluster/nodes/t9.{DOMAIN}.cluster.local:8041" in world.manager.paths()
+    assert f"/ws/v1/cluster/nodes/t9.{DOMAIN}.cluster.local:8041" in yarn.manager.paths()
 
 
-def test_a_node_that_registered_with_the_domain_of_kubernetes_is_known_by_its_host(world):
+def test_a_node_that_registered_with_the_domain_of_kubernetes_is_known_by_its_host(yarn):
     name = f"t1.{DOMAIN}.cluster.local"
-    world.with_nodes({"state": "RUNNING", "nodeHostName": name}, {"state": "RUNNING", "nodeHostName": f"t2.{DOMAIN}x"})
-    _, nodes = world.client.state(leaving={})
+    yarn.with_nodes({"state": "RUNNING", "nodeHostName": name}, {"state": "RUNNING", "nodeHostName": f"t2.{DOMAIN}x"})
+    _, nodes = yarn.client.state(leaving={})
     assert nodes == {"t1": NodeManager(state=YarnState.RUNNING, name=name)}
 
 
-def test_nodes_that_left_before_are_not_asked_for(world):
-    world.client.state(leaving={})
-    (path,) = [path for path in world.manager.paths() if "/nodes" in path]
+def test_nodes_that_left_before_are_not_requested(yarn):
+    yarn.client.state(leaving={})
+    (path,) = [path for path in yarn.manager.paths() if "/nodes" in path]
     assert path.endswith("?states=NEW,RUNNING,UNHEALTHY,DECOMMISSIONING")
 
 
-def test_unknown_states_and_foreign_nodes_do_no_harm(world):
+def test_unknown_states_and_foreign_nodes_do_no_harm(yarn):
     node = {"state": "NAPPING", "nodeHostName": f"t1.{DOMAIN}", "usedMemoryMB": -4, "availMemoryMB": 2**80}
-    world.with_nodes(node, {"state": "RUNNING", "nodeHostName": "evil.example.com"})
-    _, nodes = world.client.state(leaving={})
+    yarn.with_nodes(node, {"state": "RUNNING", "nodeHostName": "evil.example.com"})
+    _, nodes = yarn.client.state(leaving={})
     assert nodes == {"t1": NodeManager(state=YarnState.NONE, name=f"t1.{DOMAIN}", memory_mb=2**62)}
 
 
 @pytest.mark.parametrize("path", ["info", "metrics", "nodes?"])
 @pytest.mark.parametrize("response", [(200, b"[]"), (503, b"standby"), (302, b""), (200, b'{"nodes":{"node":{}}}')])
-def test_a_resource_manager_without_figures_is_an_error(world, path, response):
-    world.manager.responses[f"/ws/v1/cluster/{path}"] = response
+def test_a_resource_manager_without_figures_is_an_error(yarn, path, response):
+    yarn.manager.responses[f"/ws/v1/cluster/{path}"] = response
     with pytest.raises(RestError, match="ResourceManager: "):
-        world.client.state(leaving={})
+        yarn.client.state(leaving={})
 
 
-def test_a_running_job_has_its_progress_from_its_application_master(world):
-    (found,) = world.applications("uid-1-1")
+def test_a_running_job_has_its_progress_from_its_application_master(yarn):
+    (found,) = yarn.applications("uid-1-1")
     assert found == ApplicationFigures(
         id=RUNNING,
         name="word count",
@@ -118,126 +118,126 @@ def test_a_running_job_has_its_progress_from_its_application_master(world):
         maps=(6, 6),
         reduces=(0, 1),
     )
-    assert "applicationTags=uid-1-1&" in world.manager.paths()[0]
+    assert "applicationTags=uid-1-1&" in yarn.manager.paths()[0]
 
 
-def test_a_job_whose_application_master_does_not_respond_has_no_progress(world):
-    world.manager.responses["/proxy/"] = (302, b"")
-    (found,) = world.applications("uid-1-1")
+def test_a_job_whose_application_master_does_not_respond_has_no_progress(yarn):
+    yarn.manager.responses["/proxy/"] = (302, b"")
+    (found,) = yarn.applications("uid-1-1")
     assert (found.state, found.maps) == ("RUNNING", (0, 0))
 
 
-def test_a_job_that_ended_has_its_counters_from_the_history(world):
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    (found,) = world.applications("uid-3-1")
+def test_a_job_that_ended_has_its_counters_from_the_history(yarn):
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-finished"))
+    (found,) = yarn.applications("uid-3-1")
     assert (found.id, found.final, found.maps, found.reduces) == (APPLICATION, "SUCCEEDED", (6, 6), (1, 1))
     assert found.counters["org.apache.hadoop.mapreduce.TaskCounter"]["MAP_INPUT_RECORDS"] == 73585
 
 
-def test_the_history_is_asked_once_for_a_job(world):
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    first = world.applications("uid-3-1")
-    assert world.applications("uid-3-1") == first
-    assert len(world.history.requests) == 2
+def test_the_history_is_requested_once_for_a_job(yarn):
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-finished"))
+    first = yarn.applications("uid-3-1")
+    assert yarn.applications("uid-3-1") == first
+    assert len(yarn.history.requests) == 2
 
 
-def test_the_history_is_asked_again_while_it_does_not_know_the_job(world):
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    responses, world.history.responses = world.history.responses, {}
-    assert world.applications("uid-3-1")[0].counters == {}
-    world.history.responses = responses
-    assert world.applications("uid-3-1")[0].counters
+def test_the_history_is_requested_again_while_it_does_not_know_the_job(yarn):
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-finished"))
+    responses, yarn.history.responses = yarn.history.responses, {}
+    assert yarn.applications("uid-3-1")[0].counters == {}
+    yarn.history.responses = responses
+    assert yarn.applications("uid-3-1")[0].counters
 
 
-def test_a_history_that_hangs_delays_a_round_once(world, monkeypatch):
-    asked = []
+def test_a_history_that_hangs_delays_a_round_once(yarn, monkeypatch):
+    paths = []
 
     def hang(path, _expected):
-        asked.append(path)
+        paths.append(path)
         raise RestError("JobHistoryServer: TimeoutError", is_timeout=True)
 
-    monkeypatch.setattr(world.rest, "get", hang)
-    world.with_apps(*[app(number, state="FINISHED", applicationType="MAPREDUCE") for number in range(1, 9)])
+    monkeypatch.setattr(yarn.rest, "get", hang)
+    yarn.with_apps(*[yarn_app(number, state="FINISHED", applicationType="MAPREDUCE") for number in range(1, 9)])
     for _ in range(3):
-        assert len(world.applications("uid-1")) == 8
-    assert len(asked) == 1
-    world.now_s = PAUSE_S
-    world.applications("uid-1")
-    assert len(asked) == 2
+        assert len(yarn.applications("uid-1")) == 8
+    assert len(paths) == 1
+    yarn.now_s = PAUSE_S
+    yarn.applications("uid-1")
+    assert len(paths) == 2
 
 
-def test_a_history_that_does_not_know_a_job_is_asked_for_the_next(world):
-    world.with_apps(*[app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)])
-    world.applications("uid-1")
-    assert len(world.history.requests) == 2
+def test_a_history_that_does_not_know_a_job_is_requested_for_the_next(yarn):
+    yarn.with_apps(*[yarn_app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)])
+    yarn.applications("uid-1")
+    assert len(yarn.history.requests) == 2
 
 
-def test_details_are_left_out_when_there_is_no_time_for_them(world):
-    jobs = [app(number, applicationType="MAPREDUCE") for number in range(1, 9)]
-    world.with_apps(*jobs)
+def test_details_are_left_out_when_there_is_no_time_for_them(yarn):
+    jobs = [yarn_app(number, applicationType="MAPREDUCE") for number in range(1, 9)]
+    yarn.with_apps(*jobs)
     time_left = iter([True, True])
-    found = world.client.applications("uid-1", lambda: next(time_left, False))
+    found = yarn.client.applications("uid-1", lambda: next(time_left, False))
     assert [each.maps for each in found] == [(6, 6)] * 2 + [(0, 0)] * 6
-    assert sum(path.startswith("/proxy/") for path in world.manager.paths()) == 2
+    assert sum(path.startswith("/proxy/") for path in yarn.manager.paths()) == 2
 
 
-def test_a_job_that_was_killed_says_why(world):
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-killed"))
-    (found,) = world.applications("uid-4-1")
+def test_a_job_that_was_killed_says_why(yarn):
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-killed"))
+    (found,) = yarn.applications("uid-4-1")
     assert (found.state, found.final, found.has_ended) == ("KILLED", "KILLED", True)
     assert found.diagnostics.endswith("was killed by user hadoop")
 
 
-def test_a_tag_without_applications_has_none(world):
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-none"))
-    assert world.applications("uid-9") == []
+def test_a_tag_without_applications_has_none(yarn):
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-none"))
+    assert yarn.applications("uid-9") == []
 
 
-def test_of_many_applications_those_that_run_come_first_then_the_newest(world):
-    ended = [app(number, state="FINISHED", startedTime=number) for number in range(1, 20)]
-    world.with_apps(*ended, app(20), app(21))
-    found = world.applications("uid-1")
+def test_of_many_applications_those_that_run_come_first_then_the_newest(yarn):
+    ended = [yarn_app(number, state="FINISHED", startedTime=number) for number in range(1, 20)]
+    yarn.with_apps(*ended, yarn_app(20), yarn_app(21))
+    found = yarn.applications("uid-1")
     assert [each.id[-2:] for each in found] == ["20", "21", "19", "18", "17", "16", "15", "14"]
 
 
-def test_texts_of_an_application_are_brought_into_their_bounds(world):
-    world.with_apps(
-        app(name="a\n" + "b" * 100, state="</script>", diagnostics="x\x00" * 900, progress=-3.5),
+def test_texts_of_an_application_are_brought_into_their_bounds(yarn):
+    yarn.with_apps(
+        yarn_app(name="a\n" + "b" * 100, state="</script>", diagnostics="x\x00" * 900, progress=-3.5),
         {"id": "application_1_1/../../jmx", "state": "RUNNING"},
     )
-    (found,) = world.applications("uid-1")
+    (found,) = yarn.applications("uid-1")
     assert (found.name, found.state, found.progress) == ("a " + "b" * 78, "UNKNOWN", 0)
     assert found.diagnostics == "x " * 250
 
 
-def test_counters_are_limited_in_number(world):
+def test_counters_are_limited_in_number(yarn):
     counter = [{"name": f"n{number}", "totalCounterValue": 2**70} for number in range(100)]
     groups = [{"counterGroupName": f"g{number}", "counter": counter[:5]} for number in range(100)]
-    world.manager.responses["/ws/v1/cluster/apps?"] = (200, recorded("rm-apps-finished"))
-    path = next(iter(world.history.responses))
-    world.history.responses[path] = (200, json.dumps({"jobCounters": {"counterGroup": groups}}).encode())
-    (found,) = world.applications("uid-3-1")
+    yarn.manager.responses["/ws/v1/cluster/apps?"] = (200, recording("rm-apps-finished"))
+    path = next(iter(yarn.history.responses))
+    yarn.history.responses[path] = (200, json.dumps({"jobCounters": {"counterGroup": groups}}).encode())
+    (found,) = yarn.applications("uid-3-1")
     assert sum(map(len, found.counters.values())) == MOST_COUNTERS
     assert found.counters["g0"]["n0"] == 2**63 - 1
 
 
-def test_details_of_ended_jobs_are_kept_in_a_limited_number(world, monkeypatch):
+def test_details_of_ended_jobs_are_kept_in_a_limited_number(yarn, monkeypatch):
     monkeypatch.setattr(map_reduce, "MOST_KEPT", 1)
-    world.history.responses = {
+    yarn.history.responses = {
         "/ws/v1/history/mapreduce/jobs/job_1_0001/counters": (200, b'{"jobCounters":{}}'),
         "/ws/v1/history/mapreduce/jobs/job_1_0002/counters": (200, b'{"jobCounters":{}}'),
         "/ws/v1/history/mapreduce/jobs/": (200, b'{"job":{"mapsTotal":3}}'),
     }
-    jobs = [app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)]
-    world.with_apps(*jobs)
-    assert [each.maps for each in world.applications("uid-1")] == [(0, 3), (0, 3)]
-    assert len(world.history.requests) == 4
-    world.with_apps(jobs[1])
-    world.applications("uid-1")
-    assert len(world.history.requests) == 4
+    jobs = [yarn_app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)]
+    yarn.with_apps(*jobs)
+    assert [each.maps for each in yarn.applications("uid-1")] == [(0, 3), (0, 3)]
+    assert len(yarn.history.requests) == 4
+    yarn.with_apps(jobs[1])
+    yarn.applications("uid-1")
+    assert len(yarn.history.requests) == 4
 
 
-def test_an_application_is_killed_as_the_user_hadoop(world):
-    world.client.kill("application_1_0001")
+def test_an_application_is_killed_as_the_user_hadoop(yarn):
+    yarn.client.kill("application_1_0001")
     path = "/ws/v1/cluster/apps/application_1_0001/state?user.name=hadoop"
-    assert world.manager.requests == [("PUT", path, b'{"state":"KILLED"}')]
+    assert yarn.manager.requests == [("PUT", path, b'{"state":"KILLED"}')]

@@ -6,35 +6,35 @@ import socket
 import pytest
 
 from boathouse_task.agent.rest import Rest, RestError
-from tests.unit.task.agent.daemons import Daemon, sending, serving
+from tests.builders.agents import Daemon, broken_daemon
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
-def ask(port: int, **limits: object) -> object:
+def request(port: int, **limits: object) -> object:
     return Rest("Daemon", port, **limits).get("/x", dict[str, int])
 
 
 def test_a_response_is_decoded_as_the_expected_type():
-    with serving(Daemon({"/x": (200, b'{"a":1}')})) as port:
-        assert ask(port) == {"a": 1}
+    with Daemon({"/x": (200, b'{"a":1}')}).serving() as port:
+        assert request(port) == {"a": 1}
 
 
 def test_a_chunked_response_is_decoded_too():
-    with sending(OK + b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n') as port:
-        assert ask(port) == {"a": 1}
+    with broken_daemon(OK + b'Transfer-Encoding: chunked\r\n\r\n4\r\n{"a"\r\n3\r\n:1}\r\n0\r\n\r\n') as port:
+        assert request(port) == {"a": 1}
 
 
 def test_a_response_that_ends_with_its_connection_is_decoded_too():
-    with sending(OK + b'Connection: close\r\n\r\n{"a":1}') as port:
-        assert ask(port) == {"a": 1}
+    with broken_daemon(OK + b'Connection: close\r\n\r\n{"a":1}') as port:
+        assert request(port) == {"a": 1}
 
 
 @pytest.mark.parametrize("status", [302, 307, 401, 404, 500, 503])
 def test_a_redirect_or_an_error_is_no_response(status):
     daemon = Daemon({"/x": (status, b'{"a":1}')})
-    with serving(daemon) as port, pytest.raises(RestError, match=f"Daemon: GET /x: status {status}") as error:
-        ask(port)
+    with daemon.serving() as port, pytest.raises(RestError, match=f"Daemon: GET /x: status {status}") as error:
+        request(port)
     assert error.value.status == status
     assert daemon.paths() == ["/x"]
 
@@ -59,8 +59,8 @@ def test_a_redirect_or_an_error_is_no_response(status):
     ],
 )
 def test_a_malformed_response_is_an_error_and_no_crash(response):
-    with sending(response) as port, pytest.raises(RestError, match="Daemon: "):
-        ask(port)
+    with broken_daemon(response) as port, pytest.raises(RestError, match="Daemon: "):
+        request(port)
 
 
 @pytest.mark.parametrize(
@@ -72,32 +72,32 @@ def test_a_malformed_response_is_an_error_and_no_crash(response):
     ],
 )
 def test_an_endless_response_is_cut_off_at_its_limit(first, endless):
-    with sending(first, endless=endless) as port, pytest.raises(RestError, match="too large"):
-        ask(port, most_bytes=50_000, timeout_s=60)
+    with broken_daemon(first, endless=endless) as port, pytest.raises(RestError, match="too large"):
+        request(port, most_bytes=50_000, timeout_s=60)
 
 
 @pytest.mark.parametrize("first", [b"", b"HTTP/1.1 2", OK, OK + b"\r\n{"], ids=["nothing", "status", "headers", "body"])
-def test_a_daemon_that_stops_in_the_middle_is_left(first):
-    with sending(first, keep_open=True) as port, pytest.raises(RestError, match="TimeoutError") as error:
-        ask(port, timeout_s=0.05)
+def test_a_daemon_that_stops_in_the_middle_is_given_up(first):
+    with broken_daemon(first, keep_open=True) as port, pytest.raises(RestError, match="TimeoutError") as error:
+        request(port, timeout_s=0.05)
     assert error.value.is_timeout
 
 
 def test_a_daemon_that_sends_slowly_has_no_more_time_in_all():
     seconds = itertools.count()
-    with sending(OK + b"\r\n", endless=b" ") as port, pytest.raises(RestError, match="too slow"):
-        ask(port, timeout_s=20, monotonic=lambda: float(next(seconds)))
+    with broken_daemon(OK + b"\r\n", endless=b" ") as port, pytest.raises(RestError, match="too slow"):
+        request(port, timeout_s=20, monotonic=lambda: float(next(seconds)))
 
 
 def test_a_port_without_a_daemon_is_an_error():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(RestError, match="ConnectionRefusedError"):
-        ask(port)
+        request(port)
 
 
 def test_a_change_is_sent_as_json():
     daemon = Daemon({"/x": (202, b"")})
-    with serving(daemon) as port:
+    with daemon.serving() as port:
         Rest("Daemon", port).put("/x", b'{"a":1}')
     assert daemon.requests == [("PUT", "/x", b'{"a":1}')]

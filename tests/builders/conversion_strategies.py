@@ -1,4 +1,4 @@
-"""Command lines and manifests for Hypothesis: right ones, and what is no application at all."""
+"""Hypothesis strategies of what `boathouse convert` reads: valid command lines and manifests, and anything else."""
 
 import re
 import string

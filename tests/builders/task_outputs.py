@@ -1,9 +1,10 @@
-"""Jobs that share an output, on a storage whose operations can be counted, killed at and paused at."""
+"""Jobs that share an output, on a storage at whose operations a task can be killed or paused."""
+
+from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 import obstore
@@ -14,7 +15,11 @@ from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, 
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
 from boathouse_task.stores import Entry
-from boathouse_task.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathouse_task.task import Task
 
 PARTS = 2
 OPERATIONS = ("create", "write", "move", "delete", "read", "size", "children", "files")
@@ -31,43 +36,42 @@ class Hook:
         """An operation begins."""
 
     def after(self) -> None:
-        """An operation is done; nobody has been told."""
+        """An operation is done; its result is not known yet."""
 
 
 class KillAt(Hook):
-    """Kills the task before or after its n-th operation; what other threads of it do then fails as well."""
+    """Kills the task after its n-th operation, before it has the result; what its other threads do then fails too."""
 
-    def __init__(self, number: int, *, after: bool) -> None:
-        self._left, self._after, self._lock = number, after, threading.Lock()
-        self.killed = False
+    def __init__(self, number: int) -> None:
+        self._left, self._lock = number, threading.Lock()
+        self._is_killed = False
 
     def before(self) -> None:
         with self._lock:
             self._left -= 1
-            self.killed = self.killed or (self._left == 0 and not self._after)
-            if self.killed:
+            if self._is_killed:
                 raise Killed
 
     def after(self) -> None:
         with self._lock:
-            self.killed = self.killed or self._left <= 0
-            if self.killed:
+            self._is_killed = self._is_killed or self._left <= 0
+            if self._is_killed:
                 raise Killed
 
 
 class Paused(Hook):
-    """A task in a thread of its own, held before its n-th operation while the block runs.
+    """A task in a thread of its own, paused before its n-th operation while the block runs.
 
     Attributes:
-        was_held: Whether it has so many operations.
+        was_paused: Whether it has so many operations.
         reason: Why it failed in the end; None if it did not.
     """
 
     def __init__(self, task: Callable[[Hook], None], number: int) -> None:
         self._left, self._lock = number, threading.Lock()
-        self._held, self._go = threading.Event(), threading.Event()
+        self._paused, self._go = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, args=(task,))
-        self.was_held = False
+        self.was_paused = False
         self.reason: Reason | None = None
 
     def before(self) -> None:
@@ -75,22 +79,22 @@ class Paused(Hook):
             self._left -= 1
             mine = self._left == 0
         if mine:
-            self._held.set()
-            assert self._go.wait(30)
+            self._paused.set()
+            self._go.wait()
 
     def _run(self, task: Callable[[Hook], None]) -> None:
-        self.reason = reason_of(lambda: task(self))
+        self.reason = failure_reason(lambda: task(self))
 
     def __enter__(self) -> Self:
         self._thread.start()
-        while self._thread.is_alive() and not self._held.wait(0.001):
+        while self._thread.is_alive() and not self._paused.wait(0.001):
             pass
-        self.was_held = self._held.is_set()
+        self.was_paused = self._paused.is_set()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._go.set()
-        self._thread.join(30)
+        self._thread.join()
 
 
 class HookedStorage(Storage):
@@ -127,8 +131,8 @@ class HookedStorage(Storage):
         return result
 
 
-class Leader:
-    """The leader's knowledge of jobs, as setup tasks ask for it."""
+class OwnerStates:
+    """The states of owners, as the operator's endpoint reports them to setup tasks."""
 
     def __init__(self) -> None:
         self.states: dict[str, OwnerState] = {}
@@ -141,25 +145,25 @@ class Leader:
         """Setup's last act."""
 
 
-class Outputs:
-    """An output and the jobs that want it.
+class SharedOutput:
+    """An output, and the jobs that write it.
 
     Args:
-        workshop: Its folders.
+        job_folder: Its folders.
         scheme: "file" or "s3".
     """
 
-    def __init__(self, workshop, scheme: str) -> None:
-        self.workshop = workshop
-        self.leader = Leader()
+    def __init__(self, job_folder, scheme: str) -> None:
+        self.job_folder = job_folder
+        self.owners = OwnerStates()
         self.memory = MemoryStore()
         self.storage = HookedStorage(self.memory, Hook())
-        base = f"file://{workshop.folder}" if scheme == "file" else "s3://bucket"
+        base = f"file://{job_folder.folder}" if scheme == "file" else "s3://bucket"
         self.input, self.output = f"{base}/in/a", f"{base}/out"
 
-    def job(self, name: str, namespace: str = "demo") -> "Job":
+    def job(self, name: str, namespace: str = "demo") -> OutputJob:
         """A new job over the same input to the same output."""
-        return Job(self, name, namespace)
+        return OutputJob(self, name, namespace)
 
     def names(self) -> list[str]:
         """All names below the output, without those of work folders."""
@@ -174,7 +178,7 @@ class Outputs:
         parts = [file for file in self.storage.children(layout.output) if "/part-" in file.location.path]
         return {self.storage.read(file.location).decode().partition(" ")[0] for file in parts}
 
-    def declared(self) -> str | None:
+    def success_uid(self) -> str | None:
         """The UID in `_SUCCESS`."""
         layout = self.job("reader").layout()
         if self.storage.size(layout.success) is None:
@@ -182,10 +186,10 @@ class Outputs:
         return msgspec.json.decode(self.storage.read(layout.success))["job_uid"]
 
 
-class Job:
-    """One job, whose maps are played: each leaves a part that names the job."""
+class OutputJob:
+    """One job, whose maps are replaced: each leaves a part that names the job."""
 
-    def __init__(self, outputs: Outputs, name: str, namespace: str) -> None:
+    def __init__(self, outputs: SharedOutput, name: str, namespace: str) -> None:
         self.outputs, self.name = outputs, name
         self.spec = msgspec.structs.replace(
             local.job_spec(inputs=[outputs.input], output=outputs.output, mapper=["cat"]),
@@ -201,17 +205,17 @@ class Job:
 
     def task(self, spec: TaskSpec, hook: Hook | None = None) -> Task:
         """A task of the job that has not begun."""
-        task = self.outputs.workshop.task(spec)
+        task = self.outputs.job_folder.task(spec)
         task.storage = HookedStorage(self.outputs.memory, hook or Hook())
-        task.client = self.outputs.leader
+        task.client = self.outputs.owners
         return task
 
     def setup(self, hook: Hook | None = None) -> None:
-        """Runs the setup task."""
+        """Run the setup task."""
         setup_task.run(self.task(self.spec, hook))
 
     def maps(self) -> None:
-        """Leaves what the maps of the job leave."""
+        """Leave what the maps of the job leave."""
         task = self.task(self.spec)
         for index in range(PARTS):
             content = f"{self.name} {index}".encode()
@@ -222,21 +226,21 @@ class Job:
             task.storage.write(task.layout.commit(TaskType.MAP, index), msgspec.json.encode(record))
 
     def commit(self, hook: Hook | None = None) -> None:
-        """Runs the commit task."""
-        order = msgspec.structs.replace(self.spec, task_type=TaskType.COMMIT, maps=PARTS)
-        commit_task.run(self.task(order, hook))
+        """Run the commit task."""
+        spec = msgspec.structs.replace(self.spec, task_type=TaskType.COMMIT, maps=PARTS)
+        commit_task.run(self.task(spec, hook))
 
     def clean_up(self, hook: Hook | None = None) -> None:
-        """Runs the cleanup task."""
+        """Run the cleanup task."""
         cleanup_task.run(self.task(msgspec.structs.replace(self.spec, task_type=TaskType.CLEANUP), hook))
 
     def run(self) -> Reason | None:
-        """Runs the whole job; returns why it failed."""
-        return reason_of(lambda: (self.setup(), self.maps(), self.commit()))
+        """Run the whole job; return why it failed."""
+        return failure_reason(lambda: (self.setup(), self.maps(), self.commit()))
 
 
-def reason_of(work: Callable[[], object]) -> Reason | None:
-    """Does the work; returns why it failed, None if it did not."""
+def failure_reason(work: Callable[[], object]) -> Reason | None:
+    """Do the work; return why it failed, None if it did not."""
     try:
         work()
     except TaskError as error:

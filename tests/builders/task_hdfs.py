@@ -1,23 +1,29 @@
 """An HDFS in memory behind hdfs-native's names, and its WebHDFS."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
-import http.server
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.builders.task_servers import Request, http_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 BLOCK_BYTES = 1024
 
 
-def remote(name: str, message: str = "no") -> RuntimeError:
-    """Return an answer of the NameNode as hdfs-native raises it."""
+def rpc_error(name: str, message: str = "no") -> RuntimeError:
+    """Return an error of the NameNode as hdfs-native raises it."""
     return RuntimeError(f'RPCError("org.apache.hadoop.{name}", "{message}\\n\\tat org.apache.hadoop.Secret(X.java:1)")')
 
 
 @dataclasses.dataclass(frozen=True)
-class Info:
+class FileStatus:
     path: str
     length: int
     isdir: bool
@@ -27,7 +33,7 @@ class Info:
 class Writer:
     """A file is there, and empty, from its creation."""
 
-    def __init__(self, node: "NameNode", path: str) -> None:
+    def __init__(self, node: NameNode, path: str) -> None:
         self._node, self._path, self._content = node, path, b""
         node.files[path] = b""
 
@@ -36,13 +42,13 @@ class Writer:
         return len(chunk)
 
     def close(self) -> None:
-        self._node.called("close", self._path)
+        self._node.record("close", self._path)
         if self._path in self._node.files:
             self._node.files[self._path] = self._content
 
 
 class Reader:
-    def __init__(self, node: "NameNode", content: bytes) -> None:
+    def __init__(self, node: NameNode, content: bytes) -> None:
         self._node, self._content = node, content
 
     def __len__(self) -> int:
@@ -52,13 +58,13 @@ class Reader:
         return self._content
 
     def read_range(self, offset: int, length: int) -> bytes:
-        self._node.called("read_range", f"{offset}+{length}")
+        self._node.record("read_range", f"{offset}+{length}")
         assert offset + length <= len(self._content), "hdfs-native would panic"
         return self._content[offset : offset + length]
 
 
 class NameNode:
-    """Answers as the recorded NameNode does.
+    """Responds as the recorded NameNode does.
 
     Attributes:
         files: Contents by path.
@@ -75,20 +81,21 @@ class NameNode:
         self.lost: dict[str, int] = {}
         self._lock = threading.RLock()
 
-    def called(self, name: str, path: str) -> None:
+    def record(self, name: str, path: str) -> None:
+        """Record a request; fail it if the test wants so."""
         self.calls.append((name, path))
         if self.failures.get(name):
             raise self.failures[name].pop(0)
 
-    def get_file_info(self, path: str) -> Info:
-        self.called("info", path)
+    def get_file_info(self, path: str) -> FileStatus:
+        self.record("info", path)
         found = self._info(path)
         if found is None:
             raise FileNotFoundError(path)
         return found
 
-    def list_status(self, path: str, recursive: bool = False) -> Iterator[Info]:
-        self.called("list", path)
+    def list_status(self, path: str, recursive: bool = False) -> Iterator[FileStatus]:
+        self.record("list", path)
         if self._info(path) is None:
             raise FileNotFoundError(path)
         if path in self.files:
@@ -98,14 +105,14 @@ class NameNode:
         return iter([self.get_file_info(each) for each in below if recursive or each.count("/") == depth])
 
     def read(self, path: str) -> Reader:
-        self.called("read", path)
+        self.record("read", path)
         if path not in self.files:
             raise FileNotFoundError(path)
         return Reader(self, self.files[path])
 
     def create(self, path: str) -> Writer:
         with self._lock:
-            self.called("create", path)
+            self.record("create", path)
             if path in self.files:
                 raise FileExistsError(path)
             self.folders |= set(_parents(path))
@@ -113,7 +120,7 @@ class NameNode:
 
     def rename(self, source: str, target: str, overwrite: bool = False) -> None:
         with self._lock:
-            self.called("rename", target)
+            self.record("rename", target)
             if source not in self.files:
                 raise FileNotFoundError(source)
             if target in self.files and not overwrite:
@@ -125,9 +132,9 @@ class NameNode:
 
     def delete(self, path: str) -> bool:
         with self._lock:
-            self.called("delete", path)
+            self.record("delete", path)
             if any(each.startswith(path + "/") for each in (*self.files, *self._folders())):
-                raise remote("fs.PathIsNotEmptyDirectoryException")
+                raise rpc_error("fs.PathIsNotEmptyDirectoryException")
             was_there = self._info(path) is not None
             self.files.pop(path, None)
             self.folders.discard(path)
@@ -136,10 +143,10 @@ class NameNode:
     def _folders(self) -> set[str]:
         return self.folders | {parent for path in self.files for parent in _parents(path)}
 
-    def _info(self, path: str) -> Info | None:
+    def _info(self, path: str) -> FileStatus | None:
         if path in self.files:
-            return Info(path, len(self.files[path]), isdir=False, blocksize=BLOCK_BYTES)
-        return Info(path, 0, isdir=True, blocksize=0) if path == "/" or path in self._folders() else None
+            return FileStatus(path, len(self.files[path]), isdir=False, blocksize=BLOCK_BYTES)
+        return FileStatus(path, 0, isdir=True, blocksize=0) if path == "/" or path in self._folders() else None
 
 
 def _parents(path: str) -> Iterator[str]:
@@ -148,7 +155,7 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def block(offset: int, length: int, hosts: Sequence[str]) -> dict[str, object]:
-    """Return a block as WebHDFS tells it, with the fields of a recorded answer."""
+    """Return a block as WebHDFS describes it, with the fields of a recorded response."""
     names = [f"10.0.0.{number}:9866" for number, _ in enumerate(hosts)]
     return {
         "topologyPaths": [f"/default-rack/{name}" for name in names],
@@ -163,42 +170,22 @@ def block(offset: int, length: int, hosts: Sequence[str]) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def web_hdfs(blocks: dict[str, list[dict[str, object]]], asked: list[str] | None = None) -> Iterator[str]:
-    """Serve the blocks of files; yield HOST:PORT."""
+def web_hdfs(blocks: dict[str, list[dict[str, object]]], requests: list[str] | None = None) -> Iterator[str]:
+    """Serve the blocks of files, and record the paths of requests; yield HOST:PORT."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if asked is not None:
-                asked.append(self.path)
-            parts = urlsplit(self.path)
-            query = parse_qs(parts.query)
-            path = unquote(parts.path).removeprefix("/webhdfs/v1")
-            start, length = int(query["offset"][0]), int(query["length"][0])
-            there = [
-                each
-                for each in blocks.get(path, [])
-                if each["offset"] < start + length and each["offset"] + each["length"] > start
-            ]
-            body = json.dumps({"BlockLocations": {"BlockLocation": there}}).encode()
-            self.send_response(200 if path in blocks else 404)
-            self.end_headers()
-            self.wfile.write(body)
+    def respond(request: Request) -> tuple[int, bytes]:
+        if requests is not None:
+            requests.append(request.path)
+        parts = urlsplit(request.path)
+        path, query = unquote(parts.path).removeprefix("/webhdfs/v1"), parse_qs(parts.query)
+        start, length = int(query["offset"][0]), int(query["length"][0])
+        found = [
+            block
+            for block in blocks.get(path, [])
+            if block["offset"] < start + length and block["offset"] + block["length"] > start
+        ]
+        body = json.dumps({"BlockLocations": {"BlockLocation": found}}).encode()
+        return (200 if path in blocks else 404), body
 
-        def log_message(self, *_args: object) -> None:
-            pass
-
-    with serving(Handler) as address:
-        yield address
-
-
-@contextlib.contextmanager
-def serving(handler: type[http.server.BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Serve HTTP on a free port; yield HOST:PORT."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield f"127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with http_server(respond) as port:
+        yield f"127.0.0.1:{port}"
