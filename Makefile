@@ -63,9 +63,12 @@ record-coverage: setup build/reports ## Record which test executes which line, f
 test-mutations: record-coverage ## Plant faults in five packages and see that tests fail (PACKAGE=scheduling: in one; an hour at first, then it goes on)
 	@echo "==> planted faults"; $(BIN)/python -m tests.mutations $(PACKAGE)
 
+# Three end-to-end tests at a time on one cluster; those that need the whole cluster run last, one after the other.
+SIDE_BY_SIDE := -n 3 --dist loadgroup --no-loadscope-reorder
+
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -n 2 --dist loadfile -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)
@@ -77,7 +80,7 @@ test-hostile: setup build/reports ## All attacks in full size, with a table of t
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
-	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1800 --results=$(REPORTS)/e2e.jsonl
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v $(SIDE_BY_SIDE) -m "not long" --timeout=1800 --results=$(REPORTS)/e2e.jsonl
 
 .PHONY: test-e2e-kind
 test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (three to six minutes), with Docker or as root on Debian
@@ -86,11 +89,11 @@ test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on 
 
 .PHONY: test-e2e-faults
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
-	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --results=build/reports/faults.jsonl
+	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --results=build/reports/e2e-faults.jsonl
 
 .PHONY: test-e2e-hadoop
 test-e2e-hadoop: setup build/reports ## Hadoop clusters that grow, share, are harmed and are read, on a cluster of four nodes
-	@$(BIN)/pytest e2e/tests/hadoop -v -s --timeout=1200 --results=build/reports/e2e-hadoop.jsonl
+	@$(BIN)/pytest e2e/tests/hadoop -v -s --resume --timeout=1200 --results=build/reports/e2e-hadoop.jsonl
 
 .PHONY: test-oldest-kubernetes
 test-oldest-kubernetes: ## Contract and end-to-end tests on Kubernetes 1.35, the chart's minimum (local provider)
@@ -105,17 +108,43 @@ forget-rights:
 	@rm -rf build/reports/rights
 
 .PHONY: test
-test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract beside attacks, end-to-end, the last in short on kind too
-	@$(MAKE) --no-print-directory --jobs=2 test-contract test-hostile-short
-	@$(MAKE) --no-print-directory test-e2e  # alone: pods beside other tests get too little CPU time
+test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, contract, attack and end-to-end tests, the last in short on kind too
+	@$(MAKE) --no-print-directory test-contract
+	@$(MAKE) --no-print-directory test-hostile-short
+	@$(MAKE) --no-print-directory test-e2e
 	@$(MAKE) --no-print-directory test-e2e-kind test-rights
 
+##@ Long tests: each target ends within an hour on two cores, and leaves out what has passed on the same sources
+LONG := -m long --resume --timeout=1200
+
+.PHONY: test-faults
+test-faults: setup build/reports ## Kill the operator at each failpoint of jobs and applications
+	@$(BIN)/pytest tests/faults/test_failpoints.py tests/faults/test_rare_failpoints.py tests/faults/test_outputs.py tests/faults/test_sparkapps.py -q -n 2 $(LONG) --results=build/reports/faults.jsonl
+
+.PHONY: test-faults-at-random
+test-faults-at-random: setup build/reports ## Kill, pause and confuse the operator at random times; compare with kube-scheduler
+	@$(BIN)/pytest tests/wire tests/contract tests/faults/test_random_kills.py tests/faults/test_suspension.py tests/faults/test_two_leaders.py tests/faults/test_versions.py tests/faults/test_service_accounts.py -q -n 2 $(LONG) --results=build/reports/faults-at-random.jsonl
+
+.PHONY: test-faults-clusters
+test-faults-clusters: setup build/reports ## Kill the operator at each failpoint of Hadoop clusters
+	@$(BIN)/pytest tests/faults/test_mrclusters.py -q -n 4 $(LONG) --results=build/reports/faults-clusters.jsonl
+
+.PHONY: test-faults-clusters-at-random
+test-faults-clusters-at-random: setup build/reports ## Kill the operator of Hadoop clusters at random times
+	@$(BIN)/pytest tests/faults/test_mrcluster_leaders.py tests/faults/test_mrcluster_random_kills.py -q -n 2 $(LONG) --results=build/reports/faults-clusters-at-random.jsonl
+
+.PHONY: test-hostile-long
+test-hostile-long: setup build/reports ## Attacks in full size that the short form leaves out
+	@$(BIN)/pytest tests/hostile -q $(LONG) --results=build/reports/hostile-long.jsonl
+
+.PHONY: test-e2e-long
+test-e2e-long: setup build/reports ## End-to-end tests that take minutes each
+	@$(BIN)/pytest e2e/tests -v --ignore=e2e/tests/hadoop $(LONG) --results=build/reports/e2e-long.jsonl
+
 .PHONY: test-all
-test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes and the long fault campaigns (two hours and more)
+test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes, the long tests and planted faults (some hours; goes on where it stopped)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -n 2 -m long --timeout=900 --results=build/reports/campaigns.jsonl
-	@echo "==> attacks in full size"; $(BIN)/pytest tests/hostile -q -m long --timeout=900 --results=build/reports/attacks.jsonl
-	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --results=build/reports/e2e-long.jsonl
+	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-e2e-long test-e2e-hadoop test-mutations
 
 build/reports:
 	@mkdir -p $@

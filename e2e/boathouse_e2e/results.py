@@ -126,8 +126,10 @@ class Recorder:
         properties = dict(report.user_properties) if report.when == "teardown" else {}
         self._write(_without_group(report.nodeid), str(report.when), report.outcome, took_s, properties)
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Write the row of the run."""
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Write the row of the run, which succeeds if nothing is left to run."""
+        if self._resumes and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = exitstatus = pytest.ExitCode.OK
         took_s = [round(after - before, 4) for after, before in zip(_clocks(), self._run_began, strict=True)]
         self._write("", SESSION, "passed" if exitstatus == pytest.ExitCode.OK else "failed", took_s, {})
 

@@ -65,10 +65,11 @@ def record(audit_log: Path, session: str) -> None:
     """Write the rights that an audit log shows into a report of the session; rights of earlier logs stay."""
     report = REPORTS / f"{session}.json"
     REPORTS.mkdir(parents=True, exist_ok=True)
-    known = set(read(report)) if report.exists() else set()
     with audit_log.open() as lines:
-        rights = known | used(json.loads(line) for line in lines if USER in line)
-    report.write_text(json.dumps([dataclasses.astuple(right) for right in sorted(rights)], indent=1))
+        rights = used(json.loads(line) for line in lines if USER in line)
+    with paths.locked(report.with_suffix(".lock"), remove=True):  # workers of one session end at the same time
+        rights |= set(read(report)) if report.exists() else set()
+        report.write_text(json.dumps([dataclasses.astuple(right) for right in sorted(rights)], indent=1))
 
 
 def read(report: Path) -> Iterator[Right]:

@@ -38,7 +38,10 @@ PAGES = {
             "hostile-short": "attacks, short",
             "e2e": "end-to-end, short",
         },
-        by_file=("campaigns", "attacks", "e2e-long"),
+        by_file=(
+            *("faults", "faults-at-random", "faults-clusters", "faults-clusters-at-random"),
+            *("hostile-long", "e2e-long", "e2e-hadoop"),
+        ),
     ),
     "clusters": Page(reports="kind", by_file=("e2e",)),
     "kubernetes-versions": Page(reports="kubernetes-1.35", by_file=("e2e",)),

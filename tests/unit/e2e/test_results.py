@@ -56,6 +56,12 @@ def test_a_resumed_run_leaves_out_what_passed_and_keeps_its_rows(suite, pytester
     assert {row.outcome for row in results.read(pytester.path / "results.jsonl") if row.test} == {"passed"}
 
 
+def test_a_run_that_has_nothing_left_succeeds(suite, pytester):
+    (pytester.path / "mended").touch()
+    suite()
+    assert suite("--resume").ret == pytest.ExitCode.OK
+
+
 def test_a_run_that_does_not_resume_runs_everything(suite, pytester):
     (pytester.path / "mended").touch()
     suite()

@@ -51,7 +51,7 @@ def phases_of(file=KILLS, outcome="passed", **properties):
 
 
 def test_results_of_one_file_of_tests_are_one_row(reports):
-    write(reports, "campaigns", phases_of(kills=3), phases_of(outcome="failed"), phases_of(outcome="skipped"))
+    write(reports, "faults", phases_of(kills=3), phases_of(outcome="failed"), phases_of(outcome="skipped"))
     page = written(reports)
     assert "| `tests/faults/test_kills.py` | 2 | 1 | 3 | 1.0 | 2026-01-02 |" in page
 
@@ -68,7 +68,7 @@ def test_rows_of_other_runs_stay_with_their_dates(reports):
 
 
 def test_a_row_is_in_the_place_of_the_former_one(reports):
-    write(reports, "campaigns", phases_of(), phases_of())
+    write(reports, "faults", phases_of(), phases_of())
     page = runs_page.written(written(reports), FAULTS, reports)
     assert page.count("test_kills.py") == 1
 
