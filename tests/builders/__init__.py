@@ -1,12 +1,17 @@
 """Builders: the objects that tests work on, in one place. Every field that a test does not name has a default.
 
-| module | subject |
+| modules | subject |
 |---|---|
-| `manifests` | Kubernetes objects: as manifests, and as the operator decodes them |
+| `manifests`, `observed_pods`, `crds` | Kubernetes objects, as manifests and as the operator decodes them; schemas of the kinds |
+| `mrjobs`, `sparkapps`, `mrclusters` | the custom resources, their models, and what the services of a kind need |
+| `frame`, `mrjob_reconciler` | the reconcilers' frame, and the reconciler of MRJobs, with an API server of one object |
 | `operators` | the parts of the operator, alone or against the fake API server |
-| `tasks` | jobs on a folder, run by the code of the task pods, and task pods as processes |
-| `task_servers`, `task_hdfs`, `task_outputs`, `task_suspensions` | endpoints, HDFS, shared outputs, pauses |
+| `simulated_cluster`, `simulated_hadoop`, `simulated_hadoop_job` | Hadoop clusters and jobs that fail at any point |
+| `clusters` | Hadoop clusters that tests apply to a real API server, and jobs on them |
+| `core`, `core_*` | nodes, classes, tasks and shells of the scheduling core; more for each policy |
+| `simulations`, `reproductions` | workloads and runs of the simulator; claims and results of the papers' studies |
+| `tasks`, `task_*` | jobs on a folder, task pods as processes, endpoints, HDFS, shared outputs, pauses |
 | `agents` | agents of clusters, and the daemons of Hadoop that they connect to |
-| `cli` | objects of the API server as the commands get them |
-| `conversions`, `conversion_strategies` | what `boathouse convert` reads |
+| `cli`, `conversions`, `conversion_strategies` | what the commands get, and what `boathouse convert` reads |
+| `clocks`, `observers`, `scrapes`, `kubelet_metrics`, `bombs`, `differences`, `reviewed` | small tools of several of these |
 """

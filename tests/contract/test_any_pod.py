@@ -43,7 +43,7 @@ async def add_pod(api, namespace, name: str, **more) -> None:
 
 
 @pytest.mark.usefixtures("scheduling")
-async def test_the_pods_of_a_deployment_run_and_are_told_so(api, namespace, eventually):
+async def test_the_pods_of_a_deployment_run_and_have_events(api, namespace, eventually):
     whole = {"replicas": 3, "selector": {"matchLabels": {"app": "a"}}, "template": templated()}
     await api.create(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": whole}, namespace)
 
@@ -52,15 +52,15 @@ async def test_the_pods_of_a_deployment_run_and_are_told_so(api, namespace, even
 
     await eventually(available)
 
-    async def told() -> list[str]:
+    async def scheduled_by() -> list[str]:
         events = (await api.list(catalogue.EVENTS, namespace, fields="reason=Scheduled")).items
-        return [one["reportingController"] for one in events]
+        return [event["reportingController"] for event in events]
 
-    async def all_told() -> bool:
-        return len(await told()) == 3
+    async def all_have_events() -> bool:
+        return len(await scheduled_by()) == 3
 
-    await eventually(all_told)
-    assert set(await told()) == {"boathouse.dev/scheduler"}
+    await eventually(all_have_events)
+    assert set(await scheduled_by()) == {"boathouse.dev/scheduler"}
 
 
 @pytest.mark.usefixtures("scheduling")
@@ -93,15 +93,15 @@ async def test_a_gated_pod_waits_until_its_gate_is_lifted(api, namespace, eventu
 
 
 @pytest.mark.usefixtures("scheduling")
-async def test_a_pod_that_is_deleted_while_it_waits_is_forgotten_and_its_name_may_come_again(
+async def test_a_pod_that_is_deleted_while_it_is_pending_is_forgotten_and_its_name_may_be_used_again(
     api, namespace, eventually
 ):
     await add_pod(api, namespace, "p", nodeSelector={"no-such": "label"})
 
-    async def told() -> bool:
+    async def has_condition() -> bool:
         return (await api.get(catalogue.PODS, "p", namespace)).condition("PodScheduled") is not None
 
-    await eventually(told)
+    await eventually(has_condition)
     await api.delete(catalogue.PODS, "p", namespace, grace_period_s=0)
     await add_pod(api, namespace, "p")
 
@@ -178,14 +178,14 @@ async def test_a_resource_of_a_device_class_is_unsupported_where_the_api_server_
     gpu, kind = f"example.com/{namespace}", devices.DEVICE_CLASSES.untyped()
     kept = await api.create(kind, {"metadata": {"name": namespace}, "spec": {"extendedResourceName": gpu}})
     expected = "UnsupportedConstraint" if "extendedResourceName" in kept["spec"] else "NeverFits"
-    one = {"requests": {gpu: "1"}, "limits": {gpu: "1"}}
-    await add_pod(api, namespace, "p", containers=[{"name": "c", "image": "none", "resources": one}])
+    resources = {"requests": {gpu: "1"}, "limits": {gpu: "1"}}
+    await add_pod(api, namespace, "p", containers=[{"name": "c", "image": "none", "resources": resources}])
 
-    async def told() -> bool:
+    async def has_condition() -> bool:
         condition = (await api.get(catalogue.PODS, "p", namespace)).condition("PodScheduled")
         return condition is not None and condition.reason == expected
 
-    await eventually(told)
+    await eventually(has_condition)
     await api.delete(kind, namespace)
 
 
@@ -199,15 +199,15 @@ async def test_what_is_not_supported_is_refused_by_its_field_and_never_placed(ap
     for number, fields in enumerate(REFUSED.values()):
         await add_pod(api, namespace, f"p{number}", **fields)
 
-    async def told() -> bool:
-        found = [one.condition("PodScheduled") for one in (await api.list(catalogue.PODS, namespace)).items]
-        return all(one is not None and one.reason == "UnsupportedConstraint" for one in found)
+    async def has_condition() -> bool:
+        found = [pod.condition("PodScheduled") for pod in (await api.list(catalogue.PODS, namespace)).items]
+        return all(each is not None and each.reason == "UnsupportedConstraint" for each in found)
 
-    await eventually(told)
-    pods = {one.metadata.name: one for one in (await api.list(catalogue.PODS, namespace)).items}
+    await eventually(has_condition)
+    pods = {pod.metadata.name: pod for pod in (await api.list(catalogue.PODS, namespace)).items}
     messages = [pods[f"p{number}"].condition("PodScheduled").message for number in range(len(REFUSED))]
     assert all(field in message for field, message in zip(REFUSED, messages, strict=True))
-    assert not any(one.spec.node_name for one in pods.values())
+    assert not any(pod.spec.node_name for pod in pods.values())
 
 
 def test_the_docs_name_each_field_that_is_refused(request):

@@ -66,10 +66,10 @@ def pod(task_type, index, message, phase):
     return found
 
 
-def look(known_job, known, *pods, **more):
+def state_after_plan(known_job, state, *pods, **more):
     limits = settle.Limits(start_timeout_s=600, image_pull_timeout_s=600)
-    seen = observation.Observation(job=known_job, state=known, pods=pods, now_s=1.8e9, limits=limits, **more)
-    return planner.plan(seen).state
+    observed = observation.Observation(job=known_job, state=state, pods=pods, now_s=1.8e9, limits=limits, **more)
+    return planner.plan(observed).state
 
 
 async def test_a_counter_beyond_64_bits_makes_a_status_invalid(mrjobs, namespace):
@@ -83,8 +83,8 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     known_job = model.from_resource(made, CONFIG)
     assert isinstance(known_job, model.Job)
     plan = mrjob_status.PlanStatus(digest="d" * 64, splits=4, bytes=2**63 - 1, shards=1)
-    mapping = look(known_job, JobState(), stored=plan)
-    state = look(
+    mapping = state_after_plan(known_job, JobState(), stored=plan)
+    state = state_after_plan(
         known_job,
         mapping,
         pod("map", 0, worst("succeeded"), "Succeeded"),

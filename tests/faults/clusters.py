@@ -16,6 +16,7 @@ from boathouse_e2e import faults, invariants, kubelets, lab
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.hadoop_clients import HadoopClients, Leave
 from boathouse_e2e.hadoop_pods import HadoopPods
+from tests.builders import clusters
 from tests.faults.conftest import Trial
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 CLASS = "trials"
 _VOLUMES = 5
 _NUMBERS = itertools.count(1)
-_SMALL = {"cpu": "250m", "memory": "1Gi"}
 _VOLUME = {"size": "256Mi", "storageClassName": CLASS}
 _OWNED = (
     catalogue.SERVICES,
@@ -36,30 +36,6 @@ _OWNED = (
     catalogue.NETWORK_POLICIES,
     catalogue.PERSISTENT_VOLUME_CLAIMS,
 )
-
-
-def mrcluster(name: str, **spec: Any) -> dict[str, Any]:
-    """Return an MRCluster of two core nodes that fits on three small nodes, as do three more of its nodes."""
-    core = {"count": 2, "resources": _SMALL, "volume": _VOLUME} | spec.pop("core", {})
-    transient = {"resources": _SMALL, "scratch": "1Gi"} | spec.pop("transient", {})
-    known = {
-        "image": "hadoop:dev",
-        "master": {"resources": {"cpu": "250m", "memory": "1408Mi"}, "volume": _VOLUME},
-        "core": core,
-        "transient": transient,
-        "dataPolicy": "Delete",
-        "resizing": {"drainTimeoutSeconds": 60},
-    }
-    metadata = {"name": name, "namespace": lab.NAMESPACE}
-    return {"apiVersion": names.API_VERSION, "kind": MRCLUSTERS.kind, "metadata": metadata, "spec": known | spec}
-
-
-def job_on(cluster: str, name: str) -> dict[str, Any]:
-    """Return an MRJob that runs as a job of Hadoop Streaming on a cluster."""
-    stage = {"command": ["cat"]}
-    spec = {"clusterRef": {"name": cluster}, "input": ["/in"], "output": f"/out/{name}", "mapper": stage}
-    metadata = {"name": name, "namespace": lab.NAMESPACE}
-    return {"apiVersion": names.API_VERSION, "kind": MRJOBS.kind, "metadata": metadata, "spec": spec}
 
 
 class ClusterTrial(Trial):
@@ -99,7 +75,7 @@ class ClusterTrial(Trial):
         name = f"etl-{next(_NUMBERS)}"
         for number in range(_VOLUMES):
             await self.api.create(storage.VOLUMES.untyped(), _volume(f"{name}-{number}"))
-        await self.create(mrcluster(name, **spec))
+        await self.create(_cluster(name, **spec))
 
     @property
     def hadoop(self) -> Hadoop:
@@ -166,7 +142,7 @@ class ClusterTrial(Trial):
     async def submit_job(self) -> str:
         """Apply a job on the cluster; returns its name."""
         name = f"words-{next(_NUMBERS)}"
-        await self.api.create(MRJOBS, job_on(self.name, name), lab.NAMESPACE)
+        await self.api.create(MRJOBS, clusters.mrjob_on(self.name, name, lab.NAMESPACE, f"/out/{name}"), lab.NAMESPACE)
         self.jobs.append(name)
         return name
 
@@ -243,6 +219,12 @@ class ClusterTrial(Trial):
             with contextlib.suppress(errors.NotFound):
                 await self.api.delete(MRJOBS, name, lab.NAMESPACE)
         await super().discard()
+
+
+def _cluster(name: str, **spec: Any) -> dict[str, Any]:
+    """Return an MRCluster of two core nodes that fits on three small nodes, as do three more of its nodes."""
+    fields = {"resizing": {"drainTimeoutSeconds": 60}, **spec}
+    return clusters.mrcluster(name, lab.NAMESPACE, cpu="250m", volume=_VOLUME, **fields)
 
 
 def _volume(name: str) -> dict[str, Any]:

@@ -52,8 +52,8 @@ class Hadoop:
         folder = self._folder / str(self._number)
         scripts.place(job, folder)
         arguments = folder / "arguments"
-        given = _arguments(job, folder, properties or {}, words)
-        arguments.write_bytes(b"".join(f"{each}\0".encode() for each in given))
+        written = _arguments(job, folder, properties or {}, words)
+        arguments.write_bytes(b"".join(f"{each}\0".encode() for each in written))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{arguments}\n")

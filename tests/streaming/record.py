@@ -31,12 +31,12 @@ PROGRAM = pathlib.Path(__file__).with_name("StreamingJobs.java")
 def main() -> None:
     classpath = hadoop_jars.prepare(PROGRAM)
     made = jobs.every()
-    known = {each["job"]: each for each in recorded()} if RECORDED.exists() and not sys.argv[1:] else {}
+    former = {each["job"]: each for each in recorded()} if RECORDED.exists() and not sys.argv[1:] else {}
     found = []
     with tempfile.TemporaryDirectory() as folder, hadoop_jobs.running(classpath, pathlib.Path(folder)) as hadoop:
         for number, job in enumerate(made, 1):
             which = digest(job)
-            found.append(known.get(which) or {"job": which, "parts": _text(hadoop.run(job))})
+            found.append(former.get(which) or {"job": which, "parts": _text(hadoop.run(job))})
             if number % 50 == 0:
                 print(f"{number} of {len(made)} jobs", flush=True)
         _record_differences(hadoop)

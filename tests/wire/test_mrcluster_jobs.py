@@ -12,9 +12,9 @@ from boathouse.resources import names
 from boathouse.services.mrjob import wiring
 from boathouse.services.progress import limits, tls
 from boathouse_e2e import hadoop_clients, hadoop_pods
+from tests.builders import clusters
 from tests.builders.operators.agents import AUTHORITY
 from tests.builders.operators.mrclusters import STEP_S, RunningMRCluster, mrcluster
-from tests.faults import clusters
 
 JOB = "demo/words"
 STARTED = [{"name": "task", "ready": True, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}]
@@ -79,7 +79,7 @@ async def world(api, client, tmp_path, monkeypatch):
 async def test_a_job_runs_as_one_application_of_a_client_with_leave(api, world):
     api.add(mrcluster())
     await world.until(lambda: world.phase() == "Ready")
-    api.add(clusters.job_on("etl", "words"))
+    api.add(clusters.mrjob_on("etl", "words", "demo", "/out/words"))
     await world.until(lambda: world.job().get("phase") in {"Succeeded", "Failed"})
     assert world.job()["phase"] == "Succeeded", world.job()
     assert [each.state for each in world.clients.submitted.values()] == ["FINISHED"]
@@ -90,7 +90,7 @@ async def test_a_suspended_jobs_application_is_killed_by_the_agent_and_another_o
     world.clients.program.tasks_s = (1e9,) * 4
     api.add(mrcluster())
     await world.until(lambda: world.phase() == "Ready")
-    api.add(clusters.job_on("etl", "words"))
+    api.add(clusters.mrjob_on("etl", "words", "demo", "/out/words"))
     await world.until(lambda: world.job().get("phase") == "Map")
     api.change("mrjobs", JOB, {"spec": {"suspend": True}})
     await world.until(lambda: world.job().get("hadoop", {}).get("ended"))

@@ -42,16 +42,16 @@ def as_role(installed):
     installed.delete(*applied)
 
 
-def said(result):
+def output(result):
     return f"{result.stdout}{result.stderr}{result.exception or ''}"
 
 
 def test_an_administrator_of_a_namespace_lets_drivers_run_there(installed, as_role):
     admin = as_role("admin")
     # The right to bind the role joins admin when a controller has aggregated it.
-    installed.until(lambda: said(admin("enable-spark", "--name", ACCOUNT)), f"rolebinding/{ACCOUNT} created")
+    installed.until(lambda: output(admin("enable-spark", "--name", ACCOUNT)), f"rolebinding/{ACCOUNT} created")
     again = admin("enable-spark", "--name", ACCOUNT)
-    assert (again.exit_code, again.stdout.count("unchanged")) == (0, 2), said(again)
+    assert (again.exit_code, again.stdout.count("unchanged")) == (0, 2), output(again)
     driver = installed.acting_as(f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}")
     for verb, resource in (("create", "pods"), ("deletecollection", "configmaps")):
         driver.until(lambda verb=verb, resource=resource: driver.may(verb, resource, NAMESPACE), "yes")
@@ -63,15 +63,15 @@ def test_an_administrator_of_a_namespace_lets_drivers_run_there(installed, as_ro
 
 def test_an_editor_is_told_who_may(as_role):
     result = as_role("edit")("enable-spark", "--name", ACCOUNT)
-    assert f"the cluster does not create rolebinding/{ACCOUNT} in namespace {NAMESPACE}: " in said(result)
-    assert "forbidden" in said(result)
+    assert f"the cluster does not create rolebinding/{ACCOUNT} in namespace {NAMESPACE}: " in output(result)
+    assert "forbidden" in output(result)
 
 
 def test_an_editor_submits_and_sees_the_application(installed, as_role):
     editor = as_role("edit")
     result = editor("submit", "--name", "from-a-line", *LINE)
-    assert result.exit_code == 0, said(result)
+    assert result.exit_code == 0, output(result)
     assert "kubectl boathouse watch sparkapp/from-a-line -n unguarded" in result.stdout
     assert "sparkapp/from-a-line" in editor("list").stdout
-    assert "exists already" in said(editor("submit", "--name", "from-a-line", *LINE))
+    assert "exists already" in output(editor("submit", "--name", "from-a-line", *LINE))
     installed.delete(object_("SparkApp", "from-a-line", NAMESPACE, api="boathouse.dev/v1alpha1"))

@@ -22,7 +22,7 @@ def values() -> dict[str, Any]:
     return {"queues": queues, "rights": {"exempt": [KUEUE]}}
 
 
-def job(namespace: str = "demo", **fields: Any) -> dict[str, Any]:
+def new_mrjob(namespace: str = "demo", **fields: Any) -> dict[str, Any]:
     """A job that is not there yet."""
     return mrjob(namespace, name="new", **fields)
 
@@ -40,11 +40,11 @@ def pod_creator(as_user):
 
 def with_secrets(*names: str) -> dict[str, Any]:
     env = [{"name": f"E{i}", "valueFrom": {"secretKeyRef": {"name": n, "key": "k"}}} for i, n in enumerate(names)]
-    return job(env=env)
+    return new_mrjob(env=env)
 
 
 def test_who_reads_the_secret_may_name_it(author):
-    assert author.creates(job()) == "admitted"
+    assert author.creates(new_mrjob()) == "admitted"
 
 
 NAMED = {
@@ -81,17 +81,17 @@ NAMED = {
 @pytest.mark.parametrize("case", NAMED)
 def test_what_the_author_has_no_right_to_is_refused(author, case):
     fields, complaint = NAMED[case]
-    assert complaint in author.creates(job(**fields))
+    assert complaint in author.creates(new_mrjob(**fields))
 
 
 @pytest.mark.parametrize("case", NAMED)
 def test_who_may_create_pods_may_name_all_of_it(pod_creator, case):
-    assert pod_creator.creates(job(**NAMED[case][0])) == "admitted"
+    assert pod_creator.creates(new_mrjob(**NAMED[case][0])) == "admitted"
 
 
 @pytest.mark.parametrize("case", NAMED)
 def test_an_exempt_controller_is_not_asked(as_user, case):
-    assert as_user(KUEUE).creates(job(**NAMED[case][0])) == "admitted"
+    assert as_user(KUEUE).creates(new_mrjob(**NAMED[case][0])) == "admitted"
 
 
 def test_rights_to_the_objects_named_are_enough(as_user):
@@ -101,7 +101,7 @@ def test_rights_to_the_objects_named_are_enough(as_user):
         reads("configmaps", "b"),
         ("scheduling.k8s.io", ["priorityclasses"], ["use"], ["batch-low"]),
     )
-    named = job(
+    named = new_mrjob(
         envFrom=[{"secretRef": {"name": "a"}}, {"configMapRef": {"name": "b"}}],
         podTemplate={"priorityClassName": "batch-low"},
     )
@@ -157,7 +157,7 @@ def test_a_priority_class_that_is_set_later_is_checked(author, suspended):
 
 
 def test_a_queue_that_does_not_exist_is_refused(alice):
-    refusal = alice.creates(job(queue="none"))
+    refusal = alice.creates(new_mrjob(queue="none"))
     assert "spec.queue: the queue none does not exist; there are default, elsewhere, nightly" in refusal
     labelled = pod(schedulerName="boathouse", meta={"labels": {"boathouse.dev/queue": "none"}})
     assert "metadata.labels[boathouse.dev/queue]: the queue none does not exist" in alice.creates(labelled)
@@ -165,10 +165,10 @@ def test_a_queue_that_does_not_exist_is_refused(alice):
 
 def test_a_queue_that_does_not_accept_the_namespace_is_refused(alice):
     complaint = "the queue elsewhere does not accept this namespace; name another queue"
-    assert f"spec.queue: {complaint}" in alice.creates(job(queue="elsewhere"))
+    assert f"spec.queue: {complaint}" in alice.creates(new_mrjob(queue="elsewhere"))
     labelled = pod(schedulerName="boathouse", meta={"labels": {"boathouse.dev/queue": "elsewhere"}})
     assert f"metadata.labels[boathouse.dev/queue]: {complaint}" in alice.creates(labelled)
-    assert "spec.queue: the queue nightly does not accept" in alice.creates(job("unguarded", queue="nightly"))
+    assert "spec.queue: the queue nightly does not accept" in alice.creates(new_mrjob("unguarded", queue="nightly"))
 
 
 @pytest.fixture(scope="module")
@@ -185,10 +185,10 @@ def test_a_queue_accepts_its_priority_classes_only(alice):
     accepted, refused = ({"podTemplate": {"priorityClassName": f"batch-{name}"}} for name in ("low", "high"))
     labels = {"labels": {"boathouse.dev/queue": "nightly"}}
     complaint = "the queue nightly accepts the PriorityClasses batch-low only; name one of them"
-    assert alice.creates(job(queue="nightly")) == "admitted"
-    assert alice.creates(job(queue="nightly", **accepted)) == "admitted"
-    assert f"spec.podTemplate.priorityClassName: {complaint}" in alice.creates(job(queue="nightly", **refused))
-    assert alice.creates(job(**refused)) == "admitted"
+    assert alice.creates(new_mrjob(queue="nightly")) == "admitted"
+    assert alice.creates(new_mrjob(queue="nightly", **accepted)) == "admitted"
+    assert f"spec.podTemplate.priorityClassName: {complaint}" in alice.creates(new_mrjob(queue="nightly", **refused))
+    assert alice.creates(new_mrjob(**refused)) == "admitted"
     asked = {"meta": labels, "schedulerName": "boathouse"}
     alice.until(lambda: alice.creates(pod(priorityClassName="batch-low", **asked)), "admitted")
     assert f"spec.priorityClassName: {complaint}" in alice.creates(pod(priorityClassName="batch-high", **asked))
@@ -196,7 +196,7 @@ def test_a_queue_accepts_its_priority_classes_only(alice):
 
 @pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
 def test_the_clusters_own_classes_are_refused(alice, name):
-    assert "the classes system-* are" in alice.creates(job(podTemplate={"priorityClassName": name}))
+    assert "the classes system-* are" in alice.creates(new_mrjob(podTemplate={"priorityClassName": name}))
     assert "places no pods of the classes system-*" in alice.creates(
         pod(schedulerName="boathouse", priorityClassName=name)
     )
@@ -208,12 +208,12 @@ def test_the_label_of_a_namespace_cannot_name_a_queue_that_does_not_accept_it(in
     installed.kubectl(*label, "boathouse.dev/queue=elsewhere", "--overwrite")
     try:
         complaint = "the queue elsewhere does not accept this namespace"
-        alice.until(lambda: alice.creates(job("unguarded")), complaint)
+        alice.until(lambda: alice.creates(new_mrjob("unguarded")), complaint)
         assert complaint in alice.creates(pod(namespace="unguarded", schedulerName="boathouse"))
-        assert alice.creates(job("unguarded", queue="default")) == "admitted"
+        assert alice.creates(new_mrjob("unguarded", queue="default")) == "admitted"
         installed.kubectl(*label, "boathouse.dev/queue=none", "--overwrite")
         alice.until(
-            lambda: alice.creates(job("unguarded")), "correct the namespace's label boathouse.dev/queue, or name"
+            lambda: alice.creates(new_mrjob("unguarded")), "correct the namespace's label boathouse.dev/queue, or name"
         )
     finally:
         installed.kubectl(*label, "boathouse.dev/queue-")
@@ -226,11 +226,11 @@ def test_a_job_of_a_queue_that_was_taken_away_can_still_be_changed(installed, ch
     without = [manifest for manifest in chart.render(rights=values["rights"]) if "Policy" in manifest["kind"]]
     try:
         installed.apply(*without)
-        alice.until(lambda: alice.creates(job(queue="nightly")), "the queue nightly does not exist")
+        alice.until(lambda: alice.creates(new_mrjob(queue="nightly")), "the queue nightly does not exist")
         assert alice.patches("mrjob/left-behind", {"metadata": {"labels": {"a": "b"}}}) == "admitted"
     finally:
         installed.apply(*(manifest for manifest in chart.render(**values) if "Policy" in manifest["kind"]))
-        alice.until(lambda: alice.creates(job(queue="nightly")), "admitted")
+        alice.until(lambda: alice.creates(new_mrjob(queue="nightly")), "admitted")
         installed.delete(behind)
 
 

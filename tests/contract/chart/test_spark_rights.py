@@ -25,7 +25,7 @@ def values() -> dict[str, Any]:
     return {"queues": queues, "rights": {"exempt": [KUEUE]}, "spark": spark}
 
 
-def new(**fields: Any) -> dict[str, Any]:
+def new_sparkapp(**fields: Any) -> dict[str, Any]:
     """An application that is not there yet."""
     return sparkapp(name="new", **fields)
 
@@ -45,23 +45,23 @@ def pod_creator(as_user):
 
 
 def test_who_may_use_the_drivers_account_creates_applications(author):
-    author.until(lambda: author.creates(new()), "admitted")
+    author.until(lambda: author.creates(new_sparkapp()), "admitted")
 
 
 def test_who_may_create_pods_creates_applications(pod_creator):
-    assert pod_creator.creates(new()) == "admitted"
-    assert pod_creator.creates(new(driver={"serviceAccountName": "boathouse-spark-etl"})) == "admitted"
+    assert pod_creator.creates(new_sparkapp()) == "admitted"
+    assert pod_creator.creates(new_sparkapp(driver={"serviceAccountName": "boathouse-spark-etl"})) == "admitted"
 
 
 def test_who_may_neither_is_told_what_is_missing(as_user):
-    refusal = as_user("nobody-special").creates(new())
+    refusal = as_user("nobody-special").creates(new_sparkapp())
     assert "spec.driver.serviceAccountName: a SparkApp creates pods as the service account boathouse-spark" in refusal
     assert "ask the administrator for the role edit, or for the verb use on accounts.boathouse.dev/boathouse" in refusal
 
 
 def test_a_right_to_one_account_says_nothing_of_another(author):
     other = {"serviceAccountName": "boathouse-spark-etl"}
-    assert "as the service account boathouse-spark-etl" in author.creates(new(driver=other))
+    assert "as the service account boathouse-spark-etl" in author.creates(new_sparkapp(driver=other))
 
 
 # What it names
@@ -115,19 +115,19 @@ def trusted(installed):
 @pytest.mark.parametrize("case", NAMED)
 def test_what_the_author_has_no_right_to_is_refused(author, case):
     fields, complaint = NAMED[case]
-    author.until(lambda: author.creates(new()), "admitted")
-    assert complaint in author.creates(new(**fields))
+    author.until(lambda: author.creates(new_sparkapp()), "admitted")
+    assert complaint in author.creates(new_sparkapp(**fields))
 
 
 @pytest.mark.parametrize("case", NAMED)
 def test_who_may_create_pods_may_name_all_of_it(pod_creator, case):
-    pod_creator.until(lambda: pod_creator.creates(new(**NAMED[case][0])), "admitted")
+    pod_creator.until(lambda: pod_creator.creates(new_sparkapp(**NAMED[case][0])), "admitted")
 
 
 @pytest.mark.parametrize("case", NAMED)
 def test_an_exempt_controller_is_not_asked(as_user, case):
     kueue = as_user(KUEUE)
-    kueue.until(lambda: kueue.creates(new(**NAMED[case][0])), "admitted")
+    kueue.until(lambda: kueue.creates(new_sparkapp(**NAMED[case][0])), "admitted")
 
 
 def test_rights_to_the_objects_named_are_enough(as_user):
@@ -138,7 +138,7 @@ def test_rights_to_the_objects_named_are_enough(as_user):
         reads("configmaps", "other"),
         ("scheduling.k8s.io", ["priorityclasses"], ["use"], ["batch-low"]),
     )
-    named = new(env=OF_SECRET, driver={"env": OF_CONFIG_MAP}, **volume(secretName="other"), **CLASS)
+    named = new_sparkapp(env=OF_SECRET, driver={"env": OF_CONFIG_MAP}, **volume(secretName="other"), **CLASS)
     user.until(lambda: user.creates(named), "admitted")
 
 
@@ -148,8 +148,8 @@ def test_the_largest_number_of_names_is_judged(author, pod_creator):
         [{"name": f"E{n}", "valueFrom": {"secretKeyRef": {"name": f"{role}{n}", "key": "k"}}} for n in range(128)]
         for role in "sde"
     ]
-    whole = new(env=env[0], driver={"env": env[1]}, executor={"env": env[2]})
-    author.until(lambda: author.creates(new()), "admitted")
+    whole = new_sparkapp(env=env[0], driver={"env": env[1]}, executor={"env": env[2]})
+    author.until(lambda: author.creates(new_sparkapp()), "admitted")
     assert "spec names 384 Secrets; who may neither create pods nor read all" in author.creates(whole)
     assert pod_creator.creates(whole) == "admitted"
 
@@ -158,15 +158,15 @@ def test_the_largest_number_of_names_is_judged(author, pod_creator):
 
 
 def test_executors_of_an_account_that_is_not_permitted_are_refused_at_once(alice):
-    refusal = alice.creates(new(serviceAccountName="builder"))
+    refusal = alice.creates(new_sparkapp(serviceAccountName="builder"))
     assert "spec.serviceAccountName: Boathouse may not run pods as the service account builder" in refusal
     assert "kubectl create rolebinding boathouse-run-as-builder --clusterrole=boathouse-run-as" in refusal
 
 
 def test_executors_of_a_class_that_the_drivers_account_may_not_use_are_refused_at_once(installed, alice):
-    refusal = alice.creates(new(podTemplate={"priorityClassName": "batch-high"}))
+    refusal = alice.creates(new_sparkapp(podTemplate={"priorityClassName": "batch-high"}))
     assert "the drivers' service account boathouse-spark of this namespace may not use the PriorityClass" in refusal
-    other = new(driver={"serviceAccountName": "boathouse-spark-etl"}, **CLASS)
+    other = new_sparkapp(driver={"serviceAccountName": "boathouse-spark-etl"}, **CLASS)
     assert "the drivers' service account boathouse-spark-etl" in alice.creates(other)
     etl = {"kind": "ServiceAccount", "name": "boathouse-spark-etl", "namespace": "demo"}
     bound = binding("boathouse-spark-etl", "demo", "ClusterRole", "boathouse-spark-driver", etl)
@@ -209,16 +209,18 @@ def test_what_is_set_later_is_checked(author, suspended):
 
 
 def test_a_queue_that_does_not_accept_the_application_is_refused(alice):
-    assert "spec.queue: the queue none does not exist; there are default" in alice.creates(new(queue="none"))
-    assert "the queue elsewhere does not accept this namespace" in alice.creates(new(queue="elsewhere"))
-    assert alice.creates(new(queue="nightly", **CLASS)) == "admitted"
+    assert "spec.queue: the queue none does not exist; there are default" in alice.creates(new_sparkapp(queue="none"))
+    assert "the queue elsewhere does not accept this namespace" in alice.creates(new_sparkapp(queue="elsewhere"))
+    assert alice.creates(new_sparkapp(queue="nightly", **CLASS)) == "admitted"
     other = {"podTemplate": {"priorityClassName": "batch-high"}}
-    assert "the queue nightly accepts the PriorityClasses batch-low" in alice.creates(new(queue="nightly", **other))
+    assert "the queue nightly accepts the PriorityClasses batch-low" in alice.creates(
+        new_sparkapp(queue="nightly", **other)
+    )
 
 
 @pytest.mark.parametrize("name", ["system-cluster-critical", "system-node-critical"])
 def test_the_clusters_own_classes_are_refused(alice, name):
-    assert "the classes system-* are" in alice.creates(new(podTemplate={"priorityClassName": name}))
+    assert "the classes system-* are" in alice.creates(new_sparkapp(podTemplate={"priorityClassName": name}))
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "closed", "boathouse-system"])
@@ -238,8 +240,8 @@ def test_the_built_in_roles_reach_applications(installed):
     try:
         viewer, editor, admin = (installed.acting_as(f"spark-{role}") for role in ("view", "edit", "admin"))
         viewer.until(lambda: viewer.may("get", "sparkapps.boathouse.dev", "demo"), "yes")
-        assert "cannot create resource" in viewer.creates(new())
-        editor.until(lambda: editor.creates(new()), "admitted")
+        assert "cannot create resource" in viewer.creates(new_sparkapp())
+        editor.until(lambda: editor.creates(new_sparkapp()), "admitted")
         subject = {"kind": "ServiceAccount", "name": "boathouse-spark-etl", "namespace": "demo"}
         bound = binding("boathouse-spark-etl", "demo", "ClusterRole", "boathouse-spark-driver", subject)
         admin.until(lambda: admin.creates(bound), "admitted")

@@ -18,13 +18,12 @@ from boathouse.services.mrcluster.settings import files
 from boathouse.services.progress.limits import REPORT_DISTANCE_S
 from boathouse_e2e import hostile, lab
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES
+from tests.builders import clusters
 from tests.hostile import reports
 from tests.hostile.attacks.pressure import goes_on
 from tests.hostile.form import Attack
 
 NAME = "lake"
-SMALL = {"cpu": "100m", "memory": "1Gi"}
-VOLUME = {"emptyDir": True, "size": "256Mi"}
 REPORT_S = 2.2
 """Between reports that the endpoint accepts."""
 MOST_STATUS_BYTES = 16 * 2**10
@@ -35,21 +34,10 @@ FEW, MANY = 30, 1_000
 
 
 def mrcluster(name=NAME, **spec):
-    """An MRCluster in the attacker's namespace, whose data live as long as its pods; `spec` replaces fields."""
-    known = {
-        "image": "hadoop:hostile",
-        "dataPolicy": "Delete",
-        "master": {"resources": {"cpu": "100m", "memory": "1408Mi"}, "volume": VOLUME},
-        "core": {"count": 2, "resources": SMALL, "volume": VOLUME},
-        "transient": {"maximum": 3, "resources": SMALL, "scratch": "1Gi"},
-    }
-    metadata = {"name": name, "namespace": hostile.ATTACKER}
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": cluster.MRCLUSTERS.kind,
-        "metadata": metadata,
-        "spec": known | spec,
-    }
+    """An MRCluster in the attacker's namespace, whose data live as long as its pods."""
+    volume, transient = {"emptyDir": True, "size": "256Mi"}, {"maximum": 3}
+    fields = {"image": "hadoop:hostile", "transient": transient, **spec}
+    return clusters.mrcluster(name, hostile.ATTACKER, cpu="100m", volume=volume, **fields)
 
 
 async def status(siege, name=NAME):
@@ -130,10 +118,10 @@ async def has_no_figures(siege):
 async def reports_too_often(siege):
     agent, body = await begins(siege), reports.report()
     began_s = time.monotonic()
-    answers = [code for _ in range(40) for code in await asyncio.gather(*(agent.post(body) for _ in range(10)))]
+    statuses = [code for _ in range(40) for code in await asyncio.gather(*(agent.post(body) for _ in range(10)))]
     lasted_s = time.monotonic() - began_s
-    assert answers.count(200) <= 1 + lasted_s / REPORT_DISTANCE_S, f"in {lasted_s:.1f} s: {answers}"
-    assert set(answers) <= {200, 0, 404, 409, 429, 503}, set(answers)
+    assert statuses.count(200) <= 1 + lasted_s / REPORT_DISTANCE_S, f"in {lasted_s:.1f} s: {statuses}"
+    assert set(statuses) <= {200, 0, 404, 409, 429, 503}, set(statuses)
 
 
 async def replays(siege):
@@ -169,8 +157,8 @@ async def reports_as_another_pod(siege):
         "the master for no cluster": agent.post(body, uid="../../etc"),
         "the master for another namespace": agent.post(body, namespace=hostile.VICTIM),
     }
-    answers = {what: await attempt for what, attempt in attempts.items()}
-    assert set(answers.values()) <= {401, 403, 404}, answers
+    statuses = {what: await attempt for what, attempt in attempts.items()}
+    assert set(statuses.values()) <= {401, 403, 404}, statuses
 
 
 async def has_not_come_up(siege):
@@ -229,24 +217,18 @@ async def names_a_cluster_of_others(siege):
     theirs = mrcluster("treasure")
     theirs["metadata"]["namespace"] = hostile.VICTIM
     await siege.admin.create(cluster.MRCLUSTERS, theirs, hostile.VICTIM)
-    await siege.attacker.create(job_on("treasure"))
+    await siege.attacker.create(clusters.mrjob_on("treasure", "thief", hostile.ATTACKER))
     for name in (f"{hostile.VICTIM}/treasure", f"treasure.{hostile.VICTIM}", "../treasure"):
         with pytest.raises(errors.ApiError):
-            await siege.attacker.create(job_on(name, "thief-by-path"))
-
-
-def job_on(name, job="thief"):
-    made = hostile.job(job)
-    spec = {"clusterRef": {"name": name}, "input": ["/in"], "output": "/out", "mapper": {"command": ["cat"]}}
-    return made | {"spec": spec}
+            await siege.attacker.create(clusters.mrjob_on(name, "thief-by-path", hostile.ATTACKER))
 
 
 async def finds_no_cluster(siege):
-    async def told():
+    async def is_not_found():
         conditions = (await siege.status("thief")).get("conditions") or ()
-        return any((one["type"], one["reason"]) == ("Admitted", "ClusterNotFound") for one in conditions)
+        return any((each["type"], each["reason"]) == ("Admitted", "ClusterNotFound") for each in conditions)
 
-    await siege.until(told, "the job says that there is no such cluster")
+    await siege.until(is_not_found, "the job says that there is no such cluster")
     assert not await siege.pods(labels="boathouse.dev/task-type=client")
     text = json.dumps(await siege.status("thief"))
     assert hostile.VICTIM not in text
@@ -255,7 +237,7 @@ async def finds_no_cluster(siege):
 # Names that are taken
 
 
-async def known(siege, manifest):
+async def created(siege, manifest):
     """Create a cluster; return it as the operator will see it."""
     body = await siege.attacker.create(manifest)
     settings = OperatorConfig.model_validate({**siege.lab.chart_config, "task": {"image": "task:dev"}})
@@ -299,7 +281,7 @@ def takes(make, **spec):
     """Create a cluster while no operator runs, and an object with a name that it will need."""
 
     async def act(siege):
-        await siege.attacker.create(make(await known(siege, mrcluster(**spec))))
+        await siege.attacker.create(make(await created(siege, mrcluster(**spec))))
 
     return act
 
@@ -307,10 +289,10 @@ def takes(make, **spec):
 async def says_whose_it_is(siege):
     """The cluster waits, and the operator neither uses, changes nor deletes what it has not created."""
 
-    async def told():
+    async def is_taken():
         return (await condition(siege, "Scheduled"))[:2] == ("False", "NameTaken")
 
-    await siege.until(told, "the cluster says that a name is taken")
+    await siege.until(is_taken, "the cluster says that a name is taken")
     assert not await siege.pods(labels=f"{names.LABEL_TASK_TYPE}=master")
     kept = [
         event["requestURI"]

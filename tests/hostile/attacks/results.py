@@ -28,7 +28,7 @@ async def keeps_its_metrics_small(siege):
     assert len(page) < 200_000
 
 
-def says(text, *, exit_code=0, of=TaskType.MAP):
+def message_of(text, *, exit_code=0, of=TaskType.MAP):
     """The message of tasks of one kind; the others are honest."""
     text = text if isinstance(text, str) else json.dumps(text)
     return lambda order: (text[:MAX_BYTES], exit_code) if order.task_type is of else None
@@ -46,13 +46,13 @@ def of_a_task(**fields):
 def fails_with_junk(order):
     if order.task_type is not TaskType.MAP:
         return None
-    said = {
+    result = {
         "outcome": "failed",
         "user_error": True,
         "reason": f"Junk{order.index}{'x' * 500}",
         "message": "\x00\u202e" * 200,
     }
-    return json.dumps(said), 10
+    return json.dumps(result), 10
 
 
 def attack(name, message, **more):
@@ -60,13 +60,13 @@ def attack(name, message, **more):
 
 
 ATTACKS = (
-    attack("a counter beyond int64", says(counts("99999999999999999999"))),
-    attack("a counter of a thousand digits", says(counts("9" * 1000)), long=True),
-    attack("counters whose sum is beyond int64", says(counts("9223372036854775807")), long=True),
-    attack("negative counters", says(counts("-9223372036854775808")), long=True),
+    attack("a counter beyond int64", message_of(counts("99999999999999999999"))),
+    attack("a counter of a thousand digits", message_of(counts("9" * 1000)), long=True),
+    attack("counters whose sum is beyond int64", message_of(counts("9223372036854775807")), long=True),
+    attack("negative counters", message_of(counts("-9223372036854775808")), long=True),
     attack(
         "a result with negative and huge numbers",
-        says(
+        message_of(
             of_a_task(
                 winner_attempt=-(2**63),
                 splits=-1,
@@ -75,20 +75,20 @@ ATTACKS = (
             )
         ),
     ),
-    attack("a winner of another attempt", says(of_a_task(winner_attempt=2**62)), long=True),
+    attack("a winner of another attempt", message_of(of_a_task(winner_attempt=2**62)), long=True),
     attack(
         "a setup of minus one splits",
-        says(of_a_task(winner_attempt=0, splits=-1), of=TaskType.SETUP),
+        message_of(of_a_task(winner_attempt=0, splits=-1), of=TaskType.SETUP),
         holds=None,
         long=True,
     ),
     attack(
         "a setup with the digest of no plan",
-        says(of_a_task(winner_attempt=0, digest="f" * 64, splits=2**62, bytes_total=2**62), of=TaskType.SETUP),
+        message_of(of_a_task(winner_attempt=0, digest="f" * 64, splits=2**62, bytes_total=2**62), of=TaskType.SETUP),
         holds=None,
     ),
-    attack("a digest of three kilobytes", says(of_a_task(digest="d" * 3000)), long=True),
+    attack("a digest of three kilobytes", message_of(of_a_task(digest="d" * 3000)), long=True),
     attack("reasons that no runtime has", fails_with_junk, holds=keeps_its_metrics_small),
-    attack("four kilobytes of junk", says("\ufffd\x01{]" * 1024, exit_code=1)),
-    attack("a message that nests deeply", says('{"counters":' + "[" * 4000), long=True),
+    attack("four kilobytes of junk", message_of("\ufffd\x01{]" * 1024, exit_code=1)),
+    attack("a message that nests deeply", message_of('{"counters":' + "[" * 4000), long=True),
 )

@@ -46,11 +46,11 @@ async def is_granted_the_account(siege):
 async def is_told_what_is_missing(siege):
     """The job's status names the account and the right."""
 
-    async def told():
+    async def is_explained():
         text = json.dumps(await siege.status("named"))
         return ROBOT in text and "boathouse-run-as" in text
 
-    await siege.until(told, "the job's status says which right is missing")
+    await siege.until(is_explained, "the job's status says which right is missing")
 
 
 async def succeeds(siege):

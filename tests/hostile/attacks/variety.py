@@ -117,11 +117,11 @@ def apart(number, *, placed):
 async def says_that_it_is_too_complex(siege):
     """Beyond the bound of the namespace pods wait, and say why."""
 
-    async def said():
-        conditions = [one for each in await siege.pods() for one in each.status.conditions]
+    async def is_explained():
+        conditions = [condition for pod_view in await siege.pods() for condition in pod_view.status.conditions]
         return any(TOO_COMPLEX in each.message or each.reason == TOO_COMPLEX for each in conditions)
 
-    await siege.until(said, f"a pod of the attacker waits with the reason {TOO_COMPLEX}")
+    await siege.until(is_explained, f"a pod of the attacker waits with the reason {TOO_COMPLEX}")
 
 
 FEW = 600

@@ -22,18 +22,18 @@ def resolved(node):
 
 def paths(schema, values, prefix=""):
     """Every value that the schema knows, and every one that values.yaml sets, as dotted paths."""
-    known, given = set(), set()
+    in_schema, in_values = set(), set()
     for name, child in schema.get("properties", {}).items():
-        known.add(f"{prefix}{name}")
+        in_schema.add(f"{prefix}{name}")
         if isinstance(values, dict) and name in values:
-            more_known, more_given = paths(resolved(child), values[name], f"{prefix}{name}.")
-            known, given = known | more_known, given | more_given | {f"{prefix}{name}"}
-    return known, given
+            more_in_schema, more_in_values = paths(resolved(child), values[name], f"{prefix}{name}.")
+            in_schema, in_values = in_schema | more_in_schema, in_values | more_in_values | {f"{prefix}{name}"}
+    return in_schema, in_values
 
 
 def test_every_value_of_the_schema_has_a_default_that_people_can_read():
-    known, given = paths(SCHEMA, VALUES)
-    assert known - given == {"global", "resources.claims"}
+    in_schema, in_values = paths(SCHEMA, VALUES)
+    assert in_schema - in_values == {"global", "resources.claims"}
 
 
 def test_every_section_refuses_what_it_does_not_know():

@@ -75,8 +75,8 @@ def test_failures_tell_whose_fault_they_were():
     ],
 )
 def test_a_pod_says_where_it_stands(pod, expected):
-    answer = explain.explain_pod(pod, [], now_s=NOW_S)
-    assert answer.headline == f"pod/{pod['metadata']['name']} {expected}"
+    explanation = explain.explain_pod(pod, [], now_s=NOW_S)
+    assert explanation.headline == f"pod/{pod['metadata']['name']} {expected}"
 
 
 def test_a_pod_of_another_scheduler_is_said_to_be_so():
