@@ -2,7 +2,7 @@
 
 | modules | subject |
 |---|---|
-| `manifests`, `observed_pods`, `crds` | Kubernetes objects, as manifests and as the operator decodes them; schemas of the kinds |
+| `manifests`, `observed_pods`, `crds` | Kubernetes objects: manifests, and as the operator decodes them; schemas |
 | `mrjobs`, `sparkapps`, `mrclusters` | the custom resources, their models, and what the services of a kind need |
 | `frame`, `mrjob_reconciler` | the reconcilers' frame, and the reconciler of MRJobs, with an API server of one object |
 | `operators` | the parts of the operator, alone or against the fake API server |
@@ -13,5 +13,5 @@
 | `tasks`, `task_*` | jobs on a folder, task pods as processes, endpoints, HDFS, shared outputs, pauses |
 | `agents` | agents of clusters, and the daemons of Hadoop that they connect to |
 | `cli`, `conversions`, `conversion_strategies` | what the commands get, and what `boathouse convert` reads |
-| `clocks`, `observers`, `scrapes`, `kubelet_metrics`, `bombs`, `differences`, `reviewed` | small tools of several of these |
+| `clocks`, `observers`, `scrapes`, `kubelet_metrics`, `bombs`, `differences`, `reviewed` | small tools |
 """
