@@ -99,20 +99,31 @@ class Recording:
         """Return the tests that can notice a fault at a line, the cheapest first.
 
         These execute the line. What the import of a module executes, no test executes alone: these tests call a
-        function of the module, or execute a line elsewhere that names what the line defines. The same holds for a
-        function with a cache, which the first of several tests fills.
+        function of the module, or execute a line elsewhere that names what the line defines, or another constant made
+        of it. The same holds for a function with a cache, which the first of several tests fills.
         """
         module = self.modules[path]
         function = module.function(line)
         if function is None or function.cached:
             found = self.executing(path, (line for function in module.functions for line in function.lines))
-            for name in module.defined(function.first if function else line):
-                for other, text in self.modules.items():
-                    if lines := {at for at in text.words.get(name, ()) if text.function(at)}:
-                        found |= self.executing(other, lines)
+            for user, lines in self._using(module.definitions.get(function.first if function else line, set())):
+                found |= self.executing(user, lines)
         else:
             found = self.executing(path, [line]) or self.executing(path, module.statement(line)[0])
         return sorted((self.tests[name] for name in found), key=lambda test: (test.cpu_s, test.name))
+
+    def _using(self, names: set[str]) -> Iterator[tuple[str, set[int]]]:
+        """Yield the lines inside functions, by module, that use names, or constants made of them."""
+        fresh, reached = set(names), set(names)
+        while fresh:
+            name = fresh.pop()
+            for path, module in self.modules.items():
+                lines = module.words.get(name, set())
+                if inside := {line for line in lines if module.function(line)}:
+                    yield path, inside
+                made = {made for line in lines - inside for made in module.definitions.get(line, ()) if made.isupper()}
+                fresh |= made - reached
+                reached |= made
 
     @functools.lru_cache(maxsize=512)  # noqa: B019 - a recording lives as long as its command
     def _versions(self, path: str) -> list[tuple[int, sources.Module]]:

@@ -83,18 +83,34 @@ class Module:
         end = body[0].lineno - 1 if body else found.end_lineno or found.lineno
         return range(found.lineno, max(end, found.lineno) + 1), found
 
-    def defined(self, line: int) -> set[str]:
-        """Return the names that a statement at a line, executed by the import, gives to the rest of the program."""
-        _, statement = self.statement(line)
-        match statement:
-            case ast.Assign(targets=targets):
-                return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                return {name}
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                return {name}
-            case _:
-                return set()
+    @functools.cached_property
+    def definitions(self) -> dict[int, set[str]]:
+        """The names that the import gives to the rest of the program, by each line of their definitions."""
+        found: dict[int, set[str]] = {}
+        for statement in _imported(self.tree.body):
+            for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
+                found[line] = _defined(statement)  # a field comes after its class
+        return found
+
+
+def _imported(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that the import of a module executes, a class before its fields and methods."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _imported(getattr(statement, "body", ()))
+
+
+def _defined(statement: ast.stmt) -> set[str]:
+    match statement:
+        case ast.Assign(targets=targets):
+            return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case _:
+            return set()
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[Function]:

@@ -59,6 +59,12 @@ def test_a_constant_concerns_the_tests_of_its_module_and_of_lines_that_name_it(r
     assert names(recorded[1]().concerning("operator/box.py", 1)) == [LARGE, SMALL, BOX, USED]
 
 
+def test_a_constant_concerns_the_tests_of_what_uses_a_constant_made_of_it(recorded):
+    folder, opened = recorded
+    (folder / "operator/ports.py").write_text("FIRST = 1\nLIMIT = {\n    'first': FIRST,\n}\n")
+    assert USED in names(opened().concerning("operator/ports.py", 1))
+
+
 def test_a_line_that_moved_concerns_the_tests_that_executed_it_before(recorded):
     folder, opened = recorded
     (folder / "operator/box.py").write_text("NEW = 1\n" + CODE)
@@ -98,7 +104,7 @@ def test_the_innermost_function_of_a_line_is_found_with_its_class():
     assert [function.name for function in module.functions] == ["small", "Box.open"]
     assert module.function(12).name == "Box.open"
     assert module.function(11) is None  # the import executes it
-    assert module.defined(1) == {"LIMIT"}
+    assert module.definitions[1] == {"LIMIT"}
 
 
 def test_changed_lines_are_the_new_ones_and_those_beside_a_deletion():
