@@ -24,12 +24,12 @@ def assert_admitted(found):
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(conversion_strategies.command_lines())
 def test_a_submission_becomes_an_application(words):
-    assert_admitted(command_lines.converted_line(words, source="line 1", read=conversions.missing_file))
+    assert_admitted(command_lines.convert(words, source="line 1", read=conversions.missing_file))
 
 
 @given(st.lists(conversion_strategies.WORDS, max_size=8))
 def test_any_words_get_an_answer(words):
-    assert_admitted(command_lines.converted_line(words, source="line 1", read=conversions.missing_file))
+    assert_admitted(command_lines.convert(words, source="line 1", read=conversions.missing_file))
 
 
 @given(st.text())
