@@ -58,5 +58,5 @@ def test_a_program_on_a_cluster_gets_its_arguments_as_they_were_written():
 
 
 def test_a_variable_of_a_streaming_line_keeps_its_dollar_signs():
-    (variable,) = lines.spec(f"{lines.URLS} -cmdenv 'PRICE=5$$(HOME)'")["env"]
+    (variable,) = lines.spec_of(f"{lines.URLS} -cmdenv 'PRICE=5$$(HOME)'")["env"]
     assert expanded(variable["value"]) == "5$$(HOME)"

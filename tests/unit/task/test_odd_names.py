@@ -27,7 +27,7 @@ def listed(storage, url):
 
 
 def inputs_of(job_folder, storage, *urls):
-    task = job_folder.task(job_folder.spec(inputs=list(urls)))
+    task = job_folder.task(job_folder.setup_spec(inputs=list(urls)))
     task.storage = storage
     return [file.url for file in setup_task._inputs(task)]
 

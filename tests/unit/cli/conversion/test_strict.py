@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tests.unit.cli.conversion import test_manifests
+from tests.builders.conversions import APPLICATION, spark_application
 from tests.unit.cli.conversion.test_convert_command import invoke
 
 
@@ -45,7 +45,7 @@ def test_what_the_operator_would_refuse_is_printed_without_strict():
     ],
 )
 def test_strict_fails_for_a_manifest_that_would_be_refused(change, message):
-    given = test_manifests.manifest(**{**test_manifests.GOOD, **change})
+    given = spark_application(**{**APPLICATION, **change})
     result = invoke("-", "--strict", stdin=yaml.safe_dump(given))
     assert result.exit_code == 3
     assert message in result.stderr
