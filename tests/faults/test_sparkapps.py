@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.services.sparkapp.placement.driver_factory import SPARKAPPS
-from boathouse_e2e import faults, kubelets, lab, sparkmodel
+from boathouse_e2e import faults, invariants, kubelets, lab, sparkmodel
 from tests.faults.conftest import Trial
 
 pytestmark = pytest.mark.apiserver
@@ -65,13 +65,9 @@ class AppTrial(Trial):
 
 def created_drivers(audit):
     """Return how many drivers the API server accepted."""
+    creates = (event for event in invariants.done(audit, "pods") if event["verb"] == "create")
     return sum(
-        event["verb"] == "create"
-        and event["objectRef"]["resource"] == "pods"
-        and not event["objectRef"].get("subresource")
-        and event["user"]["username"] == lab.ACCOUNT
-        and event["responseStatus"]["code"] < 300
-        for event in audit
+        event["user"]["username"] == lab.ACCOUNT and not event["objectRef"].get("subresource") for event in creates
     )
 
 
