@@ -3,5 +3,5 @@
 | module | subject |
 |---|---|
 | `manifests` | Kubernetes objects: as manifests, and as the operator decodes them |
-| `operators` | the scheduler and its parts, alone or against the fake API server |
+| `operators` | the operator and its parts, alone or against the fake API server |
 """
