@@ -49,36 +49,36 @@ format: setup ## Format the code and apply the safe fixes
 
 .PHONY: test-unit
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about three minutes on two cores)
-	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --junit-xml=build/reports/unit.xml
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --results=build/reports/unit.jsonl
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --junit-xml=$(REPORTS)/contract.xml
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --junit-xml=build/reports/hostile-short.xml
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
 
 .PHONY: test-hostile
 test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -v --timeout=900 --junit-xml=build/reports/hostile.xml
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -v --timeout=900 --results=build/reports/hostile.jsonl
 
 .PHONY: test-e2e
 test-e2e: setup build/reports ## End-to-end tests on a real cluster (PROVIDER=local|kind|existing)
-	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1800 --junit-xml=$(REPORTS)/e2e.xml
+	@echo "==> end-to-end tests"; $(BIN)/pytest e2e/tests -v -m "not long" --timeout=1800 --results=$(REPORTS)/e2e.jsonl
 
 .PHONY: test-e2e-kind
 test-e2e-kind: setup build/reports ## The short form of the end-to-end tests on kind (three to six minutes), with Docker or as root on Debian
 	@echo "==> end-to-end tests on kind, short form"
-	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=1800 --junit-xml=build/reports/e2e-kind.xml
+	@PROVIDER=kind TEST_CLUSTER=boathouse-kind $(BIN)/pytest e2e/tests -v -m short --timeout=1800 --results=build/reports/e2e-kind.jsonl
 
 .PHONY: test-e2e-faults
 test-e2e-faults: setup build/reports ## Kill the operator at 8 points of an MRJob and at each write of a SparkApp, and pause it past its Lease (local or kind)
-	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --junit-xml=build/reports/faults.xml
+	@$(BIN)/pytest e2e/tests/test_faults.py e2e/tests/test_spark_faults.py -v --timeout=1200 --results=build/reports/faults.jsonl
 
 .PHONY: test-e2e-hadoop
 test-e2e-hadoop: setup build/reports ## Hadoop clusters that grow, share, are harmed and are read, on a cluster of four nodes
-	@$(BIN)/pytest e2e/tests/hadoop -v -s --timeout=1200 --junit-xml=build/reports/e2e-hadoop.xml
+	@$(BIN)/pytest e2e/tests/hadoop -v -s --timeout=1200 --results=build/reports/e2e-hadoop.jsonl
 
 .PHONY: test-oldest-kubernetes
 test-oldest-kubernetes: ## Contract and end-to-end tests on Kubernetes 1.35, the chart's minimum (local provider)
@@ -101,9 +101,9 @@ test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, co
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes and the long fault campaigns (two hours and more)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -n 2 -m long --timeout=900 --junit-xml=build/reports/campaigns.xml
-	@echo "==> attacks in full size"; $(BIN)/pytest tests/hostile -q -m long --timeout=900 --junit-xml=build/reports/attacks.xml
-	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --junit-xml=build/reports/e2e-long.xml
+	@echo "==> fault campaigns"; $(BIN)/pytest tests/wire tests/contract tests/faults -q -n 2 -m long --timeout=900 --results=build/reports/campaigns.jsonl
+	@echo "==> attacks in full size"; $(BIN)/pytest tests/hostile -q -m long --timeout=900 --results=build/reports/attacks.jsonl
+	@$(BIN)/pytest e2e/tests -v -m long --timeout=1200 --results=build/reports/e2e-long.jsonl
 
 build/reports:
 	@mkdir -p $@

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from boathouse_e2e import debian, images, tools
+from boathouse_e2e import catalogue, debian, images, tools
 from boathouse_e2e.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def shown(config: pytest.Config) -> Iterator[None]:
 
 
 def build(
-    session: pytest.Session,
+    config: pytest.Config,
     programs: Iterable[str],
     image_names: Iterable[str] = (),
     packages: Mapping[str, str] | None = None,
@@ -30,14 +30,19 @@ def build(
     """Install packages, and build tools and images; where that fails, the tests that need them say so.
 
     Args:
-        session: Nothing is done if it has no tests to run.
+        config: Of the run whose terminal shows the progress.
         programs: Names of tools.
         image_names: Names of images.
         packages: Debian packages, as in `debian`.
     """
-    if not session.items or session.config.option.collectonly:
-        return
-    with shown(session.config), contextlib.suppress(ClusterError):
+    with shown(config), contextlib.suppress(ClusterError):
         debian.ensure(packages or {})
         tools.ensure(programs)
         images.ensure(image_names)
+
+
+def build_tools(session: pytest.Session, *programs: str) -> None:
+    """Build the tools of a control plane and others, if the run has tests and is no worker of another one."""
+    config = session.config
+    if session.items and not config.option.collectonly:
+        build(config, (*catalogue.for_provider("local", nodes=0, kwok_nodes=1), *programs))

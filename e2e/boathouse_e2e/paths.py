@@ -31,15 +31,15 @@ def state_folder() -> Path:
 
 
 @contextmanager
-def locked(path: Path, *, remove: bool = False) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the kernel releases it when this process ends, however it ends.
+def locked(path: Path, *, remove: bool = False, shared: bool = False) -> Iterator[None]:
+    """Hold a lock on a file, alone or with others; the kernel releases it when this process ends, however it ends.
 
     With `remove` the file goes in the end; who waited for it meanwhile takes the lock on a new one.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         with path.open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
             if not _is(file, path):
                 continue
             yield

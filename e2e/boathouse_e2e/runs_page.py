@@ -6,9 +6,8 @@ import argparse
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
-from boathouse_e2e import paths
+from boathouse_e2e import paths, results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ class Page:
     """A page with a table of runs.
 
     Attributes:
-        reports: The folder of pytest's reports under `build/reports`.
+        reports: The folder of results under `build/reports`.
         whole: Reports that are one row each, with the rows' names.
         by_file: Reports with a row for each file of tests.
     """
@@ -68,14 +67,15 @@ class Row:
     kills: int = 0
     seconds: float = 0.0
 
-    def add(self, case: ET.Element) -> None:
-        """Count a test, unless it was skipped."""
-        if case.find("skipped") is not None:
+    def add(self, phases: Sequence[results.Row]) -> None:
+        """Count a test with its phases, unless it was skipped."""
+        outcomes = {phase.outcome for phase in phases}
+        if "skipped" in outcomes:
             return
         self.tests += 1
-        self.passed += case.find("failure") is None and case.find("error") is None
-        self.kills += sum(int(one.get("value", 0)) for one in case.iter("property") if one.get("name") == "kills")
-        self.seconds += float(case.get("time", 0))
+        self.passed += outcomes == {"passed"}
+        self.kills += sum(int(phase.properties.get("kills", 0)) for phase in phases)
+        self.seconds += sum(phase.wall_s for phase in phases)
 
     def line(self, name: str) -> str:
         """Return the row of the table."""
@@ -84,22 +84,23 @@ class Row:
 
 
 def rows(page: Page, reports: Path) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of the reports that are there, with their names."""
+    """Yield the rows of the results that are there, with their names."""
     for report, name in page.whole.items():
-        for row in _counted(reports / f"{report}.xml", lambda _: "").values():
+        for row in _counted(reports / f"{report}.jsonl", lambda _: "").values():
             yield name, row
     for report in page.by_file:
-        counted = _counted(reports / f"{report}.xml", lambda case: case.get("file", ""))
+        counted = _counted(reports / f"{report}.jsonl", lambda test: test.partition("::")[0])
         yield from ((f"`{file}`", row) for file, row in counted.items())
 
 
-def _counted(report: Path, group: Callable[[ET.Element], str]) -> dict[str, Row]:
+def _counted(report: Path, group: Callable[[str], str]) -> dict[str, Row]:
+    tests: dict[str, list[results.Row]] = {}
+    for phase in results.read(report):
+        if phase.phase != results.SESSION:
+            tests.setdefault(phase.test, []).append(phase)
     found: dict[str, Row] = {}
-    if report.exists():
-        for suite in ET.parse(report).iter("testsuite"):  # noqa: S314 - pytest wrote it here
-            for case in suite.iter("testcase"):
-                row = found.setdefault(group(case), Row(date=suite.get("timestamp", "")[:10]))
-                row.add(case)
+    for test, phases in tests.items():
+        found.setdefault(group(test), Row(date=phases[-1].date)).add(phases)
     return found
 
 
@@ -131,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write pages."""
     parser = argparse.ArgumentParser(prog="python -m boathouse_e2e.runs_page", description=__doc__)
     parser.add_argument("pages", nargs="+", choices=sorted(PAGES), help="names of pages")
-    parser.add_argument("--reports", type=Path, default=REPORTS, help="pytest's reports (default: build/reports)")
+    parser.add_argument("--reports", type=Path, default=REPORTS, help="folder of results (default: build/reports)")
     given = parser.parse_args(arguments)
     for name in given.pages:
         try:

@@ -31,20 +31,84 @@ VALUES = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests of what only kind can do on other providers: a test that is skipped would look like a gap."""
+    """Leave out tests of what only kind can do on other providers: a test that is skipped would look like a gap.
+
+    The longest tests come first, and those that need the whole cluster last, so that the others run side by side.
+    """
     left_out = [item for item in items if item.get_closest_marker("only_kind") and chosen().name != state.KIND]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    items[:] = sorted((item for item in items if item not in left_out), key=_turn)
+    for item in items:
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _group(item: pytest.Item) -> str:
+    """Return which tests run one after the other; empty for a test that runs beside all others."""
+    if item.get_closest_marker("alone"):
+        return "alone"
+    return "hadoop" if _needs_hadoop(item) else ""
+
+
+def _turn(item: pytest.Item) -> int:
+    return {"hadoop": 0, "": 1, "alone": 2}[_group(item)]
+
+
+def _needs_hadoop(item: pytest.Item) -> bool:
+    return "hadoop" in getattr(item, "fixturenames", ())
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    if not is_worker(session.config):
+        _build(session.config, any(map(_needs_hadoop, session.items)), is_needed=bool(session.items))
+
+
+def _build(config: pytest.Config, needs_hadoop: bool, *, is_needed: bool) -> None:
+    if not is_needed or config.option.collectonly:
+        return
     with contextlib.suppress(errors.ClusterError):  # the tests will say it
         name = chosen().name
         programs = (*catalogue.for_provider(name, nodes=2, kwok_nodes=1), *catalogue.WORKLOADS)
-        hadoop = [images.HADOOP] if any("hadoop" in getattr(item, "fixturenames", ()) for item in session.items) else []
+        hadoop = [images.HADOOP] if needs_hadoop else []
         packages = debian.NODE_PACKAGES if name == state.LOCAL else {}
-        ahead.build(session, programs, [] if name == "existing" else [*images.DEFAULT, *hadoop], packages)
+        ahead.build(config, programs, [] if name == "existing" else [*images.DEFAULT, *hadoop], packages)
+
+
+# Tests side by side, on one cluster that the main process starts
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Return whether this process is one of several that run tests."""
+    return hasattr(config, "workerinput")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Start the cluster that the workers share."""
+    config = session.config
+    if is_worker(config) or config.option.dist == "no" or config.option.collectonly:
+        return
+    _build(config, needs_hadoop=True, is_needed=True)
+    config.stash[_SHARED] = stack = contextlib.ExitStack()
+    storage.deploy(with_boathouse(stack.enter_context(running(config))))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Stop the cluster that the workers shared."""
+    if _SHARED in session.config.stash:
+        session.config.stash[_SHARED].close()
+
+
+_SHARED = pytest.StashKey[contextlib.ExitStack]()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run a test that needs the whole cluster while no other test runs."""
+    lock = paths.state_folder() / f"{NAME}.tests.lock"
+    with paths.locked(lock, shared=item.get_closest_marker("alone") is None):
+        return (yield)
 
 
 def chosen(name: str = NAME) -> Provider:
@@ -55,12 +119,13 @@ def with_audit_log_if_possible(provider: Provider, spec: ClusterSpec) -> Cluster
     return dataclasses.replace(spec, audit_log=None) if provider.missing(spec) else spec
 
 
-@pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+@contextlib.contextmanager
+def running(config: pytest.Config) -> Iterator[Cluster]:
+    """Start the cluster of the tests, and stop it at the end."""
     provider = chosen()
     spec = with_audit_log_if_possible(provider, ClusterSpec(name=NAME, nodes=2, audit_log=AUDIT_LOG))
     before = traces.machine()
-    with ahead.shown(pytestconfig):  # kind may build the image of its nodes, which takes a quarter of an hour
+    with ahead.shown(config):  # kind may build the image of its nodes, which takes a quarter of an hour
         print(f"provider: {provider.name}")
         up = provider.up(spec)
     yield up
@@ -76,9 +141,20 @@ def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def installed(cluster: Cluster) -> Cluster:
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    if is_worker(pytestconfig):
+        found = chosen().find(NAME)
+        assert found is not None, f"{NAME} is not up"
+        yield found
+        return
+    with running(pytestconfig) as up:
+        yield up
+
+
+@pytest.fixture(scope="session")
+def installed(cluster: Cluster, pytestconfig: pytest.Config) -> Cluster:
     """Return the cluster with Boathouse in it."""
-    return with_boathouse(cluster)
+    return cluster if is_worker(pytestconfig) else with_boathouse(cluster)
 
 
 def with_boathouse(cluster: Cluster, values: Mapping[str, Any] = VALUES) -> Cluster:

@@ -13,7 +13,7 @@ from boathouse_e2e import faults
 from boathouse_task.contract import TaskType
 from e2e.tests import harness, replicas
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 MAPPER = {"command": ["sh", "-c", "sleep 1; exec python3 mapper.py"], "resources": harness.SMALL}
 REDUCER = {"command": ["sh", "-c", "sleep 2; exec python3 reducer.py"], "resources": harness.SMALL}

@@ -109,6 +109,7 @@ def test_every_pod_of_a_job_is_bound_by_boathouse(place):
     assert told() == {pod["metadata"]["name"]: "boathouse.dev/operator" for pod in pods}
 
 
+@pytest.mark.alone
 def test_a_job_of_another_queue_with_equal_weight_need_not_wait_until_the_first_has_all_it_wants(place):
     place.put("in/a.txt", harness.text(6_000_000))
     slow = {"command": ["sh", "-c", "sleep 1; wc -l"], "resources": {"requests": {"cpu": "500m", "memory": "128Mi"}}}

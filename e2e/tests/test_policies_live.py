@@ -17,7 +17,7 @@ from boathouse_policies import fspy
 from boathouse_policies.fspy.prediction import Features, TotalTimes
 from e2e.tests import command_line, conftest, harness, spark_harness, spark_programs
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.timeout(600)]
 
 BOATHOUSE = {"profile": "boathouse", "prediction": {"leastMaps": 2}}
 IMAGE = "localhost/boathouse-task:dev"

@@ -6,7 +6,7 @@ from boathouse.resources import names
 from boathouse_e2e import install
 from e2e.tests import conftest, harness
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from e2e.tests import command_line, harness, spark_harness
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import EXPECTED, squares, total
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 APPS = [f"app-{number}" for number in range(4)]
 JOBS = [f"job-{number}" for number in range(2)]

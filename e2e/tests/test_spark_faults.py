@@ -8,7 +8,7 @@ from e2e.tests import replicas
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import EXPECTED, ONE_EXECUTOR, squares, total
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 WRITES = (
     "sparkapp.status",

@@ -14,6 +14,7 @@ from e2e.tests.spark_programs import EXPECTED, squares, total
 
 pytestmark = [
     pytest.mark.cluster,
+    pytest.mark.alone,
     pytest.mark.skipif(os.environ.get("PROVIDER") == "existing", reason="switches off a node"),
 ]
 LABEL = "tests.boathouse.dev/executors"

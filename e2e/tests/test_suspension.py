@@ -10,7 +10,7 @@ from boathouse.scheduling.pods import suspension
 from boathouse_e2e import faults, invariants
 from e2e.tests import harness, reduces
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 
 BORROWER = "borrower"
 CPU = "1100m"

@@ -9,7 +9,7 @@ from boathouse_e2e import faults, images, install, previous
 from e2e.tests import harness
 from e2e.tests.conftest import VALUES
 
-pytestmark = [pytest.mark.cluster, pytest.mark.long]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.long]
 
 INPUT_BYTES = 8_000_000
 

@@ -24,9 +24,7 @@ PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, 
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    ahead.build(
-        session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), *programs.WORKLOADS, *programs.JUDGES)
-    )
+    ahead.build_tools(session, *programs.WORKLOADS, *programs.JUDGES)
 
 
 @pytest.hookimpl(wrapper=True)

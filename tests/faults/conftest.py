@@ -16,7 +16,6 @@ import pytest
 from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse.services.mrjob.job.model import MRJOBS
 from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths, suspensions
-from boathouse_e2e import catalogue as programs
 from tests.faults import suspending
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ VALUES = {"spark": {"namespaces": [lab.NAMESPACE]}}
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
+    ahead.build_tools(session, "helm")
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,6 @@ import pytest
 
 from boathouse.cluster import client, config
 from boathouse_e2e import ahead, hostile, kubelets, lab, paths
-from boathouse_e2e import catalogue as programs
 from boathouse_e2e.spec import ClusterSpec
 from tests.hostile.siege import Siege
 
@@ -33,7 +32,7 @@ ROWS = pytest.StashKey[list]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    ahead.build(session, (*programs.for_provider("local", nodes=0, kwok_nodes=1), "helm"))
+    ahead.build_tools(session, "helm")
 
 
 def values():

@@ -1,10 +1,8 @@
 """The chart: rendered by helm, and applied to a real API server where others act on it by name."""
 
-import hashlib
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +11,12 @@ import yaml
 
 from boathouse_e2e import tools
 from tests.contract.chart import drivers
+from tests.contract.chart.api_server import ApiServer, Manifest
 from tests.contract.chart.builders import (
     CONTROLLER,
     EPOCH,
     OPERATOR,
     OPERATORS_LABEL,
-    RBAC,
     RESTRICTED,
     grant,
     lease,
@@ -32,11 +30,8 @@ from tests.contract.chart.builders import (
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
-PATIENCE_S = 100
 JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
 POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
-
-Manifest = dict[str, Any]
 
 
 class Manifests:
@@ -110,103 +105,6 @@ def defaults(chart: Chart) -> Manifests:
     return chart.render()
 
 
-class Cluster:
-    """The API server, as kubectl reaches it under some name."""
-
-    def __init__(self, kubeconfig: Path, cache: Path, user: str = "") -> None:
-        self._kubeconfig = kubeconfig
-        self._cache = cache
-        self._user = [f"--as={user}"] if user else []
-        self._program = tools.ensure(["kubectl"])["kubectl"]
-
-    def acting_as(self, user: str) -> "Cluster":
-        """The same API server under another name."""
-        return Cluster(self._kubeconfig, self._cache, user)
-
-    def with_token(self, token: str) -> "Cluster":
-        """The same API server for the bearer of a token."""
-        content = yaml.safe_load(self._kubeconfig.read_text())
-        content["users"] = [{"name": user["name"], "user": {"token": token}} for user in content["users"]]
-        kubeconfig = self._cache.parent / f"{hashlib.sha256(token.encode()).hexdigest()[:16]}.kubeconfig"
-        kubeconfig.touch(mode=0o600)
-        kubeconfig.write_text(yaml.safe_dump(content))
-        return Cluster(kubeconfig, self._cache)
-
-    def apply(self, *manifests: Manifest) -> None:
-        """Apply manifests as a user of the rendered chart would."""
-        done = self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", body=manifests)
-        assert done.returncode == 0, done.stderr
-
-    def delete(self, *manifests: Manifest) -> None:
-        """Delete what the manifests name, if it is there."""
-        done = self.kubectl("delete", "--ignore-not-found", "--now", "--wait=false", "-f", "-", body=manifests)
-        assert done.returncode == 0, done.stderr
-
-    def uninstall(self, *manifests: Manifest) -> None:
-        """Delete what `helm uninstall` deletes: all but what is marked to be kept."""
-        kept = ("annotations", {"helm.sh/resource-policy": "keep"})
-        self.delete(*(manifest for manifest in manifests if kept not in manifest["metadata"].items()))
-
-    def kubectl(self, *arguments: str, body: Sequence[Manifest] = ()) -> subprocess.CompletedProcess[str]:
-        """Run kubectl, with manifests as its input."""
-        command = [self._program, f"--kubeconfig={self._kubeconfig}", f"--cache-dir={self._cache}", *self._user]
-        whole = body[0] if len(body) == 1 else {"apiVersion": "v1", "kind": "List", "items": list(body)}
-        return subprocess.run(
-            [*command, *arguments], input=json.dumps(whole), capture_output=True, text=True, check=False
-        )
-
-    @staticmethod
-    def until(answer: Callable[[], str], expected: str) -> None:
-        """Wait for an answer: the API server's own caches take some milliseconds to learn of a change."""
-        deadline = time.monotonic() + PATIENCE_S
-        while expected not in (last := answer()):
-            assert time.monotonic() < deadline, f"in {PATIENCE_S} s not {expected!r}, but {last!r}"
-
-    def has_field(self, path: str) -> bool:
-        """Return whether the schema of the API server has a field (`pod.spec.nodeName`)."""
-        return self.kubectl("explain", path).returncode == 0
-
-    # What follows is a dry run: admitted or not, and nothing is left behind. Each returns `admitted`, or the refusal.
-
-    def creates(self, manifest: Manifest) -> str:
-        """Create an object."""
-        return self._answer("create", "--dry-run=server", "-f", "-", body=[manifest])
-
-    def binds(self, pod: str, namespace: str = "demo", **metadata: Any) -> str:
-        """Bind a pod to a node."""
-        target = {"apiVersion": "v1", "kind": "Node", "name": "node-0"}
-        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod, **metadata}, "target": target}
-        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/binding?dryRun=All"
-        return self._answer("create", "--raw", path, "-f", "-", body=[binding])
-
-    def patches(self, what: str, patch: Manifest, namespace: str = "demo", **flags: str) -> str:
-        """Merge a patch into an object (`pod/p`), or with `subresource=` into a part of it."""
-        flags = {"type": "merge"} | flags
-        options = [f"--namespace={namespace}", *(f"--{name}={value}" for name, value in flags.items())]
-        return self._answer("patch", what, f"--patch={json.dumps(patch)}", "--dry-run=server", *options)
-
-    def deletes(self, what: str, namespace: str = "demo") -> str:
-        """Delete an object (`pod/p`)."""
-        return self._answer("delete", what, f"--namespace={namespace}", "--dry-run=server", "--wait=false")
-
-    def deletes_all(self, resource: str, labels: str = "", namespace: str = "demo") -> str:
-        """Delete a collection (`pods`), by one request."""
-        path = f"/api/v1/namespaces/{namespace}/{resource}?dryRun=All&labelSelector={labels}"
-        return self._answer("delete", f"--raw={path}")
-
-    def may(self, verb: str, resource: str, namespace: str = "", *, name: str = "") -> str:
-        """Ask the API server's authorizer: `yes`, `no`, or what went wrong; `resource` may have a subresource."""
-        scope = f"--namespace={namespace}" if namespace else "--all-namespaces"
-        kind, _, part = resource.partition("/")
-        subject = [f"{kind}/{name}" if name else kind, *([f"--subresource={part}"] if part else [])]
-        done = self.kubectl("auth", "can-i", verb, *subject, scope)
-        return done.stdout.strip() or done.stderr
-
-    def _answer(self, *arguments: str, body: Sequence[Manifest] = ()) -> str:
-        done = self.kubectl(*arguments, body=body)
-        return "admitted" if done.returncode == 0 else done.stderr
-
-
 @pytest.fixture(scope="session")
 def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
     """One for the chart alone: its policies hold for the whole cluster, and the fence outlives an uninstall."""
@@ -214,8 +112,8 @@ def control_plane(start_control_plane: Callable[[str], Any]) -> Any:
 
 
 @pytest.fixture(scope="session")
-def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
-    return Cluster(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> ApiServer:
+    return ApiServer(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
 
 
 @pytest.fixture(scope="module")
@@ -227,16 +125,12 @@ def values() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def installed(cluster, chart, values):
     """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
-    read_first = ["pods/status", "pods/resize", "persistentvolumes", "persistentvolumeclaims"]
-    reader = {"apiGroups": [""], "resources": read_first, "verbs": ["get"]}
     others = [
         *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
         object_("Namespace", "unguarded"),
         object_("Namespace", "closed", metadata={"labels": {"boathouse.dev/enabled": "false"}}),
         object_("ServiceAccount", "builder", "unguarded"),
         grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
-        object_("ClusterRole", "chart-test-kubectl-reads-before-it-patches", api=f"{RBAC}/v1", rules=[reader]),
-        grant("chart-test-reader", "chart-test-kubectl-reads-before-it-patches", OPERATOR),
         object_("ConfigMap", "coredns", "demo"),
     ]
     waiting = [
@@ -281,7 +175,7 @@ def as_user(installed):
     """Act as somebody who may create jobs and applications in the namespace demo, and what else the rules say."""
     applied = []
 
-    def acting(name: str, *rules: tuple[str, list[str], list[str], list[str]]) -> Cluster:
+    def acting(name: str, *rules: tuple[str, list[str], list[str], list[str]]) -> ApiServer:
         manifests = role(name, "demo", name, JOBS, *rules)
         installed.apply(*manifests)
         applied.extend(manifests)
@@ -296,9 +190,8 @@ def as_user(installed):
 @pytest.fixture(scope="module")
 def task(installed, operator):
     """A task's pod that is there, made under the operator's name."""
-    uid = installed.kubectl("get", "mrjob", "wc", "--namespace=demo", "--output=jsonpath={.metadata.uid}").stdout
-    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
-    manifest = task_pod(uid=uid, node=node)
+    node = installed.get("nodes")["items"][0]["metadata"]["name"]
+    manifest = task_pod(uid=installed.get("mrjob/wc")["metadata"]["uid"], node=node)
     created = operator.kubectl("create", "-f", "-", body=[manifest])
     assert created.returncode == 0, created.stderr
     return f"pod/{manifest['metadata']['name']}"

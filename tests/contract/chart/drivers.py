@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.contract.chart.builders import driver_pod, object_, sparkapp
 
 if TYPE_CHECKING:
-    from tests.contract.chart.conftest import Cluster
+    from tests.contract.chart.api_server import ApiServer
 
 ACCOUNT = "boathouse-spark"
 RECORDED = Path(__file__).resolve().parents[2] / "spark" / "recorded" / "executors.json"
@@ -27,7 +27,7 @@ class Driver:
         uid: That of the pod.
     """
 
-    api: "Cluster"
+    api: "ApiServer"
     application: Json
     name: str
     namespace: str
@@ -77,16 +77,16 @@ def configurations() -> list[str]:
     return list(json.loads(RECORDED.read_text())["configurations"])
 
 
-def start(cluster: "Cluster", operator: "Cluster", name: str, namespace: str = "demo") -> Driver:
+def start(cluster: "ApiServer", operator: "ApiServer", name: str, namespace: str = "demo") -> Driver:
     """Apply a SparkApp, create its driver as the operator does, and take the token that a kubelet would mount."""
     application = sparkapp(namespace, name=name)
     cluster.apply(application)
-    uid = _field(cluster, f"sparkapp/{name}", namespace, "{.metadata.uid}")
+    uid = cluster.get(f"sparkapp/{name}", namespace)["metadata"]["uid"]
     pod = driver_pod(namespace, name=name, uid=uid)
     created = operator.kubectl("create", "-f", "-", body=[pod])
     assert created.returncode == 0, created.stderr
     pod_name = pod["metadata"]["name"]
-    pod_uid = _field(cluster, f"pod/{pod_name}", namespace, "{.metadata.uid}")
+    pod_uid = cluster.get(f"pod/{pod_name}", namespace)["metadata"]["uid"]
     bound = ("--bound-object-kind=Pod", f"--bound-object-name={pod_name}", f"--bound-object-uid={pod_uid}")
     token = cluster.kubectl("create", "token", ACCOUNT, f"--namespace={namespace}", *bound)
     assert token.returncode == 0, token.stderr
@@ -96,7 +96,3 @@ def start(cluster: "Cluster", operator: "Cluster", name: str, namespace: str = "
     api.until(lambda: api.creates(driver.executor({"ownerReferences": []})), "boathouse-driver:")
     api.until(lambda: api.creates(driver.executor(schedulerName="other")), "boathouse-driver:")
     return driver
-
-
-def _field(cluster: "Cluster", what: str, namespace: str, path: str) -> str:
-    return cluster.kubectl("get", what, f"--namespace={namespace}", f"--output=jsonpath={path}").stdout

@@ -1,7 +1,6 @@
 """Objects of Hadoop clusters that the operator's account may write: pods, Services, claims, NetworkPolicies."""
 
 import copy
-import json
 
 import pytest
 
@@ -28,7 +27,7 @@ def etl(installed):
     """A cluster that is there, as the operator reads it."""
     installed.until(lambda: installed.creates(mrcluster()), "admitted")  # its CRD is served
     installed.apply(mrcluster())
-    stored = json.loads(installed.kubectl("get", "mrcluster", "etl", "--namespace=demo", "--output=json").stdout)
+    stored = installed.get("mrcluster/etl")
     yield builders.cluster(uid=stored["metadata"]["uid"])
     installed.delete(mrcluster())
 

@@ -64,7 +64,7 @@ def test_a_driver_creates_and_deletes_the_config_map_of_its_executors(driver):
 
 def test_a_driver_deletes_its_executors_one_by_one_and_all_at_once(driver):
     assert driver.api.deletes(executor_of(driver)) == "admitted"
-    labels = f"spark-app-selector%3D{driver.name},spark-role%3Dexecutor"
+    labels = f"spark-app-selector={driver.name},spark-role=executor"
     assert driver.api.deletes_all("pods", labels) == "admitted"
 
 
@@ -77,7 +77,7 @@ def test_a_driver_labels_an_executor_that_the_scheduler_has_bound(installed, ope
     manifest = driver.executor(number=8)
     name = manifest["metadata"]["name"]
     assert driver.api.kubectl("create", "-f", "-", body=[manifest]).returncode == 0
-    node = installed.kubectl("get", "nodes", "--output=jsonpath={.items[0].metadata.name}").stdout
+    node = installed.get("nodes")["items"][0]["metadata"]["name"]
     target = {"apiVersion": "v1", "kind": "Node", "name": node}
     binding = object_("Binding", name, "demo", metadata=fenced(), target=target)
     path = f"/api/v1/namespaces/demo/pods/{name}/binding"
@@ -218,7 +218,7 @@ def test_the_token_of_a_driver_that_is_gone_is_worth_nothing(installed, start_dr
     gone = start_driver("gone")
     assert gone.api.creates(gone.executor()) == "admitted"
     installed.kubectl("delete", gone.pod, "--namespace=demo", "--grace-period=0", "--force", "--wait=true")
-    gone.api.until(lambda: gone.api.deletes_all("pods", "a%3Db"), "Unauthorized")
+    gone.api.until(lambda: gone.api.deletes_all("pods", "a=b"), "Unauthorized")
 
 
 # What roles do not allow

@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.contract.chart.api_server import ApiServer
 from tests.contract.chart.builders import pod
-from tests.contract.chart.conftest import Cluster
 
 pytestmark = pytest.mark.apiserver
 
@@ -15,7 +15,7 @@ GROUPS = {"schedulingGroup": {"podGroupName": "g"}, "workloadRef": {"name": "w",
 @pytest.fixture(scope="module")
 def cluster(start_control_plane, tmp_path_factory):
     control_plane = start_control_plane("groups", apiserver_args=SWITCHED_ON)
-    return Cluster(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+    return ApiServer(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
 
 
 @pytest.mark.parametrize("field", GROUPS)

@@ -104,7 +104,7 @@ def test_a_running_task_is_resized_in_the_current_epoch_only(operator, task):
     unchanged = {"spec": {"containers": [{"name": "task"}]}}
 
     def resize(manager: str) -> str:
-        return operator.patches(task, unchanged, subresource="resize", type="strategic", **{"field-manager": manager})
+        return operator.patches(task, unchanged, subresource="resize", merge="strategic", manager=manager)
 
     refusal = "boathouse-fence: this write is of epoch"
     assert f"{refusal} 6 and the Lease is at 7" in resize("boathouse-6")
@@ -150,7 +150,7 @@ def test_with_the_status_of_a_pod_the_operator_writes_the_record_of_a_suspension
 def test_the_operator_resizes_only_pods_that_it_made(operator):
     unchanged = {"spec": {"containers": [{"name": "c"}]}}
     assert "resizes only pods that it made" in operator.patches(
-        "pod/foreign", unchanged, subresource="resize", type="strategic", **{"field-manager": "boathouse-7"}
+        "pod/foreign", unchanged, subresource="resize", merge="strategic", manager="boathouse-7"
     )
 
 

@@ -1,9 +1,13 @@
+import dataclasses
+import json
+import uuid
+
 import pytest
 
-from boathouse_e2e import runs_page
+from boathouse_e2e import results, runs_page
 
-CASE = '<testcase file="tests/faults/test_kills.py" time="30">{}</testcase>'
-KILLED = CASE.format('<properties><property name="kills" value="3" /></properties>')
+KILLS = "tests/faults/test_kills.py"
+
 OLD = "| `tests/faults/test_old.py` | 9 | 8 | – | 7.0 | 2025-12-31 |"
 PAGE = f"before\n<!-- runs -->\n{runs_page.HEAD}{OLD}\n<!-- /runs -->\nafter\n"
 
@@ -15,7 +19,7 @@ FAULTS = runs_page.PAGES["faults"]
 def reports(tmp_path):
     for page in runs_page.PAGES.values():
         for name in (*page.whole, *page.by_file):
-            write(tmp_path / page.reports, name, CASE.replace("kills", name).format(""))
+            write(tmp_path / page.reports, name, phases_of(f"tests/{name}.py"))
     return tmp_path
 
 
@@ -23,14 +27,31 @@ def written(reports):
     return runs_page.written(PAGE, FAULTS, reports)
 
 
-def write(folder, name, *cases):
+def write(folder, name, *tests):
     folder.mkdir(exist_ok=True)
-    suite = f'<testsuite timestamp="2026-01-02T03:04:05">{"".join(cases)}</testsuite>'
-    (folder / f"{name}.xml").write_text(f"<testsuites>{suite}</testsuites>")
+    rows = [json.dumps(dataclasses.asdict(row)) for rows in tests for row in rows]
+    (folder / f"{name}.jsonl").write_text("\n".join(rows))
 
 
-def test_reports_of_one_file_of_tests_are_one_row(reports):
-    write(reports, "campaigns", KILLED, CASE.format("<failure />"), CASE.format("<skipped />"))
+def phases_of(file=KILLS, outcome="passed", **properties):
+    """Return the three phases of a test that took 30 s."""
+    row = results.Row(
+        test=f"{file}::test_{uuid.uuid4().hex}",
+        phase="setup",
+        outcome="passed",
+        date="2026-01-02",
+        sources="",
+        wall_s=10.0,
+        own_cpu_s=1.0,
+        machine_cpu_s=2.0,
+        properties={},
+    )
+    call = dataclasses.replace(row, phase="call", outcome=outcome)
+    return row, call, dataclasses.replace(row, phase="teardown", properties=properties)
+
+
+def test_results_of_one_file_of_tests_are_one_row(reports):
+    write(reports, "campaigns", phases_of(kills=3), phases_of(outcome="failed"), phases_of(outcome="skipped"))
     page = written(reports)
     assert "| `tests/faults/test_kills.py` | 2 | 1 | 3 | 1.0 | 2026-01-02 |" in page
 
@@ -40,14 +61,14 @@ def test_a_part_of_make_test_is_one_row(reports):
 
 
 def test_rows_of_other_runs_stay_with_their_dates(reports):
-    (reports / "e2e.xml").unlink()
+    (reports / "e2e.jsonl").unlink()
     page = written(reports)
     assert OLD in page
     assert "end-to-end" not in page
 
 
 def test_a_row_is_in_the_place_of_the_former_one(reports):
-    write(reports, "campaigns", KILLED, KILLED)
+    write(reports, "campaigns", phases_of(), phases_of())
     page = runs_page.written(written(reports), FAULTS, reports)
     assert page.count("test_kills.py") == 1
 
@@ -62,7 +83,7 @@ def test_the_text_around_the_table_stays(reports):
     assert (page.partition("\n")[0], page.rstrip().rpartition("\n")[2]) == ("before", "after")
 
 
-def test_without_a_report_there_is_nothing_to_write(tmp_path):
+def test_without_results_there_is_nothing_to_write(tmp_path):
     with pytest.raises(ValueError, match="has no report"):
         written(tmp_path)
 
