@@ -5,7 +5,7 @@
 | `manifests`, `observed_pods`, `crds` | Kubernetes objects: manifests, and as the operator decodes them; schemas |
 | `mrjobs`, `sparkapps`, `mrclusters` | the custom resources, their models, and what the services of a kind need |
 | `frame`, `mrjob_reconciler` | the reconcilers' frame, and the reconciler of MRJobs, with an API server of one object |
-| `operators` | the parts of the operator, alone or against the fake API server |
+| `operators` | the operator and its parts, alone or against the fake API server |
 | `simulated_cluster`, `simulated_hadoop`, `simulated_hadoop_job` | Hadoop clusters and jobs that fail at any point |
 | `clusters` | Hadoop clusters that tests apply to a real API server, and jobs on them |
 | `core`, `core_*` | nodes, classes, tasks and shells of the scheduling core; more for each policy |

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from tests.builders.operators import mrclusters, sparkapps
 from tests.wire import fake_api, waiting
 
 LAST_CALLS = 40
@@ -22,6 +23,21 @@ async def api():
 async def client(api):
     async with api.client() as connected:
         yield connected
+
+
+@pytest.fixture
+async def hadoop(api):
+    """A leader of MRClusters with the nodes of one cluster."""
+    async with mrclusters.RunningMRCluster(api).running() as running:
+        yield running
+
+
+@pytest.fixture
+async def spark(api):
+    """A leader of SparkApps with the nodes of one application."""
+    api.add(sparkapps.account())
+    async with sparkapps.RunningSparkApp(api).running() as running:
+        yield running
 
 
 @pytest.hookimpl(wrapper=True)

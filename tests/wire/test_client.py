@@ -121,6 +121,7 @@ async def test_a_running_pod_lingers_until_its_kubelet_is_done(api, client):
 async def test_a_tokens_pod_is_known_and_its_audience_counts(api, client):
     pod = api.add(manifests.pod("p"))
     status = await client.token_review(api.issue_token("demo/p"), "boathouse.dev")
+    assert (api.calls[-1].body["apiVersion"], api.calls[-1].body["kind"]) == ("authentication.k8s.io/v1", "TokenReview")
     assert (status.authenticated, status.user.pod_name, status.user.pod_uid) == (True, "p", pod["metadata"]["uid"])
     assert not (await client.token_review(api.issue_token("demo/p", audience="else"), "boathouse.dev")).authenticated
 

@@ -15,7 +15,7 @@ from tests.builders.operators.informers import cached, following, missing, store
 async def test_it_lists_then_watches(api, client, eventually):
     api.add(manifests.pod("a"))
     async with following(api, client) as (followed, follower):
-        assert follower.fresh() == ["Added a"]
+        assert (follower.fresh(), followed.lag_s) == (["Added a"], 0.0)
         api.add(manifests.pod("b"))
         api.set_phase("demo/a", "Running")
         api.remove("pods", "demo/b")

@@ -36,66 +36,63 @@ DRAINS = [
 MOMENTS = pytest.mark.parametrize("moment", ["before", "after"])
 
 
-def of_role(world, letter):
-    return [host for host in world.hosts() if host.startswith(letter)]
+def of_role(hadoop, letter):
+    return [host for host in hadoop.hosts() if host.startswith(letter)]
 
 
-def is_whole(world):
-    return world.phase() == "Ready" and len(of_role(world, "c")) == 2 and len(of_role(world, "t")) == 1
-
-
-@pytest.fixture
-async def world(api):
-    async with RunningMRCluster(api).running() as made:
-        yield made
+def is_whole(hadoop):
+    return hadoop.phase() == "Ready" and len(of_role(hadoop, "c")) == 2 and len(of_role(hadoop, "t")) == 1
 
 
 @pytest.mark.parametrize(("name", "count"), STARTS)
 async def test_an_operator_killed_beside_a_write_brings_the_cluster_up_once(api, monkeypatch, name, count):
-    world = RunningMRCluster(api)
-    world.kill_at(monkeypatch, name, count)
-    async with world.running():
+    hadoop = RunningMRCluster(api)
+    hadoop.kill_at(monkeypatch, name, count)
+    async with hadoop.running():
         api.add(mrcluster(transient={"minimum": 1, "maximum": 3}))
-        await world.until(lambda: world.lives == 2 and is_whole(world))
-    assert set(world.nodes.created.values()) == {1}
-    assert world.nodes.formatted == [None]
+        await hadoop.until(lambda: hadoop.lives == 2 and is_whole(hadoop))
+    assert set(hadoop.nodes.created.values()) == {1}
+    assert hadoop.nodes.formatted == [None]
     assert [len(api.objects(each)) for each in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
     assert len(api.objects("persistentvolumeclaims")) == 3
 
 
 @pytest.mark.parametrize(("name", "count"), DRAINS)
 async def test_an_operator_killed_while_a_node_leaves_drains_it_and_no_other(api, monkeypatch, name, count):
-    world = RunningMRCluster(api)
-    async with world.running():
+    hadoop = RunningMRCluster(api)
+    async with hadoop.running():
         api.add(mrcluster(**GROWING | {"transient": {"minimum": 2, "maximum": 3}}))
-        await world.until(lambda: world.phase() == "Ready" and world.status()["transient"]["ready"] == 2)
-        world.kill_at(monkeypatch, name, count)
-        world.change(transient={"minimum": 1}, resizing={"policy": "Static"})
-        await world.until(lambda: world.lives == 2 and is_whole(world) and "leaving" not in world.status())
-        assert world.hosts() == ["c0", "c1", "master", "t0"]
-    assert set(world.nodes.created.values()) == {1}
+        await hadoop.until(lambda: hadoop.phase() == "Ready" and hadoop.status()["transient"]["ready"] == 2)
+        hadoop.kill_at(monkeypatch, name, count)
+        hadoop.change(transient={"minimum": 1}, resizing={"policy": "Static"})
+        await hadoop.until(lambda: hadoop.lives == 2 and is_whole(hadoop) and "leaving" not in hadoop.status())
+        assert hadoop.hosts() == ["c0", "c1", "master", "t0"]
+    assert set(hadoop.nodes.created.values()) == {1}
 
 
 @MOMENTS
 async def test_an_operator_killed_while_it_removes_former_settings_removes_them(api, monkeypatch, moment):
-    world = RunningMRCluster(api)
-    async with world.running():
+    hadoop = RunningMRCluster(api)
+    async with hadoop.running():
         api.add(mrcluster())
-        await world.until(lambda: world.phase() == "Ready")
-        world.kill_at(monkeypatch, f"{moment}-mrcluster.config-map", 2)  # the first creates the new ones
-        world.change(hdfs={"settings": {"dfs.namenode.handler.count": "20"}})
-        await world.until(lambda: world.lives == 2 and world.condition("RolledOut")[0] == "True")
-        await world.until(lambda: len(api.objects("configmaps")) == 1)
+        await hadoop.until(lambda: hadoop.phase() == "Ready")
+        hadoop.kill_at(monkeypatch, f"{moment}-mrcluster.config-map", 2)  # the first creates the new ones
+        hadoop.change(hdfs={"settings": {"dfs.namenode.handler.count": "20"}})
+        await hadoop.until(lambda: hadoop.lives == 2 and hadoop.condition("RolledOut")[0] == "True")
+        await hadoop.until(lambda: len(api.objects("configmaps")) == 1)
 
 
 @MOMENTS
 async def test_an_operator_killed_while_a_cluster_expires_deletes_it(api, monkeypatch, moment):
-    world = RunningMRCluster(api)
-    world.kill_at(monkeypatch, f"{moment}-mrcluster.expire")
-    async with world.running():
+    hadoop = RunningMRCluster(api)
+    hadoop.kill_at(monkeypatch, f"{moment}-mrcluster.expire")
+    async with hadoop.running():
         api.add(mrcluster(ttlSecondsAfterIdle=60))
-        await world.until(lambda: world.phase() == "Ready")
-        await world.until(lambda: not api.objects("mrclusters") and not world.hosts() and world.lives == 2, step_s=20)
+        await hadoop.until(lambda: hadoop.phase() == "Ready")
+        await hadoop.until(
+            lambda: not api.objects("mrclusters") and not hadoop.hosts() and hadoop.lives == 2,
+            step_s=20,
+        )
 
 
 def test_every_write_of_a_cluster_has_its_deaths():
@@ -103,17 +100,17 @@ def test_every_write_of_a_cluster_has_its_deaths():
     assert of_clusters == {*OF_THE_START, *OF_THE_DRAIN, "mrcluster.expire"} - {"scheduler.create"}
 
 
-async def test_a_successor_gives_orders_only_once_it_has_reconciled_the_cluster(api, world):
+async def test_a_successor_gives_orders_only_once_it_has_reconciled_the_cluster(api, hadoop):
     api.add(mrcluster())
-    await world.until(lambda: world.phase() == "Ready")
-    version = world.nodes.agent.version
-    await world.restart()
-    await world.until(lambda: world.kind.orders._written)
-    await world.until(lambda: world.nodes.agent.version >= version)
-    assert set(world.nodes.created.values()) == {1}
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
+    version = hadoop.nodes.agent.version
+    await hadoop.restart()
+    await hadoop.until(lambda: hadoop.kind.orders._written)
+    await hadoop.until(lambda: hadoop.nodes.agent.version >= version)
+    assert set(hadoop.nodes.created.values()) == {1}
 
 
-async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, world):
+async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, hadoop):
     for call in (
         "create pods",
         "patch mrclusters/status",
@@ -124,8 +121,8 @@ async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, wor
     ):
         api.fail_next(call, status=504, after_commit=True, times=2)
     api.add(mrcluster())
-    await world.until(lambda: world.phase() == "Ready")
-    assert set(world.nodes.created.values()) == {1}
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
+    assert set(hadoop.nodes.created.values()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -136,79 +133,79 @@ async def test_answers_that_are_lost_after_the_write_make_nothing_twice(api, wor
         ("PersistentVolumeClaim", "persistentvolumeclaims", lambda names: names.claim("master")),
     ],
 )
-async def test_an_object_of_others_with_a_name_of_the_cluster_holds_its_pods(api, world, kind, plural, name):
-    metadata = {"name": name(world.expected_names()), "namespace": "demo"}
+async def test_an_object_of_others_with_a_name_of_the_cluster_holds_its_pods(api, hadoop, kind, plural, name):
+    metadata = {"name": name(hadoop.expected_names()), "namespace": "demo"}
     api.add({"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": {}})
     api.add(mrcluster())
-    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
-    assert "master" not in world.hosts()
+    await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "NameTaken"))
+    assert "master" not in hadoop.hosts()
     api.remove(plural, f"demo/{metadata['name']}")
-    await world.until(lambda: world.phase() == "Ready")
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
 
 
-async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, world):
-    metadata = {"name": world.expected_names().claim("c1"), "namespace": "demo"}
+async def test_a_claim_of_others_holds_one_core_node_and_no_other(api, hadoop):
+    metadata = {"name": hadoop.expected_names().claim("c1"), "namespace": "demo"}
     api.add({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}})
     api.add(mrcluster())
-    await world.until(lambda: world.hosts() == ["c0", "master"])
-    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+    await hadoop.until(lambda: hadoop.hosts() == ["c0", "master"])
+    await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "NameTaken"))
 
 
-async def test_a_pod_of_others_with_the_masters_name_holds_the_master(api, world):
-    name = world.expected_names().pod("master")
+async def test_a_pod_of_others_with_the_masters_name_holds_the_master(api, hadoop):
+    name = hadoop.expected_names().pod("master")
     api.add(manifests.pod(name, scheduler="other"))
     api.add(mrcluster())
-    await world.until(lambda: world.condition("Scheduled") == ("False", "NameTaken"))
+    await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "NameTaken"))
     api.remove("pods", f"demo/{name}")
-    await world.until(lambda: world.phase() == "Ready")
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
 
 
-async def test_claims_that_a_quota_refuses_hold_the_nodes_until_they_are_allowed(api, world):
+async def test_claims_that_a_quota_refuses_hold_the_nodes_until_they_are_allowed(api, hadoop):
     api.fail_next("create persistentvolumeclaims", status=403, times=10_000)
     api.add(mrcluster(transient={"minimum": 2, "maximum": 2}))
-    await world.until(lambda: world.condition("Scheduled") == ("False", "WriteRefused"))
-    numbers = world.status()["wantedTransient"]
+    await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "WriteRefused"))
+    numbers = hadoop.status()["wantedTransient"]
     for _ in range(5):
-        world.later(5)
-    assert world.status()["wantedTransient"] == numbers
+        hadoop.later(5)
+    assert hadoop.status()["wantedTransient"] == numbers
     api.heal()
-    await world.until(lambda: world.phase() == "Ready")
-    assert of_role(world, "t") == ["t0", "t1"]
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
+    assert of_role(hadoop, "t") == ["t0", "t1"]
 
 
-async def test_nodes_that_wait_for_settings_keep_their_names(api, world):
+async def test_nodes_that_wait_for_settings_keep_their_names(api, hadoop):
     api.fail_next("create configmaps", status=403, times=10_000)
     api.add(mrcluster(transient={"minimum": 2, "maximum": 2}))
-    await world.until(lambda: world.condition("Scheduled") == ("False", "WriteRefused"))
+    await hadoop.until(lambda: hadoop.condition("Scheduled") == ("False", "WriteRefused"))
     for _ in range(20):
-        world.later(1)
-        await world.until(lambda: world.phase() == "Pending")
+        hadoop.later(1)
+        await hadoop.until(lambda: hadoop.phase() == "Pending")
     api.heal()
-    await world.until(lambda: world.phase() == "Ready")
-    assert of_role(world, "t") == ["t0", "t1"]
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
+    assert of_role(hadoop, "t") == ["t0", "t1"]
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_operators_that_die_at_any_time_leave_a_cluster_as_its_spec_says(api, world, seed):
+async def test_operators_that_die_at_any_time_leave_a_cluster_as_its_spec_says(api, hadoop, seed):
     picks = random.Random(seed)
     api.add(mrcluster(resizing={"policy": "GSP"}, transient={"minimum": 1, "maximum": 4}))
-    await world.until(lambda: world.phase() == "Ready")
+    await hadoop.until(lambda: hadoop.phase() == "Ready")
     for _ in range(12):
         match picks.choice(["die", "decide", "lose", "settings", "wait"]):
             case "die":
-                await world.restart()
+                await hadoop.restart()
             case "decide":
-                world.decide(picks.randint(3, 6))
-            case "lose" if world.hosts():
-                api.remove("pods", world.pod(picks.choice(world.hosts())))
+                hadoop.decide(picks.randint(3, 6))
+            case "lose" if hadoop.hosts():
+                api.remove("pods", hadoop.pod(picks.choice(hadoop.hosts())))
             case "settings":
-                world.change(hdfs={"settings": {"dfs.namenode.handler.count": str(picks.randint(10, 12))}})
+                hadoop.change(hdfs={"settings": {"dfs.namenode.handler.count": str(picks.randint(10, 12))}})
         for _ in range(picks.randint(0, 10)):
-            world.later(picks.random())
+            hadoop.later(picks.random())
             await asyncio.sleep(STEP_S)
-    world.change(resizing={"policy": "Static"})
-    await world.until(lambda: is_whole(world) and "leaving" not in world.status())
-    await world.until(lambda: world.condition("RolledOut")[0] == "True")
-    transient = [count for name, count in world.nodes.created.items() if "-t" in name]
+    hadoop.change(resizing={"policy": "Static"})
+    await hadoop.until(lambda: is_whole(hadoop) and "leaving" not in hadoop.status())
+    await hadoop.until(lambda: hadoop.condition("RolledOut")[0] == "True")
+    transient = [count for name, count in hadoop.nodes.created.items() if "-t" in name]
     assert set(transient) == {1}, "a name of a transient node was used twice"
-    assert world.nodes.formatted == [None]
+    assert hadoop.nodes.formatted == [None]

@@ -2,64 +2,56 @@
 
 from __future__ import annotations
 
-import pytest
-
 from boathouse.services.frame.resync import Resync
-from tests.builders.operators.mrclusters import KEY, RunningMRCluster, mrcluster
+from tests.builders.operators.mrclusters import KEY, mrcluster
 from tests.wire import waiting
 
 GROWN = {"transient": {"minimum": 2, "maximum": 3}}
-
-
-@pytest.fixture
-async def world(api):
-    async with RunningMRCluster(api).running() as made:
-        yield made
 
 
 def version(body):
     return body and body["metadata"]["resourceVersion"]
 
 
-async def restored(world, client, backup):
+async def restored(hadoop, client, backup):
     """Restore, and do what the operator does every two minutes."""
-    objects = world.leader.controllers.stores["MRCluster"]
-    await waiting.eventually(lambda: version(objects.get(KEY)) == version(world.api.get("mrclusters", KEY)))
-    world.api.restore(backup)
+    objects = hadoop.leader.controllers.stores["MRCluster"]
+    await waiting.eventually(lambda: version(objects.get(KEY)) == version(hadoop.api.get("mrclusters", KEY)))
+    hadoop.api.restore(backup)
     await Resync(client, objects, ()).run_once()
 
 
-async def ready(world, transient):
-    await world.until(
+async def ready(hadoop, transient):
+    await hadoop.until(
         lambda: (
-            world.phase() == "Ready"
-            and world.status()["transient"]["ready"] == transient
-            and len(world.hosts()) == 3 + transient
+            hadoop.phase() == "Ready"
+            and hadoop.status()["transient"]["ready"] == transient
+            and len(hadoop.hosts()) == 3 + transient
         )
     )
 
 
-async def test_a_cluster_that_had_grown_grows_again_with_the_same_claims(api, client, world):
+async def test_a_cluster_that_had_grown_grows_again_with_the_same_claims(api, client, hadoop):
     api.add(mrcluster(transient={"maximum": 3}))
-    await ready(world, 0)
+    await ready(hadoop, 0)
     backup = api.world.backup()
-    world.change(**GROWN)
-    await ready(world, 2)
-    await restored(world, client, backup)
-    world.change(**GROWN)
-    await ready(world, 2)
-    assert world.nodes.formatted == [None]
+    hadoop.change(**GROWN)
+    await ready(hadoop, 2)
+    await restored(hadoop, client, backup)
+    hadoop.change(**GROWN)
+    await ready(hadoop, 2)
+    assert hadoop.nodes.formatted == [None]
 
 
-async def test_orders_after_a_restore_reach_an_agent_that_holds_later_ones(api, client, world):
+async def test_orders_after_a_restore_reach_an_agent_that_holds_later_ones(api, client, hadoop):
     api.add(mrcluster(**GROWN))
-    await ready(world, 2)
+    await ready(hadoop, 2)
     backup = api.world.backup()
-    world.change(transient={"minimum": 1})
-    await ready(world, 1)
-    held = world.nodes.agent.version
-    await restored(world, client, backup)
-    world.change(transient={"minimum": 0})
-    await ready(world, 0)
-    assert world.nodes.agent.version > held
-    assert world.nodes.formatted == [None]
+    hadoop.change(transient={"minimum": 1})
+    await ready(hadoop, 1)
+    held = hadoop.nodes.agent.version
+    await restored(hadoop, client, backup)
+    hadoop.change(transient={"minimum": 0})
+    await ready(hadoop, 0)
+    assert hadoop.nodes.agent.version > held
+    assert hadoop.nodes.formatted == [None]

@@ -27,8 +27,10 @@ async def test_nobody_writes_while_settling():
 
 
 async def test_of_two_candidates_one_leads():
-    async with candidates(LeaseServer(), "a", "b") as (a, b):
-        await asyncio.sleep(3600)
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as (a, b):
+        await asyncio.sleep(600)
+        assert (server.lease.metadata.namespace, server.lease.metadata.name) == ("ours", "boathouse")
         assert [a.election.valid(), b.election.valid()].count(True) == 1
         assert a.lost == b.lost == []
 

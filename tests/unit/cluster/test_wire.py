@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 
-from boathouse.cluster import catalogue, wire
+from boathouse.cluster import catalogue, devices, quotas, storage, wire
 from boathouse.services.mrjob.job.model import MRJOBS
 from tests.builders import manifests
 
@@ -70,3 +72,85 @@ def test_a_node_shows_where_its_kubelet_listens():
     status = {"addresses": addresses, "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}}
     node = msgspec.convert({"metadata": {}, "status": status}, wire.NodeView)
     assert (node.internal_ip, node.status.daemon_endpoints.kubelet_endpoint.port) == ("10.0.0.1", 10250)
+
+
+def expression(values: int = 1) -> dict:
+    return {"key": "zone", "operator": "In", "values": [str(n) for n in range(values)]}
+
+
+HOST = {"topologyKey": "kubernetes.io/hostname"}
+SELECTED = HOST | {"namespaceSelector": {"matchExpressions": [expression(10)]}}
+REQUIRED, PREFERRED = (
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "each"),
+    [
+        ({"nodeSelector": lambda n: {str(i): "x" for i in range(n)}}, 1),
+        ({"tolerations": lambda n: [{"key": str(i)} for i in range(n)]}, 1),
+        ({"volumes": lambda n: [{"name": str(i)} for i in range(n)]}, 1),
+        ({"schedulingGates": lambda n: [{"name": str(i)} for i in range(n)]}, 1),
+        ({"resourceClaims": lambda n: [{"name": str(i)} for i in range(n)]}, 1),
+        ({"topologySpreadConstraints": lambda n: [HOST for _ in range(n)]}, 1),
+        ({"topologySpreadConstraints": lambda n: [HOST | {"labelSelector": {"matchLabels": {"a": "b"}}}] * n}, 2),
+        ({"containers": lambda n: [{"name": "c", "ports": [{"hostPort": 1}] * n}]}, 1),
+        ({"initContainers": lambda n: [{"name": "c", "ports": [{"hostPort": 1}] * n}]}, 1),
+        ({"affinity": lambda n: {"podAffinity": {REQUIRED: [HOST] * n}}}, 1),
+        ({"affinity": lambda n: {"podAntiAffinity": {PREFERRED: [{}] * n}}}, 1),
+        ({"affinity": lambda n: {"podAffinity": {PREFERRED: [{}] * n}}}, 1),
+        ({"affinity": lambda n: {"podAffinity": {REQUIRED: [HOST | {"namespaces": ["x"] * 10}] * n}}}, 2),
+        (
+            {"affinity": lambda n: {"podAffinity": {REQUIRED: [SELECTED] * n}}},
+            3,
+        ),
+        (
+            {
+                "affinity": lambda n: {
+                    "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression()]}] * n}}
+                }
+            },
+            2,
+        ),
+        (
+            {
+                "affinity": lambda n: {
+                    "nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {"matchFields": [expression(20)]}}] * n}
+                }
+            },
+            4,
+        ),
+    ],
+)
+def test_the_constraints_of_a_pod_are_dropped_beyond_a_maximum(spec, each):
+    ((name, build),) = spec.items()
+    most = wire.MOST_CONSTRAINTS // each
+    assert wire._count_constraints(view({"spec": {name: build(most)}}).spec) == most * each
+    assert view({"spec": {name: build(most)}}).spec.too_many_constraints == 0
+    assert view({"spec": {name: build(most + 1)}}).spec.too_many_constraints == (most + 1) * each
+
+
+def test_of_too_many_constraints_only_the_first_terms_of_required_anti_affinity_stay():
+    anti = {"podAntiAffinity": {REQUIRED: [HOST] * 150}, "podAffinity": {REQUIRED: [HOST]}}
+    spec = view({"spec": {"affinity": anti, "nodeSelector": {"a": "b"}, "tolerations": [{"key": "k"}]}}).spec
+    assert (spec.too_many_constraints, spec.node_selector, spec.tolerations) == (153, {}, ())
+    assert len(spec.affinity.pod_anti_affinity.required) == wire.MOST_CONSTRAINTS
+    assert spec.affinity.pod_affinity is None
+    assert view({"spec": {"tolerations": [{}] * 101, "affinity": {}}}).spec.affinity is None
+
+
+RESOURCES = [
+    found
+    for module in (catalogue, devices, quotas, storage)
+    for found in vars(module).values()
+    if isinstance(found, catalogue.Resource)
+]
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
+def test_the_name_of_a_resource_is_the_plural_of_its_kind(resource):
+    kind = resource.kind
+    assert re.fullmatch("([A-Z]{1,4}[a-z]+)+", kind)
+    assert resource.plural in {f"{kind.lower()}s", f"{kind.lower()}es", f"{kind.lower().removesuffix('y')}ies"}
