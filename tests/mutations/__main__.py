@@ -51,8 +51,6 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
     finally:
         for worker in team:
             worker.stop()
-    for name in sorted(health.failing):
-        print(f"left out, because it fails without a fault, too: {name}")
     _write_pages(kept, results)
     all_tried = list(itertools.chain.from_iterable(tried.values()))
     print(*page.table(all_tried, packages), sep="\n")
