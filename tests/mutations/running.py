@@ -29,7 +29,7 @@ _RUNS_S = (3.0, 45.0, float("inf"))
 """What the tests of each run of a fault took when they were recorded, at most."""
 _CHECKED = 12
 """How many tests of each fault run without a fault first, all together; others when they fail."""
-_START_S = 120.0
+_START_S = 600.0
 """For the imports of a run, on a machine that has much else to do."""
 
 
@@ -153,6 +153,8 @@ class Worker:
             failing = begun & set(answer["failing"]) if answer["begun"] else begun  # pytest did not get to the tests
             if "limit" in answer:
                 failing.add(answer["fails"])  # it ended the run, and others may not have begun
+            for name in sorted(failing - self._health.failing):
+                print(f"left out, because it fails without a fault, too: {name}", flush=True)
             self._health.failing.update(failing)
             self._health.passing.update(begun - failing)
             untried = [test for test in untried if test.name not in begun]
@@ -190,7 +192,7 @@ class Worker:
 
 def _limits(test: recording.Test) -> dict[str, float]:
     """Return the limits of a test: many times what it took, so that only a test without an end exceeds them."""
-    return {"cpu_s": 10 + 5 * test.cpu_s, "wall_s": 60 + 10 * test.wall_s}
+    return {"cpu_s": 10 + 5 * test.cpu_s, "wall_s": 120 + 10 * test.wall_s}
 
 
 def _runs(tests: Sequence[recording.Test]) -> Iterator[list[recording.Test]]:
