@@ -53,7 +53,8 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
             worker.stop()
     _write_pages(kept, results)
     all_tried = list(itertools.chain.from_iterable(tried.values()))
-    print(*page.table(all_tried, packages), sep="\n")
+    chosen = {package: len(own) for package, own in tried.items()}
+    print(*page.table(all_tried, chosen), sep="\n")
     if few := page.below(all_tried):
         return f"Fewer than 90 % of the planted faults are caught in {', '.join(few)}: see {page.PAGE} and {FOLDER}"
     return 0
@@ -91,6 +92,7 @@ def _write_survivors(package: str, tried: list[page.Tried], faults: int) -> None
 def _write_pages(kept: recording.Recording, results: running.Results) -> None:
     """Write the page and the lists of survivors from all results that hold."""
     tried: list[page.Tried] = []
+    numbers = {}
     for package in faults.PACKAGES:
         chosen = faults.choose(package, cache=FOLDER / "faults")
         own = [
@@ -100,7 +102,8 @@ def _write_pages(kept: recording.Recording, results: running.Results) -> None:
         ]
         _write_survivors(package, own, len(chosen))
         tried += own
-    page.PAGE.write_text(page.page(tried, faults.PACKAGES, page.reasons()))
+        numbers[package] = len(chosen)
+    page.PAGE.write_text(page.page(tried, numbers, page.reasons()))
 
 
 if __name__ == "__main__":

@@ -40,14 +40,17 @@ class Tried:
     result: running.Result
 
 
-def table(tried: Sequence[Tried], packages: Iterable[str]) -> list[str]:
-    """Return the rows of the table by package, and its sum."""
-    rows = ["| package | faults | caught | survived | caught |", "|---|---:|---:|---:|---:|"]
-    for name in (*packages, "all"):
+def table(tried: Sequence[Tried], chosen: Mapping[str, int]) -> list[str]:
+    """Return the rows of the table by package, of which so many faults are chosen, and the sum."""
+    rows = [
+        "| package | faults | not tried yet | caught | survived | caught of tried |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, number in {**chosen, "all": sum(chosen.values())}.items():
         own = [one for one in tried if name in {one.package, "all"}]
         caught = sum(one.result.is_caught for one in own)
-        share = f"{100 * caught / len(own):.1f} %" if own else "not tried"
-        rows.append(f"| {name} | {len(own)} | {caught} | {len(own) - caught} | {share} |")
+        share = f"{100 * caught / len(own):.1f} %" if own else ""
+        rows.append(f"| {name} | {number} | {number - len(own)} | {caught} | {len(own) - caught} | {share} |")
     return rows
 
 
@@ -70,9 +73,9 @@ def reason(fault: faults.Fault, known: Mapping[tuple[str, ...], str]) -> str:
     return known.get((fault.path, fault.function, fault.old, fault.new), NO_REASON)
 
 
-def page(tried: Sequence[Tried], packages: Iterable[str], known: Mapping[tuple[str, ...], str]) -> str:
+def page(tried: Sequence[Tried], chosen: Mapping[str, int], known: Mapping[tuple[str, ...], str]) -> str:
     """Return the page."""
-    lines = [_INTRODUCTION + "\n".join(table(tried, packages)), ""]
+    lines = [_INTRODUCTION + "\n".join(table(tried, chosen)), ""]
     survivors = [one for one in tried if not one.result.is_caught]
     if survivors:
         lines += ["## Survivors", "", "A survivor counts even if its program behaves the same as the original.", ""]
@@ -90,7 +93,7 @@ def survivors(
     root: pathlib.Path = recording.ROOT,
 ) -> str:  # fmt: skip
     """Return the survivors of a package for one who writes the missing tests."""
-    lines = [f"# Survivors of {package}", "", f"{len(tried)} of {faults} faults are tried.", "", *table(tried, []), ""]
+    lines = [f"# Survivors of {package}", "", *table(tried, {package: faults})[:-1], ""]
     for one in (one for one in tried if not one.result.is_caught):
         fault, before = one.fault, (root / one.fault.path).read_text()
         diff = difflib.unified_diff(before.splitlines(), fault.mutated.splitlines(), lineterm="", n=2)

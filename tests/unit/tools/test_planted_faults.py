@@ -144,9 +144,9 @@ def test_a_package_with_fewer_than_nine_of_ten_faults_caught_is_below():
 def test_the_page_has_the_reason_of_each_survivor_or_says_that_there_is_none():
     known = {(FAULT.path, "f", "1 | 2", "3"): "The result is the same."}
     assert "| `` 1 \\| 2 `` → `` 3 `` | The result is the same. |" in page.page(
-        tried(caught=1, survived=1), ["cluster"], known
+        tried(caught=1, survived=1), {"cluster": 3}, known
     )
-    assert page.NO_REASON in page.page(tried(caught=1, survived=1), ["cluster"], {})
+    assert page.NO_REASON in page.page(tried(caught=1, survived=1), {"cluster": 3}, {})
 
 
 def test_the_list_of_survivors_shows_the_change_and_the_cheapest_tests(tmp_path):
