@@ -48,7 +48,7 @@ format: setup ## Format the code and apply the safe fixes
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
 .PHONY: test-unit
-test-unit: setup build/reports ## Unit, property and wire tests (no cluster; about three minutes on two cores)
+test-unit: setup build/reports ## Unit, property and wire tests (no cluster; five minutes on two cores)
 	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --results=build/reports/unit.jsonl
 
 .PHONY: test-changed
@@ -71,8 +71,8 @@ test-contract: setup build/reports ## Contract and fault tests on a real API ser
 	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -n 2 --dist loadfile -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
-test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (about four minutes)
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
+test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (six minutes)
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 2 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
 
 .PHONY: test-hostile
 test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each
