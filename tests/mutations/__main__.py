@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import signal
 import sys
 import time
 
@@ -35,6 +36,7 @@ def main() -> None:
 
 def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
     FOLDER.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the next run continues here"))
     if again:
         (FOLDER / "results.jsonl").unlink(missing_ok=True)
     kept, results = recording.Recording(), running.Results(FOLDER / "results.jsonl")

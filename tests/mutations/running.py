@@ -101,6 +101,7 @@ class Worker:
     def __init__(self, copy: copies.Copy, health: Health) -> None:
         self._copy, self._health = copy, health
         self._process: subprocess.Popen[str] | None = None
+        self._is_stopped = False
 
     def start(self) -> None:
         """Make the copy and start its process."""
@@ -114,7 +115,8 @@ class Worker:
         )
 
     def stop(self) -> None:
-        """End the process."""
+        """End the process, and a run with it."""
+        self._is_stopped = True
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -185,7 +187,8 @@ class Worker:
             if fault is not None:
                 self._copy.restore(fault.path)
         if answer.get("limit") == "the worker ended":
-            self.stop()
+            if self._is_stopped:
+                raise RuntimeError("the worker is stopped")
             self.start()
         return answer
 
@@ -252,8 +255,14 @@ def run(
     with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
         cheapest = sorted({test for _, tests in waiting for test in tests[:_CHECKED]}, key=lambda test: test.name)
         checks = [cheapest[number :: len(workers)] for number in range(len(workers))]
-        list(pool.map(lambda worker, tests: worker.check(tests), workers, checks))
-        attempts = {pool.submit(attempt, fault, tests): fault for fault, tests in waiting}
-        for future in concurrent.futures.as_completed(attempts):
-            results.add(future.result())
-            report(attempts[future], future.result(), False)
+        try:
+            list(pool.map(lambda worker, tests: worker.check(tests), workers, checks))
+            attempts = {pool.submit(attempt, fault, tests): fault for fault, tests in waiting}
+            for future in concurrent.futures.as_completed(attempts):
+                results.add(future.result())
+                report(attempts[future], future.result(), False)
+        except BaseException:  # also if a user stops the command: the threads would go on with all other faults
+            for worker in workers:
+                worker.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

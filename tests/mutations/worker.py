@@ -117,7 +117,10 @@ def _read(reader: int, until_s: float, *, is_whole: bool) -> bytes:
     """Read what a run tells until it ends, takes too long, or fails if the first failure is enough."""
     told = b""
     with os.fdopen(reader, "rb", buffering=0) as stream:
-        while (left_s := until_s - time.monotonic()) > 0 and select.select([stream], [], [], left_s)[0]:
+        while (left_s := until_s - time.monotonic()) > 0:
+            ready = select.select([stream, sys.stdin], [], [], left_s)[0]
+            if stream not in ready:  # it takes too long, or the input has ended: the command was stopped
+                break
             part = stream.read(1 << 16)
             if not part:
                 break
