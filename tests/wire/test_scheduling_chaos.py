@@ -55,7 +55,7 @@ async def survive(seed):
                     for i in range(PODS if life == 1 else 0):
                         api.add(manifests.pod(f"p{i}", cpu="1"))
                     wanted = TASKS // 2 if life == 1 else TASKS + PODS
-                    await waiting.eventually(lambda w=w, wanted=wanted: len(w.placed()) >= wanted, within_s=120)
+                    await waiting.eventually(lambda w=w, wanted=wanted: len(w.placed()) >= wanted)
                     assert not w.fatal, f"seed {seed}"
         assert not any(over), f"seed {seed}: a node was over-committed"
         assert not over_committed(api), f"seed {seed}"

@@ -55,8 +55,7 @@ async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60
     )
     task = asyncio.create_task(followed.run())
     try:
-        async with asyncio.timeout(20):
-            await followed.synced.wait()
+        await waiting.eventually(followed.synced.is_set)
         await waiting.eventually(lambda: api.watches.count(resource.plural))
         yield followed, follower
         assert not task.done(), "the informer ended"

@@ -19,6 +19,8 @@ from tests.builders.simulated_hadoop import Agent, Hdfs, Yarn
 KEY = "demo/etl"
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
 STEP_S = 0.005
+STEPS = 1500
+"""Steps in which what a test waits for happens: the operator's time passes in them, whatever the machine does."""
 _STARTED = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
 _OWNED = ("pods", "services", "configmaps", "networkpolicies", "persistentvolumeclaims")
 _BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -208,11 +210,13 @@ class RunningMRCluster(leaders.RestartableLeader):
 
     async def until(self, holds, step_s=2.0):
         """Let time pass until a condition holds."""
-        async with asyncio.timeout(30):
-            while not holds():
-                if self.leader is not None and self.api.get("mrclusters", KEY):
-                    self.later(step_s)
-                await asyncio.sleep(4 * STEP_S)
+        for _ in range(STEPS):
+            if holds():
+                return
+            if self.leader is not None and self.api.get("mrclusters", KEY):
+                self.later(step_s)
+            await asyncio.sleep(4 * STEP_S)
+        raise AssertionError(f"in {STEPS} steps of {step_s:g} s not; the status is {self.status()}")
 
     def decide(self, nodes, *, stores=False):
         """Decide how many nodes the cluster keeps, as its policy would; returns why that is refused."""

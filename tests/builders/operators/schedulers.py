@@ -201,8 +201,7 @@ async def scheduling(
         prepare(made, client)
         for one in (parts.watch(), events.run(), parts.run()):
             stack.push_async_callback(stop, asyncio.create_task(one))
-        async with asyncio.timeout(60):
-            await parts.synced()
+        await parts.synced()
         if watched:
             await waiting.eventually(lambda: api.watches.count("pods") >= 2 and api.watches.count("nodes") >= 1)
         yield made

@@ -23,7 +23,7 @@ async def a_pod_of_too_many_cores_on_a_node(api, _tmp):
         async with scheduling(api) as w:
             api.add(manifests.pod("poison", scheduler="none", node="n1", cpu="10P"))
             api.add(manifests.pod("good"))
-            await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"), within_s=10)
+            await waiting.eventually(lambda: w.condition("demo/good") or w.placed().get("demo/good"), turns=5000)
             over = [key for key in w.placed() if key == "demo/good"]
             return over if await w.parts.consistency.compare() else [*over, "the ledger lacks a pod"]
     except ExceptionGroup as ended:
