@@ -11,6 +11,8 @@ NODES ?= 2
 KWOK_NODES ?= 0
 OLDEST_KUBERNETES := 1.35
 REPORTS := build/reports
+# Some machines forbid Python to keep compiled modules; then each of the thousands of processes that the tests start compiles them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help: ## List the targets
@@ -21,7 +23,7 @@ help: ## List the targets
 	@test -x .tools/bin/uv || { echo "==> uv $(UV_VERSION)"; $(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
 	@echo "==> Python packages into .venv"
 	@test -x $(BIN)/python || .tools/bin/uv venv --quiet --python $(PYTHON) .venv
-	@.tools/bin/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
+	@.tools/bin/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
 	@.tools/bin/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
