@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import support
 from boathouse.cluster import catalogue, client, config
 from boathouse.resources import names
-from boathouse.scheduling.pods import suspension
 from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.suspension import record as suspension_record
 from boathouse_e2e import images, install, providers, storage, waiting
 from boathouse_e2e.container_cpu import LimitSampler
 from boathouse_e2e.spec import Cluster, ClusterSpec
+from boathouse_task import contract
 from e2e.tests import harness, reduces, replicas
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ class Latency:
         until = moment.isoformat().replace("+00:00", "Z")
         change = {"metadata": {"annotations": {names.ANNOTATION_SUSPEND_UNTIL: until}}}
         await self._api.patch(MRJOBS, reduces.JOB, change, self._namespace)
-        stopped_s = await self._changed(self._reduce, suspension.SUSPENDED_LIMIT_MILLI, began_s)
-        record = suspension.parse((await self._pod()).metadata.annotations[names.ANNOTATION_SUSPENSION])
+        stopped_s = await self._changed(self._reduce, contract.SUSPENDED_LIMIT_MILLI, began_s)
+        record = suspension_record.parse((await self._pod()).metadata.annotations[names.ANNOTATION_SUSPENSION])
         if record is None:
             raise SystemExit(f"pod {self._reduce} is suspended and its record cannot be read")
         self.took_s[ANNOTATED].append(stopped_s - began_s)
@@ -81,7 +82,7 @@ class Latency:
         resumed_s = await self._changed(self._reduce, reduces.LIMIT_MILLI, stopped_s)
         self.took_s[RESUME].append(resumed_s - record.until_s)
         await waiting.eventually(self._is_restored, "the reduce has its request again", within_s=WITHIN_S)
-        for limit in (suspension.SUSPENDED_LIMIT_MILLI, reduces.LIMIT_MILLI):
+        for limit in (contract.SUSPENDED_LIMIT_MILLI, reduces.LIMIT_MILLI):
             await self._resize(limit)
 
     async def _resize(self, limit_milli: int) -> None:

@@ -109,4 +109,4 @@ class PausedTasks:
 
 def _has_limit_of_suspended(status: wire.PodStatus) -> bool:
     shown = [each.resources.limits.get("cpu") for each in status.container_statuses if each.resources]
-    return any(limit and quantity.milli(limit) <= pausing.SUSPENDED_LIMIT_MILLI for limit in shown)
+    return any(limit and quantity.milli(limit) <= contract.SUSPENDED_LIMIT_MILLI for limit in shown)

@@ -9,9 +9,10 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import names, quantity
-from boathouse.scheduling.pods import suspension
+from boathouse.suspension import record as suspension_record
 from boathouse_e2e import invariants
 from boathouse_e2e.invariants import Violation
+from boathouse_task import contract
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ Json = dict[str, Any]
 LATE_S = 15.0
 """How long after its deadline a task may still be suspended while an operator leads."""
 LATE_WITHOUT_OPERATOR_S = 60.0
-_SIZE = (suspension.SUSPENDED_REQUEST_MILLI, suspension.SUSPENDED_LIMIT_MILLI)
+_SIZE = (contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI)
 
 
 def cpu(pod: Json) -> tuple[int, int] | None:
@@ -43,7 +44,7 @@ def without_record(changes: Iterable[Json]) -> list[Violation]:
         metadata, size = pod["metadata"], cpu(pod)
         original = created.setdefault(metadata["uid"], size)
         text = metadata.get("annotations", {}).get(names.ANNOTATION_SUSPENSION, "")
-        if size == _SIZE != original and not invariants.has_ended(pod) and suspension.parse(text) is None:
+        if size == _SIZE != original and not invariants.has_ended(pod) and suspension_record.parse(text) is None:
             found.append(Violation(invariant="I13", what=f"{metadata['name']} is suspended, its record is {text!r}"))
     return found
 
@@ -69,7 +70,7 @@ def too_long(audit: Iterable[Json], now_s: float, late_s: float = LATE_S) -> lis
         reference, body = event["objectRef"], event.get("requestObject") or {}
         pod, part = f"{reference.get('namespace')}/{reference.get('name')}", reference.get("subresource")
         text = ((body.get("metadata") or {}).get("annotations") or {}).get(names.ANNOTATION_SUSPENSION)
-        record = suspension.parse(text or "")
+        record = suspension_record.parse(text or "")
         size = cpu(body) if part == "resize" else None
         if part == "status" and record is not None:
             until_s[pod] = record.until_s

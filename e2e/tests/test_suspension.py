@@ -6,8 +6,8 @@ import pytest
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling.pods import suspension
 from boathouse_e2e import faults, invariants
+from boathouse_task import contract
 from e2e.tests import harness, reduces
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.alone]
 BORROWER = "borrower"
 CPU = "1100m"
 """Two tasks of this request do not fit on a node."""
-SUSPENDED_MILLI = suspension.SUSPENDED_LIMIT_MILLI
+SUSPENDED_MILLI = contract.SUSPENDED_LIMIT_MILLI
 
 
 def suspend(place, for_s):

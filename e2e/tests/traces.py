@@ -87,7 +87,7 @@ def machine() -> Machine:
     files = {str(path) for folder in FOLDERS if Path(folder).exists() for path in Path(folder).iterdir()}
     files -= {str(folder) for folder in cleanup.FOLDERS}
     devices = {path.name for path in Path("/sys/class/net").iterdir() if _foreign(path.name)}
-    folders = {str(folder) for folder in cleanup.FOLDERS if folder.exists()}
+    folders = {str(folder) for folder in cleanup.FOLDERS if folder.exists()} - cleanup.folders_to_remove()
     saved = () if docker_answers() else cleanup.SYSCTLS
     settings = {f"{name} is {Path('/proc/sys', name).read_text().strip()}" for name in saved}
     clusters = {known.spec.name for known in state.load_all() if known.layout.isolated}

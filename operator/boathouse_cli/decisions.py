@@ -6,8 +6,9 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names, quantity
-from boathouse.scheduling.pods import suspension
+from boathouse.suspension import record as records
 from boathouse_cli import model, text
+from boathouse_task import contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +69,7 @@ def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
     found = [(subject, "; ".join(texts)) for subject, texts in rows.items()]
-    record = suspension.parse(annotations.get(names.ANNOTATION_SUSPENSION, ""))
+    record = records.parse(annotations.get(names.ANNOTATION_SUSPENSION, ""))
     return found + ([("suspension", _suspension(raw, record, now_s))] if record else [])
 
 
@@ -116,7 +117,7 @@ def _size(prediction: model.Raw) -> Iterator[str]:
         yield f"used {numbers['usedMemorySeconds']:.1f} GiB·s{error}"
 
 
-def _suspension(raw: model.Raw, record: suspension.SuspensionRecord, now_s: float) -> str:
+def _suspension(raw: model.Raw, record: records.SuspensionRecord, now_s: float) -> str:
     cpu = quantity.format_milli(record.cpu_request_milli)
     why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU"
     since = text.ago(now_s - record.since_s)
@@ -130,7 +131,7 @@ def _is_suspended(raw: model.Raw) -> bool:
     for container in raw.get("spec", {}).get("containers") or ():
         requests = (container.get("resources") or {}).get("requests") or {}
         if container.get("name") == names.CONTAINER and "cpu" in requests:
-            return quantity.milli(requests["cpu"]) == suspension.SUSPENDED_REQUEST_MILLI
+            return quantity.milli(requests["cpu"]) == contract.SUSPENDED_REQUEST_MILLI
     return False
 
 

@@ -434,6 +434,16 @@ class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 MOST_SUSPENDED_S = 3600.0
 """The longest that an order suspends a task."""
+SUSPENDED_REQUEST_MILLI = 1
+"""CPU request of a suspended task: the least that the API server stores; a request of 0 would be no request."""
+SUSPENDED_LIMIT_MILLI = 10
+"""CPU limit of a suspended task: the kubelet enforces no smaller one."""
+STOPS_WITHIN_S = 2.0
+"""How long the threads of a task may take to stop."""
+ACKNOWLEDGES_WITHIN_S = 5.0
+"""How long a task tries to send the acknowledgement of an order."""
+SHRINKS_WITHIN_S = 10.0
+"""How long a pause lasts if the CPU limit is not lowered: longer than the operator takes to write it."""
 
 
 class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,14 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from boathouse_task.contract import MOST_SUSPENDED_S, Acknowledgement, SuspendOrder, SuspendRefusal
+from boathouse_task import contract
+from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 
-SUSPENDED_LIMIT_MILLI = 10
-"""CPU limit of a suspended container: the smallest that kubelets set."""
-SHRINK_WITHIN_S = 10.0
-"""How long a pause lasts if the CPU limit is not lowered: longer than the operator takes to write it."""
-STOP_WITHIN_S = 2.0
-"""How long the threads may take to stop."""
 _LOOK_S = 0.1
 _LEAST_QUOTA_US = 1000
 """The smallest quota that the kernel accepts."""
@@ -38,11 +33,11 @@ class CpuLimit:
     def is_suspended(self) -> bool:
         """Return whether the limit is a suspended task's. A limit that cannot be read any more is not."""
         quota_us, period_us = self._read()
-        return 0 <= quota_us * 1000 <= SUSPENDED_LIMIT_MILLI * period_us
+        return 0 <= quota_us * 1000 <= contract.SUSPENDED_LIMIT_MILLI * period_us
 
     def can_suspend(self) -> bool:
         """Return whether the kernel accepts a suspended task's limit: not with a period below 100 ms."""
-        return self._read()[1] * SUSPENDED_LIMIT_MILLI >= _LEAST_QUOTA_US * 1000
+        return self._read()[1] * contract.SUSPENDED_LIMIT_MILLI >= _LEAST_QUOTA_US * 1000
 
     def _read(self) -> tuple[int, int]:
         """Return quota and period in microseconds; a quota of -1 is no limit, a period of 0 is unknown."""
@@ -74,7 +69,7 @@ class Ended(enum.StrEnum):
     """Reason why a pause ended."""
 
     NOT_SHRUNK = "NotShrunk"
-    """The CPU limit was not lowered within `SHRINK_WITHIN_S`."""
+    """The CPU limit was not lowered within `contract.SHRINKS_WITHIN_S`."""
     LIMIT_RAISED = "LimitRaised"
     DEADLINE = "Deadline"
 
@@ -88,7 +83,7 @@ class Course:
     """
 
     def __init__(self, *, now_s: float, until_s: float) -> None:
-        self._shrink_until_s = now_s + SHRINK_WITHIN_S
+        self._shrink_until_s = now_s + contract.SHRINKS_WITHIN_S
         self._until_s = until_s
         self._was_suspended = False
 
@@ -177,7 +172,7 @@ class Pause:
             assert limit is not None
             try:
                 acknowledge(Acknowledgement(id=order.id))
-                return self._wait(limit, start_s + min(order.for_s, MOST_SUSPENDED_S))
+                return self._wait(limit, start_s + min(order.for_s, contract.MOST_SUSPENDED_S))
             finally:
                 self._open()
                 self.suspended_s += self._monotonic() - start_s
@@ -197,7 +192,7 @@ class Pause:
         """Close the gate; return whether no thread works any more."""
         with self._changed:
             self._is_closed = True
-            return self._changed.wait_for(lambda: not self._working, STOP_WITHIN_S)
+            return self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S)
 
     def _open(self) -> None:
         with self._changed:

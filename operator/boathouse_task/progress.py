@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from boathouse_task.contract import (
+    ACKNOWLEDGES_WITHIN_S,
     PLAN_MAX_BYTES,
     PLAN_POST_MAX_BYTES,
     REPORT_MAX_BYTES,
@@ -40,7 +41,6 @@ PLAN_PATIENCE_S = 600
 OWNER_PATIENCE_S = 120
 """How long the setup task waits for the state of an output's owner before it fails and another attempt starts."""
 _TIMEOUT_S = 10
-_ACKNOWLEDGE_PATIENCE_S = 5.0
 _ACKNOWLEDGE_AGAIN_S = 1.0
 """The endpoint accepts one acknowledgement of a pod in a second."""
 _FIRST_DELAY_S = 0.5
@@ -206,9 +206,9 @@ class Client:
                 self._sleep(delays.next())
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> None:
-        """Send the acknowledgement of an order, with retries for `_ACKNOWLEDGE_PATIENCE_S`."""
+        """Send the acknowledgement of an order, with retries for `ACKNOWLEDGES_WITHIN_S`."""
         body = msgspec.json.encode(acknowledgement)
-        give_up = self._monotonic() + _ACKNOWLEDGE_PATIENCE_S
+        give_up = self._monotonic() + ACKNOWLEDGES_WITHIN_S
         while (left_s := give_up - self._monotonic()) > 0:
             try:
                 self._endpoint.request("POST", f"{self._pod}/acknowledge", body, left_s)

@@ -73,6 +73,11 @@ def _absent_folders() -> Path:
     return state.clusters_folder() / ".folders.json"
 
 
+def folders_to_remove() -> set[str]:
+    """Return the folders that the last cluster removes, where they are empty then: there were none before the first."""
+    return set(json.loads(_absent_folders().read_text())) if _absent_folders().exists() else set()
+
+
 def save_machine(folders: Sequence[Path] = FOLDERS) -> None:
     """Remember the machine as it is before the first cluster with nodes; raise those settings that are too low.
 
@@ -98,7 +103,7 @@ def restore_machine() -> None:
         for name, value in json.loads(_saved_sysctls().read_text()).items():
             Path("/proc/sys", name).write_text(value)
         _saved_sysctls().unlink()
-        for folder in json.loads(_absent_folders().read_text()) if _absent_folders().exists() else ():
+        for folder in folders_to_remove():
             with contextlib.suppress(OSError):  # another program uses it
                 Path(folder).rmdir()
         _absent_folders().unlink(missing_ok=True)

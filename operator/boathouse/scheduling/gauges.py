@@ -6,8 +6,10 @@ from typing import Any
 
 from boathouse.scheduling import scheduler, writer
 from boathouse.scheduling.pods import facts, rows
-from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
+from boathouse.suspension import keeper
+from boathouse.suspension.stages import Stage
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
 
@@ -144,7 +146,10 @@ class SchedulerGauges(Part):
         }
 
     def _pods_by_state(self) -> gauges.Reading:
-        return {(state.value,): float(count) for state, count in self._pods.counts().items()}
+        counts = {state.value: count for state, count in self._pods.counts().items()}
+        counts["suspended"] = len(self._suspended())
+        counts[PodState.CONFIRMED] -= counts["suspended"]
+        return {(state,): float(count) for state, count in counts.items()}
 
     def _oldest_reserved_node(self) -> gauges.Reading:
         reserved = self._state.profile.reserve.reservations()
@@ -166,11 +171,10 @@ class SchedulerGauges(Part):
     # Suspended tasks
 
     def _suspended(self) -> list[facts.PodFacts]:
-        return [row.facts for row in self._pods.adjusted() if row.facts and row.facts.stage is Stage.SUSPENDED]
+        return [row.facts for row in self._pods.suspensions() if row.facts and row.facts.stage is Stage.SUSPENDED]
 
     def _owed_milli(self) -> int:
-        owing = ((row.owed, row.facts) for row in self._pods.adjusted())
-        return sum(max(0, owed.cpu_milli - pod.resources.cpu_milli) for owed, pod in owing if owed and pod)
+        return sum(map(keeper.ungrown_milli, self._pods.suspensions()))
 
     # Pending tasks
 

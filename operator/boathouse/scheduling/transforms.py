@@ -20,7 +20,8 @@ import msgspec
 
 from boathouse.cluster import devices, quotas, storage, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import disks, facts, ownership, requests, stages, suspension, translate
+from boathouse.scheduling.pods import disks, facts, ownership, requests, translate
+from boathouse.suspension import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,7 +81,6 @@ def pods(
                 raise requests.UnreadablePodError(problem, is_too_complex=True)
         except (ValueError, ArithmeticError) as error:
             return _unrepresentable(pod, metadata, task_of, error)
-        record = _record(pod.metadata) if is_task else None
         return facts.PodFacts(
             metadata=metadata,
             status=_status(pod.status, containers if is_task else frozenset()),
@@ -101,14 +101,12 @@ def pods(
             is_bindable=pod.is_bindable,
             memory_limit=container.resources.limits.get("memory", "") if container else "",
             is_resizing=is_resizing,
-            is_suspended=record is not None
-            and stages.stage_of(size, record, is_resizing=False) is stages.Stage.SUSPENDED,
             cpu_request_milli=size.request_milli,
             cpu_limit_milli=size.limit_milli,
             outlived_exit_code=_outlived_exit_code(pod, containers) if is_ours else None,
             can_resize=container is not None and _can_resize(pod.status),
             resize_problem=_resize_problem(pod.status) if is_task else "",
-            suspension=record,
+            suspension=_record(pod.metadata) if is_task else None,
             labels=_labels(pod.metadata),
             anti_affinity=_anti_affinity(pod),
         )
@@ -277,9 +275,9 @@ def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
         return ()
 
 
-def _record(metadata: wire.ObjectMeta) -> suspension.SuspensionRecord | None:
+def _record(metadata: wire.ObjectMeta) -> record.SuspensionRecord | None:
     text = metadata.annotations.get(names.ANNOTATION_SUSPENSION)
-    return None if text is None else suspension.parse(text)
+    return None if text is None else record.parse(text)
 
 
 def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:

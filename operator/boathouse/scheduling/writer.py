@@ -16,7 +16,9 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
-from boathouse.scheduling.pods import quantities, requests, rows, stages, suspension
+from boathouse.scheduling.pods import quantities, requests, rows
+from boathouse.suspension import stages
+from boathouse.suspension.record import SuspensionRecord
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -195,7 +197,7 @@ class Writer:
         request, limit = (quantity.format_milli(amount) for amount in (size.request_milli, size.limit_milli))
         return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
 
-    async def record(self, row: rows.PodRow, revision: str, record: suspension.SuspensionRecord) -> outcomes.Outcome:
+    async def record(self, row: rows.PodRow, revision: str, record: SuspensionRecord) -> outcomes.Outcome:
         """Write the record of a suspension into one version of a task's pod.
 
         The write needs no fence: if another leader has resized the pod, the version is another.

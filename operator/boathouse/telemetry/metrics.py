@@ -15,6 +15,7 @@ import prometheus_client as prometheus
 from prometheus_client import registry
 
 from boathouse.cluster import loops
+from boathouse.suspension.reasons import Reason
 from boathouse.telemetry import gauges
 
 PREFIX = "boathouse"
@@ -26,11 +27,6 @@ COMPARISONS = ("equal", "drift", "skipped")
 REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
 
 SUSPENSION_RESULTS = ("suspended", "refused", "resumed")
-SUSPENSION_REASONS = (
-    *("WaitingForMaps", "ByHand", "TimeOver", "Advised", "Withdrawn", "Lapsed", "SwitchedOff", "ProfileChanged"),
-    *("NotYet", "Infeasible", "LimitRange", "Quota", "TooMany", "PhasePassed", "Busy", "NoCgroup", "NotPolling"),
-    *("NotAcknowledged", "NothingToLend", "Resuming", "InFlight", "TooSlow", "Outdated", "TaskEnded", "other"),
-)
 SUSPENSION_STEPS = ("order", "record", "shrink", "actuated", "continue", "grow")
 
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -112,7 +108,7 @@ class SchedulerMetrics:
         self.suspension = self._counter(
             "suspensions",
             "Suspensions of tasks that began, were refused, or ended, by reason",
-            {"result": SUSPENSION_RESULTS, "reason": SUSPENSION_REASONS},
+            {"result": SUSPENSION_RESULTS, "reason": tuple(Reason)},
         )
         self._suspension_s = self._histogram(
             "suspension_step_duration_seconds",

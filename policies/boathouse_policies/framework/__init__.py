@@ -23,7 +23,7 @@ from boathouse_policies.framework.questions import (
 )
 from boathouse_policies.framework.queue import Closeness, QueuedClass, SchedulingQueue
 from boathouse_policies.framework.reservation_age import ReservationAge
-from boathouse_policies.framework.running import Follower, RunningTask, RunningTasks
+from boathouse_policies.framework.running import Follower, Pause, RunningTask, RunningTasks
 from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.shapes import Sized
 from boathouse_policies.framework.view import ClusterView
@@ -53,6 +53,7 @@ __all__ = [
     "Mention",
     "Observer",
     "Patience",
+    "Pause",
     "PendingClass",
     "Plan",
     "Profile",

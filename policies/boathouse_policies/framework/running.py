@@ -7,6 +7,7 @@ notified of each task, and stores what it learns by task. In a profile's observe
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_policies import model
@@ -14,6 +15,19 @@ from boathouse_policies.framework.questions import Observer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pause:
+    """The suspension of a task.
+
+    Attributes:
+        since_s: Since when.
+        until_s: When it ends at the latest.
+    """
+
+    since_s: float
+    until_s: float
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -29,7 +43,7 @@ class RunningTask:
         distance: How far from its input.
         placed_s: When it was placed.
         started_s: When its container began to run; None before.
-        suspended_s: Since when it is suspended; None if it is not.
+        pause: Its suspension; None if it is not suspended.
         second_of: Of a second attempt, the task that it repeats; else None.
     """
 
@@ -41,7 +55,7 @@ class RunningTask:
     distance: model.Distance
     placed_s: float
     started_s: float | None = None
-    suspended_s: float | None = None
+    pause: Pause | None = None
     second_of: model.TaskId | None = None
 
 
@@ -54,6 +68,9 @@ class Follower:
     def started(self, task: RunningTask, now_s: float) -> None:
         """Its container runs."""
 
+    def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
+        """It was suspended, and runs again."""
+
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """It succeeded, or it failed or was lost: it is not among those that run any more."""
 
@@ -63,10 +80,12 @@ class RunningTasks(Observer):
 
     Attributes:
         tasks: By id, in the order in which they were placed.
+        suspended: Those of them that are suspended.
     """
 
     def __init__(self) -> None:
         self.tasks: dict[model.TaskId, RunningTask] = {}
+        self.suspended: dict[model.TaskId, RunningTask] = {}
         self._by_node: dict[model.NodeName, dict[model.TaskId, RunningTask]] = {}
         self._by_class: dict[model.ClassId, dict[model.TaskId, RunningTask]] = {}
         self._followers: list[Follower] = []
@@ -132,6 +151,7 @@ class RunningTasks(Observer):
             return
         _remove(self._by_node, task.node, task)
         _remove(self._by_class, task.task_class, task)
+        self._resumed(task, event.now_s)
         for follower in self._followers:
             follower.ended(task, event)
 
@@ -140,10 +160,19 @@ class RunningTasks(Observer):
         if task is None:
             return
         if isinstance(event, model.Suspended):
-            task.suspended_s = event.now_s
-        else:
-            task.resources = event.resources
-            task.suspended_s = None if isinstance(event, model.Resumed) else task.suspended_s
+            task.pause = Pause(event.now_s, math.inf if event.until_s is None else event.until_s)
+            self.suspended[task.task] = task
+            return
+        task.resources = event.resources
+        if isinstance(event, model.Resumed):
+            self._resumed(task, event.now_s)
+
+    def _resumed(self, task: RunningTask, now_s: float) -> None:
+        pause, task.pause = task.pause, None
+        self.suspended.pop(task.task, None)
+        if pause is not None:
+            for follower in self._followers:
+                follower.resumed(task, pause, now_s)
 
 
 _Key = TypeVar("_Key", model.NodeName, model.ClassId)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
-from boathouse_policies.framework import Follower, Layout, Observer, RunningTask, RunningTasks
+from boathouse_policies.framework import Follower, Layout, Observer, Pause, RunningTask, RunningTasks
 from boathouse_policies.ikayak.remaining import Bank, History
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ class Reducer:
         end_s: Its estimated end as long as it made no report.
         history: Its reports, once it started.
         past_shuffle: Whether it is known to have all map output.
-        until_s: Until when it is suspended, if it is.
         last_s: When it was last suspended, or that was refused.
     """
 
@@ -77,7 +76,6 @@ class Reducer:
     end_s: float = math.inf
     history: History | None = None
     past_shuffle: bool = False
-    until_s: float = -math.inf
     last_s: float = -math.inf
 
 
@@ -107,7 +105,6 @@ class Book(Observer, Follower):
         bank: What was learned.
         jobs: By id.
         reducers: Those that run, by task.
-        suspended: Those of them that are suspended, by task.
         local: Maps that were placed on a node with their input.
         remote: The others whose input is in blocks.
         report_every_s: For the shell: how often reducers report.
@@ -117,7 +114,6 @@ class Book(Observer, Follower):
         self.bank = Bank(config)
         self.jobs: dict[model.JobId, JobBook] = {}
         self.reducers: dict[model.TaskId, Reducer] = {}
-        self.suspended: dict[model.TaskId, Reducer] = {}
         self.local = 0
         self.remote = 0
         self.report_every_s = config.sample_s
@@ -146,6 +142,17 @@ class Book(Observer, Follower):
         if reducer is not None:
             reducer.history = History(now_s)
 
+    def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
+        """Leave the time for which a reducer stood still out of its history: until now, or until its time was up."""
+        reducer = self.reducers.get(task.task)
+        if reducer is not None and reducer.history is not None:
+            reducer.history.away_s += min(now_s, pause.until_s) - pause.since_s
+
+    def suspended(self) -> list[tuple[Reducer, Pause]]:
+        """Return the reducers that are suspended."""
+        found = ((self.reducers.get(task.task), task.pause) for task in self._running.suspended.values())
+        return [(reducer, pause) for reducer, pause in found if reducer is not None and pause is not None]
+
     def _expect(self, task: RunningTask, start_s: float) -> None:
         job = self.jobs.get(task.job)
         task_class = None if job is None else job.classes.get(task.task_class)
@@ -163,7 +170,6 @@ class Book(Observer, Follower):
         is_map = self._map_ends_s.pop(task.task, None) is not None
         job, reducer = self.jobs.get(task.job), self.reducers.pop(task.task, None)
         if reducer is not None:
-            self._resumed(reducer, event.now_s)
             del reducer.job.reducers[task.task]
         if job is None or isinstance(event, model.Failed):
             return
@@ -184,13 +190,10 @@ class Book(Observer, Follower):
             case model.Progress() if event.task in self.reducers:
                 self._progress(self.reducers[event.task], event)
             case model.Suspended() if event.task in self.reducers:
-                reducer = self.suspended[event.task] = self.reducers[event.task]
-                reducer.last_s = event.now_s
-                reducer.until_s = math.inf if event.until_s is None else event.until_s
-            case model.Resumed() if event.task in self.reducers:
-                self._resumed(self.reducers[event.task], event.now_s)
-            case model.Refused(decision=model.Suspend(task=task)) if task.id in self.reducers.keys() - self.suspended:
-                self.reducers[task.id].last_s = event.now_s
+                self.reducers[event.task].last_s = event.now_s
+            case model.Refused(decision=model.Suspend(task=task)) if task.id in self.reducers:
+                reducer = self.reducers[task.id]
+                reducer.last_s = event.now_s if reducer.task.pause is None else reducer.last_s
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -213,16 +216,11 @@ class Book(Observer, Follower):
     @staticmethod
     def _progress(reducer: Reducer, event: model.Progress) -> None:
         reducer.past_shuffle = reducer.past_shuffle or event.phase != "shuffle"
-        if reducer.history is None or reducer.task.suspended_s is not None:
+        if reducer.history is None or reducer.task.pause is not None:
             return  # a suspended one's says nothing of its pace
         requested = reducer.job.classes[reducer.task.task_class].resources.cpu_milli
         cpu = event.counters.get("cpu_milli", float(requested)) / requested if requested else 1.0
         reducer.history.report(event.now_s, event.fraction, cpu, event.counters.get("input_bytes", 0.0))
-
-    def _resumed(self, reducer: Reducer, now_s: float) -> None:
-        """A reducer goes on, since now or since its time was up."""
-        if self.suspended.pop(reducer.task.task, None) is not None and reducer.history is not None:
-            reducer.history.away_s += min(now_s, reducer.until_s) - reducer.last_s
 
     def dump(self) -> Mapping[str, Any]:
         """Return what was learned: the shell submits jobs and shows what runs again after a restart."""
@@ -291,7 +289,7 @@ def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVe
 
 def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
     """Return how long a task ran since then."""
-    return max(0.0, (now_s if task.suspended_s is None else min(now_s, task.suspended_s)) - since_s)
+    return max(0.0, (now_s if task.pause is None else min(now_s, task.pause.since_s)) - since_s)
 
 
 _MAP = model.Stage.MAP

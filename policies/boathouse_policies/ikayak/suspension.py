@@ -93,7 +93,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide whom to suspend and whom to resume."""
         now_s = view.now_s
-        away = [reducer for reducer in self._book.suspended.values() if reducer.until_s > now_s]
+        away = {reducer: one.until_s for reducer, one in self._book.suspended() if one.until_s > now_s}
         due = [reducer for reducer in self._book.lacking() if self._is_due(reducer, now_s)]
         self.paused = {}
         if not due and not away:
@@ -101,7 +101,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         waiting = _waiting_maps(queue)
         back = {reducer: reason for reducer in away if (reason := _reason_to_resume(reducer, waiting, queue))}
         pausing = self._pausing(due, waiting, queue, view)
-        self.paused = {reducer: reducer.until_s for reducer in away if reducer not in back} | pausing
+        self.paused = {reducer: until_s for reducer, until_s in away.items() if reducer not in back} | pausing
         self._hungry = waiting.keys()
         return [
             *(
@@ -113,11 +113,11 @@ class Suspension(Controller, Filter, Hooks, Figures):
 
     def is_idle(self) -> bool:
         """Whether no reducer is suspended or may be."""
-        return not self._book.suspended and not any(self._config.suspension for _ in self._book.lacking())
+        return not self._book.suspended() and not any(self._config.suspension for _ in self._book.lacking())
 
     def _is_due(self, reducer: Reducer, now_s: float) -> bool:
         """Whether it runs, lacks map output as far as it reported, and was not suspended within T."""
-        runs = reducer.history is not None and reducer.task.suspended_s is None and not reducer.past_shuffle
+        runs = reducer.history is not None and reducer.task.pause is None and not reducer.past_shuffle
         return self._config.suspension and runs and now_s - reducer.last_s >= self._config.interval_s
 
     def _pausing(

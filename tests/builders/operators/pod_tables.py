@@ -3,9 +3,10 @@
 from typing import Any
 
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, ownership, rows, suspension, table
+from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState, after
 from boathouse.scheduling.volumes import book, rules
+from boathouse.suspension import record as suspension_record
 from boathouse_policies import framework, model
 from tests.builders import manifests
 
@@ -22,9 +23,9 @@ def task_id(number: int) -> model.TaskId:
     return model.TaskId(f"demo/p{number}")
 
 
-def record_of(request_milli: int, limit_milli: int) -> suspension.SuspensionRecord:
+def record_of(request_milli: int, limit_milli: int) -> suspension_record.SuspensionRecord:
     """Return the record of a suspended task that had this CPU."""
-    return suspension.SuspensionRecord(
+    return suspension_record.SuspensionRecord(
         cpu_request_milli=request_milli,
         cpu_limit_milli=limit_milli,
         since_s=1000.0,

@@ -5,7 +5,7 @@ from typing import Any
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import suspension
+from boathouse.suspension import record as suspension_record
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators import desks
@@ -16,7 +16,7 @@ WHOLE, CONTINUED, SHRUNK = ("1", "2"), ("1m", "2"), ("1m", "10m")
 """CPU request and limit of a task: before a suspension, when it continues, and while it is suspended."""
 
 
-def record(**fields: Any) -> suspension.SuspensionRecord:
+def record(**fields: Any) -> suspension_record.SuspensionRecord:
     """Return the record of a suspended task that had a core."""
     given = {
         "cpu_request_milli": 1000,
@@ -27,7 +27,7 @@ def record(**fields: Any) -> suspension.SuspensionRecord:
         "by": "fair",
         "order": "1-1",
     }
-    return suspension.SuspensionRecord(**given | fields)
+    return suspension_record.SuspensionRecord(**given | fields)
 
 
 class Control:
@@ -85,7 +85,7 @@ class TaskDesk(desks.Desk):
         task: str = TASK,
         *,
         actual: str | None = "",
-        record: suspension.SuspensionRecord | None = None,
+        record: suspension_record.SuspensionRecord | None = None,
         resize: str = "",
         memory: str = "1Gi",
         is_deleted: bool = False,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from boathouse.resources import names
-from boathouse.scheduling.pods.suspension import SuspensionRecord
+from boathouse.suspension.record import SuspensionRecord
 from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
 from boathouse_policies import fspy
 from tests.builders import cli

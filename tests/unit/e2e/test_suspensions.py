@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from boathouse.scheduling.pods.suspension import SuspensionRecord
+from boathouse.suspension.record import SuspensionRecord
 from boathouse_e2e import invariants, suspensions
 
 NODES = {"n": {"cpu": "2", "memory": "1Gi", "pods": "9"}}

@@ -62,7 +62,10 @@ def recount(states, event):
 
 
 def states_by_task(tasks):
-    return {task.task: [task.node, task.task_class, task.resources, task.started_s, task.suspended_s] for task in tasks}
+    return {
+        task.task: [task.node, task.task_class, task.resources, task.started_s, task.pause and task.pause.since_s]
+        for task in tasks
+    }
 
 
 @settings(max_examples=40, deadline=None)

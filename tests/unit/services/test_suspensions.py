@@ -5,11 +5,11 @@ import dataclasses
 import pytest
 
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType
-from boathouse.scheduling.pods.suspension import SuspensionRecord
 from boathouse.services import times
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.planning import suspensions
 from boathouse.services.mrjob.state import job_state
+from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of

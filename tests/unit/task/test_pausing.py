@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from boathouse_task import contract, counters, pausing, runner, task
+from boathouse_task import contract, counters, runner, task
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 from boathouse_task.pausing import Ended, Pause
 from boathouse_task.storage import Storage
@@ -87,7 +87,7 @@ def test_a_task_whose_limit_cannot_become_so_low_refuses(tmp_path):
 
 
 def test_a_task_whose_fetch_hangs_refuses_and_its_threads_go_on(cgroup, monkeypatch):
-    monkeypatch.setattr(pausing, "STOP_WITHIN_S", 0.01)
+    monkeypatch.setattr(contract, "STOPS_WITHIN_S", 0.01)
     pause = Pause()
     with pause.working():
         assert obey(cgroup, pause=pause) == (SuspendRefusal.BUSY, "Busy", 0)

@@ -7,14 +7,17 @@ flight, or done, is taken silently.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from boathouse.scheduling import outcomes, writer
-from boathouse.scheduling.adjusting import by_hand, capability, keeper, places, resizing, suspending
-from boathouse.scheduling.pods import requests, rows, stages, suspension
-from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling import jobs, outcomes, writer
+from boathouse.scheduling.adjusting import capability, places, resizing
+from boathouse.scheduling.pods import requests, rows
 from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import by_hand, keeper, stages, state, suspending
+from boathouse.suspension.reasons import Reason
+from boathouse.suspension.record import USER, SuspensionRecord
 from boathouse.telemetry import logs
 from boathouse_policies import model
 from boathouse_task import contract
@@ -26,7 +29,6 @@ MOST_SUSPENDING = 64
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
 _WRITES = 16
-_SUSPENDED = {Stage.SHRINKING, Stage.SUSPENDED}
 Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
 
 
@@ -34,7 +36,7 @@ class Adjuster(Part):
     """Carries out what is decided of running tasks.
 
     Args:
-        state: The state of the scheduler.
+        cluster: The state of the scheduler.
         pod_writer: Writes pods.
         finished: Called with a task and what came of a write of its pod.
         scale: Takes a decision about the size of a cluster, or returns why not.
@@ -42,23 +44,22 @@ class Adjuster(Part):
 
     def __init__(
         self,
-        state: ClusterState,
+        cluster: ClusterState,
         pod_writer: writer.Writer,
         *,
         finished: Finished,
         scale: Callable[[model.Scale], str],
     ) -> None:
-        super().__init__(state)
+        super().__init__(cluster)
         self._writer = pod_writer
         self._finished = finished
         self._scale = scale
         self._places = places.Places(_WRITES)
-        self._capability = capability.Capability(state)
-        self._keeper = keeper.Keeper(state)
-        self._by_hand = by_hand.ByHand(state)
-        self._suspending = suspending.Suspending(state, pod_writer, self._places)
-        self._resizing = resizing.Resizing(state, pod_writer, self._places)
-        self._suspensions: dict[model.TaskId, suspending.Suspension] = {}
+        self._capability = capability.Capability(cluster)
+        self._keeper = keeper.Keeper(cluster)
+        self._by_hand = by_hand.ByHand(cluster)
+        self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
+        self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
         self._in_flight: set[model.TaskId] = set()
         self._group: asyncio.TaskGroup | None = None
 
@@ -77,6 +78,7 @@ class Adjuster(Part):
 
     def take(self, decision: model.Decision) -> None:
         """Begin what was decided; a refusal is reported to the policies."""
+        refusal: str | None
         match decision:
             case model.Suspend():
                 refusal = self._suspend(decision)
@@ -99,97 +101,84 @@ class Adjuster(Part):
             is_lost = action is keeper.Action.RECORD
             self._begin(row, self._keep_record(row) if is_lost else self._keep(row, action))
         for row, until_s in self._by_hand.wanted() if self._group is not None else ():
-            if (refusal := self.suspend(row, until_s, "ByHand", by_hand.USER)) not in {"", "InFlight"}:
+            refusal = self._order(row, state.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
+            if refusal not in {None, Reason.IN_FLIGHT}:
                 self._by_hand.refused(row, until_s, refusal)
 
     # Suspension
 
-    def _suspend(self, decision: model.Suspend) -> str:
+    def _suspend(self, decision: model.Suspend) -> Reason | None:
         row = self._pods.get(decision.task.id)
         if row is None or row.facts is None:
-            return "NotRunning"
-        if row.id in self._suspensions or row.facts.stage in _SUSPENDED:
-            return ""  # the policy learns of it when its pod is shown
+            return Reason.NOT_RUNNING
+        if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
+            return None  # the policy learns of it when its pod is shown
         until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
-        return self.suspend(row, until_s, "WaitingForMaps", self._state.profile.name, decision)
+        by = self._state.profile.name
+        return self._order(row, state.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
 
-    def suspend(
-        self, row: rows.PodRow, until_s: float, reason: str, by: str, decision: model.Suspend | None = None
-    ) -> str:
-        """Begin to suspend a task; return why it cannot be, or an empty text."""
-        refusal = self._suspension_problem(row)
-        if refusal:
-            self._counters.suspension("refused", refusal)
-            return refusal
-        entry = self._jobs.owner_of(row)
-        assert entry is not None
-        assert entry.factory is not None
-        assert entry.factory.control is not None
-        one = suspending.Suspension(
-            row=row, control=entry.factory.control, until_s=until_s, reason=reason, by=by, decision=decision
-        )
-        self._suspensions[row.id] = one
-        self._begin(row, self._run_suspension(one))
-        return ""
-
-    def _suspension_problem(self, row: rows.PodRow) -> str:
-        """Return why a task cannot be suspended now; empty if it can be."""
+    def _order(self, row: rows.PodRow, order: state.Order) -> Reason | None:
+        """Begin to suspend a task; return why it cannot be, or None."""
         entry = self._jobs.owner_of(row)
         control = None if entry is None or entry.factory is None else entry.factory.control
         if not self._options.switches.suspend:
-            return "SwitchedOff"
-        if control is None:
-            return "NotSupported"
+            refusal: Reason | None = Reason.SWITCHED_OFF
+        elif control is None:
+            refusal = Reason.NOT_SUPPORTED
+        else:
+            refusal = self._suspension_problem(row)
+        if refusal is not None or control is None:
+            self._counters.suspension("refused", refusal or Reason.NOT_SUPPORTED)
+            return refusal
+        self._begin(row, self._run_suspension(row, self._pods.suspend(row, order), order, control))
+        return None
+
+    def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
-            return "InFlight"
+            return Reason.IN_FLIGHT
         if self._group is None or not self._has_place(row.namespace):
-            return "TooMany"
+            return Reason.TOO_MANY
         return suspending.problem(row.facts, row.state) or self._capability.problem(row)
 
     def _has_place(self, namespace: str) -> bool:
         """Return whether another suspension of a namespace may begin."""
-        own = sum(one.row.namespace == namespace for one in self._suspensions.values())
-        return len(self._suspensions) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
+        ordered = [row for row in self._pods.suspensions() if row.suspension and row.suspension.order]
+        own = sum(row.namespace == namespace for row in ordered)
+        return len(ordered) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
 
-    async def _run_suspension(self, one: suspending.Suspension) -> None:
+    async def _run_suspension(
+        self, row: rows.PodRow, suspension: state.Suspension, order: state.Order, control: jobs.TaskControl
+    ) -> None:
         try:
-            outcome = await self._suspending.run(one)
+            outcome = await self._suspending.run(row, suspension, control)
+            self._finished(row, outcome)
         finally:
-            del self._suspensions[one.row.id]
-        self._finished(one.row, outcome)
-        if one.cancelled:
-            self.resume(one.row, one.cancelled)
+            self._pods.carried_out(row)
         refusal = _refusal(outcome)
         if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
-            refusal = "LimitRange"
-            self._capability.refused(one.row.namespace)
-        self._counters.suspension("refused" if refusal else "suspended", refusal or one.reason)
-        if refusal and one.decision is not None:
-            self._state.report_refused(one.decision, refusal)
-        elif refusal:
-            self._by_hand.refused(one.row, one.until_s, refusal)
+            refusal = Reason.LIMIT_RANGE
+            self._capability.refused(row.namespace)
+        reason = Reason.of(refusal) if refusal else None
+        self._counters.suspension("refused" if reason else "suspended", reason or order.reason)
+        if refusal and order.decision is not None:
+            self._state.report_refused(order.decision, refusal)
+        elif reason is not None:
+            self._by_hand.refused(row, order.until_s, reason)
 
-    def _resume(self, decision: model.Resume) -> str:
+    def _resume(self, decision: model.Resume) -> Reason | None:
         row = self._pods.get(decision.task.id)
         if row is None or row.facts is None:
-            return "NotRunning"
-        if not self._is_by_hand(row):
-            self.resume(row, "Advised")
-        return ""
+            return Reason.NOT_RUNNING
+        if not _is_by_hand(row):
+            self.resume(row, Reason.ADVISED)
+        return None
 
-    def _is_by_hand(self, row: rows.PodRow) -> bool:
-        """Return whether the job's author suspended a task: then no policy resumes it."""
-        if (one := self._suspensions.get(row.id)) is not None:
-            return one.by == by_hand.USER
-        record = None if row.facts is None else row.facts.suspension
-        return record is not None and record.by == by_hand.USER
-
-    def resume(self, row: rows.PodRow, reason: str) -> None:
+    def resume(self, row: rows.PodRow, reason: Reason) -> None:
         """Resume a task that is suspended, or about to be."""
-        if (one := self._suspensions.get(row.id)) is not None:
-            one.cancelled = reason
-        elif row.facts is not None and row.facts.stage in _SUSPENDED:
-            self._keeper.resume(row, reason)
+        suspension = row.suspension
+        if suspension is not None and (suspension.order is not None or suspension.stage.is_shrunk):
+            suspension.ends = reason
             self.keep()
 
     async def _keep(self, row: rows.PodRow, action: keeper.Action) -> None:
@@ -200,7 +189,7 @@ class Adjuster(Part):
         original = stages.CpuSize(pod.suspension.cpu_request_milli, pod.suspension.cpu_limit_milli)
         if pod.resize_problem == requests.INFEASIBLE:
             self._capability.never(model.NodeName(pod.node_name))
-        self._pods.owe(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
+        self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
         request_milli = original.request_milli if action is keeper.Action.GROW else stages.SUSPENDED_SIZE.request_milli
         step, reason = "continue" if action is keeper.Action.CONTINUE else "grow", self._keeper.reason(row)
         async with self._places.take(row.namespace):
@@ -217,16 +206,19 @@ class Adjuster(Part):
 
     async def _keep_record(self, row: rows.PodRow) -> None:
         """Write the record of a task whose record was removed, with the CPU that it had; the task is resumed then."""
-        pod, size, now_s = row.facts, self._keeper.original(row), round(self._clock(), 3)
-        if pod is None or size is None or size == stages.SUSPENDED_SIZE:
-            self._keeper.leave(row)
+        pod, suspension, now_s = row.facts, row.suspension, round(self._clock(), 3)
+        if pod is None or suspension is None:
             return
-        lost = suspension.SuspensionRecord(
+        size = self._keeper.original(row)
+        if size is None or size == stages.SUSPENDED_SIZE:  # it asked for the CPU of a suspended task
+            suspension.retry_s = math.inf
+            return
+        lost = SuspensionRecord(
             cpu_request_milli=size.request_milli,
             cpu_limit_milli=size.limit_milli,
             since_s=now_s,
             until_s=now_s,
-            reason="RecordLost",
+            reason=Reason.RECORD_LOST,
             by="operator",
             order="",
         )
@@ -286,6 +278,14 @@ class Adjuster(Part):
             self._keeper.refused(row)
         finally:
             self._in_flight.discard(row.id)
+
+
+def _is_by_hand(row: rows.PodRow) -> bool:
+    """Return whether the job's author suspended a task: then no policy resumes it."""
+    if row.suspension is not None and row.suspension.order is not None:
+        return row.suspension.order.by == USER
+    record = None if row.facts is None else row.facts.suspension
+    return record is not None and record.by == USER
 
 
 def _refusal(outcome: outcomes.Outcome) -> str:

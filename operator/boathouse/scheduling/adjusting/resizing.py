@@ -4,10 +4,11 @@ from boathouse.cluster import wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs, outcomes, writer
 from boathouse.scheduling.adjusting import places
-from boathouse.scheduling.pods import facts, quantities, rows, stages
-from boathouse.scheduling.pods.stages import Stage
+from boathouse.scheduling.pods import facts, quantities, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import stages
+from boathouse.suspension.stages import Stage
 from boathouse_policies import model
 
 LEAST_LIMIT_MILLI = 1000

@@ -3,10 +3,11 @@
 import msgspec
 
 from boathouse.cluster import wire
-from boathouse.scheduling.pods.stages import CpuSize, Stage, stage_of
 from boathouse.scheduling.pods.states import Trigger
-from boathouse.scheduling.pods.suspension import SUSPENDED_LIMIT_MILLI, SuspensionRecord
+from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import CpuSize, Stage, stage_of
 from boathouse_policies import model
+from boathouse_task.contract import SUSPENDED_LIMIT_MILLI
 
 
 class PodFacts(wire.Pod, frozen=True, kw_only=True):
@@ -31,7 +32,6 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         is_bindable: Whether the API server would take a binding of it.
         memory_limit: Memory limit of a task's container; empty for none.
         is_resizing: Whether its node has not given it the size that its spec requests, and can.
-        is_suspended: Whether it is a task that was shrunk to the CPU of a suspended one.
         cpu_request_milli: CPU request of a task's container, by the spec.
         cpu_limit_milli: CPU limit of a task's container, by the spec; 0 for none.
         outlived_exit_code: Exit code of the own container of a task, or of a pod that a pod made, if that has ended and
@@ -62,7 +62,6 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     is_bindable: bool = False
     memory_limit: str = ""
     is_resizing: bool = False
-    is_suspended: bool = False
     cpu_request_milli: int = 0
     cpu_limit_milli: int = 0
     outlived_exit_code: int | None = None
@@ -110,9 +109,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             return Trigger.SHOWN_PENDING
         if self.metadata.deletion_timestamp is not None:
             return Trigger.SHOWN_ENDING
-        if self.is_resizing:
-            return Trigger.SHOWN_RESIZING
-        return Trigger.SHOWN_SUSPENDED if self.is_suspended else Trigger.SHOWN_PLACED
+        return Trigger.SHOWN_RESIZING if self.is_resizing else Trigger.SHOWN_PLACED
 
     @property
     def charge(self) -> tuple[object, ...]:
@@ -121,7 +118,6 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             self.node_name,
             self.metadata.deletion_timestamp,
             self.is_resizing,
-            self.is_suspended,
             self.cpu_limit_milli,
             self.suspension,
             self.resources,

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import quantities, stages
+from boathouse.scheduling.pods import quantities
+from boathouse.suspension import stages
 
 Amounts = dict[str, int]
 """Resource name to nano-units."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from boathouse.scheduling import pod_conditions
     from boathouse.scheduling.pods.facts import PodFacts
     from boathouse.scheduling.volumes import book, writer
+    from boathouse.suspension.state import Suspension
     from boathouse_policies import framework, model
 
 
@@ -84,7 +85,7 @@ class PodRow:
         nominated: The node that a scheduler nominated it for, while it is pending.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
         reserved_s: Since when room is reserved there.
-        owed: What the ledger charges at least for it, because its suspension ends; None for what is shown.
+        suspension: Its suspension, until that is over.
         parent: The pod that controls it; None for another controller.
         successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
@@ -109,7 +110,7 @@ class PodRow:
     nominated: model.NodeName | None = None
     reserved: model.Create | None = None
     reserved_s: float = 0.0
-    owed: model.Resources | None = None
+    suspension: Suspension | None = None
     parent: PodKey | None = None
     successor: tuple[model.JobId, model.Task] | None = None
     report: pod_conditions.PendingReport | None = None

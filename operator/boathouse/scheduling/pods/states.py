@@ -12,11 +12,10 @@
                          |
      - - - - - - - - - - |- - - - - - - - - - - - - - - - - - - - - shown on its node
                          v
-                     CONFIRMED <---------> RESIZING <---------> SUSPENDED
-                               its node gives it      a task has the CPU
-                               another size           of one that is suspended
+                     CONFIRMED <---------> RESIZING
+                               its node gives it another size
 
-       any of the three -------> ENDING    its deletion has begun
+       either of both ---------> ENDING    its deletion has begun
      - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -
        any state --------------> GONE      it ended or was deleted
 
@@ -24,8 +23,8 @@ A watch event may skip states: it leads from any state to PENDING, to a state on
 tombstone of a task's name.
 
 The ledger counts a pod as assumed in CREATING (unless it is created without a node), BINDING and BOUND, and as
-confirmed in the four states on a node. A pod that is RESIZING counts with the larger of both sizes, and one that is
-ENDING counts until it has ended.
+confirmed in the three states on a node. A pod that is RESIZING counts with the larger of both sizes, and one that is
+ENDING counts until it has ended. That a task is suspended is no state of its pod: see `boathouse.suspension`.
 """
 
 import enum
@@ -44,7 +43,6 @@ class PodState(enum.StrEnum):
     BOUND = "bound"  # the API server accepted the placement; no watch shows it yet
     CONFIRMED = "confirmed"  # it is on its node
     RESIZING = "resizing"  # on its node, which has not given it the size that its spec requests
-    SUSPENDED = "suspended"  # on its node, a task shrunk to the CPU of one that is suspended
     ENDING = "ending"  # on its node, and its deletion has begun
     GONE = "gone"  # it ended or was deleted: it holds nothing
 
@@ -62,7 +60,6 @@ class Trigger(enum.StrEnum):
     SHOWN_PENDING = "shown pending"
     SHOWN_PLACED = "shown placed"
     SHOWN_RESIZING = "shown resizing"
-    SHOWN_SUSPENDED = "shown suspended"
     SHOWN_ENDING = "shown ending"
     ENDED = "ended"  # it is terminal, deleted, or a read finds no pod
 
@@ -105,7 +102,7 @@ UNDECIDED = frozenset({PodState.PLANNED, PodState.PENDING})
 WITHOUT_POD = frozenset({PodState.PLANNED, PodState.GONE})
 WITH_OPERATION = frozenset({PodState.CREATING, PodState.BINDING})
 ASSUMED = (PodState.CREATING, PodState.BINDING, PodState.BOUND)
-ON_NODE = frozenset({PodState.CONFIRMED, PodState.RESIZING, PodState.SUSPENDED, PodState.ENDING})
+ON_NODE = frozenset({PodState.CONFIRMED, PodState.RESIZING, PodState.ENDING})
 RUNNING = ON_NODE - {PodState.ENDING}
 _UNWRITTEN = (None, PodState.PLANNED, PodState.PENDING, PodState.GONE)
 
@@ -124,7 +121,6 @@ _RULES: tuple[tuple[Trigger, tuple[Origin, ...], Origin, LedgerAction], ...] = (
     (Trigger.SHOWN_PENDING, tuple(ON_NODE), PodState.PENDING, LedgerAction.FREE),  # etcd was restored
     (Trigger.SHOWN_PLACED, (None, *PodState), PodState.CONFIRMED, LedgerAction.OBSERVE),
     (Trigger.SHOWN_RESIZING, (None, *PodState), PodState.RESIZING, LedgerAction.OBSERVE),
-    (Trigger.SHOWN_SUSPENDED, (None, *PodState), PodState.SUSPENDED, LedgerAction.OBSERVE),
     (Trigger.SHOWN_ENDING, (None, *PodState), PodState.ENDING, LedgerAction.OBSERVE),
     (Trigger.ENDED, tuple(PodState), PodState.GONE, LedgerAction.FREE),
 )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from boathouse.scheduling.pods import children, facts, holders, nominations, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
-from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.pods.states import (
     ASSUMED,
     ON_NODE,
@@ -24,6 +23,8 @@ from boathouse.scheduling.pods.states import (
     after,
 )
 from boathouse.scheduling.volumes import book
+from boathouse.suspension import state
+from boathouse.suspension.stages import Stage
 from boathouse_policies import framework, model
 
 OUTDATED = "Outdated"
@@ -31,8 +32,6 @@ OUTDATED = "Outdated"
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 _NONE: Mapping[model.TaskId, PodRow] = {}
-_SHRUNK = {Stage.SHRINKING, Stage.SUSPENDED, Stage.ORPHAN}
-_ADJUSTED = _SHRUNK | {Stage.CONTINUING, Stage.GROWING}
 
 
 class PodTable:
@@ -79,7 +78,7 @@ class PodTable:
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._ended: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
         self._displaced: dict[model.JobId, dict[model.TaskId, None]] = {}
-        self._adjusted: dict[model.TaskId, PodRow] = {}
+        self._suspensions: dict[model.TaskId, PodRow] = {}
         self._released: list[framework.Freed] = []
         self._newest = 0
         self.nominations = nominations.Nominations()
@@ -380,12 +379,47 @@ class PodTable:
             if freed is not None:
                 self._released.append(freed)
 
-    # Resizes of running tasks: what is charged for them before a watch shows it
+    # Suspensions
 
-    def owe(self, row: PodRow, size: model.Resources) -> None:
+    def suspend(self, row: PodRow, order: state.Order) -> state.Suspension:
+        """Note that a suspension of a running task begins; return it."""
+        suspension = row.suspension = state.Suspension(since_s=self._clock(), order=order)
+        self._suspensions[row.id] = row
+        return suspension
+
+    def carried_out(self, row: PodRow) -> None:
+        """Note that the order of a suspension was carried out, or not."""
+        if row.suspension is not None:
+            row.suspension.order = None
+            self._list_suspension(row)
+
+    def charge_at_least(self, row: PodRow, size: model.Resources) -> None:
         """Charge a suspended task at least this size from now on, until its pod has it again."""
-        row.owed = size
-        self.ledger.assume_resize(row.id, size)
+        if row.suspension is not None:
+            row.suspension.charged = size
+            self.ledger.assume_resize(row.id, size)
+
+    def suspensions(self) -> Collection[PodRow]:
+        """Return the running tasks whose suspension is not over, or was begun by another writer."""
+        return self._suspensions.values()
+
+    def _show_suspension(self, row: PodRow, pod: facts.PodFacts) -> None:
+        """Take over the stage of a task's suspension; one that is shown without an order was begun earlier."""
+        stage = pod.stage
+        if row.suspension is None and stage.is_open:
+            row.suspension = state.Suspension()
+        if row.suspension is not None:
+            row.suspension.show(stage, pod.suspension, self._clock())
+
+    def _list_suspension(self, row: PodRow) -> None:
+        if row.suspension is not None and (row.suspension.is_over or row.state not in ON_NODE):
+            row.suspension = None
+        if row.suspension is not None and row.state in RUNNING:
+            self._suspensions[row.id] = row
+        else:
+            self._suspensions.pop(row.id, None)
+
+    # Resizes of running tasks: what is charged for them before a watch shows it
 
     def assume_resize(self, row: PodRow, size: model.Resources) -> None:
         """Charge a running task at least this size, until a watch shows it or the resize has failed."""
@@ -395,10 +429,6 @@ class PodTable:
         """Charge what was shown last of a task, after its resize has failed. Return the released room."""
         freed = self.ledger.forget_resize(row.id)
         return [] if freed is None else [freed]
-
-    def adjusted(self) -> Collection[PodRow]:
-        """Return the running tasks whose suspension is not over, or was begun by another writer."""
-        return self._adjusted.values()
 
     def take_released(self) -> list[framework.Freed]:
         """Return the room of reservations that were taken back since the last call."""
@@ -499,6 +529,7 @@ class PodTable:
         if pod is not None:
             row.facts, row.uid = pod, model.PodUid(pod.metadata.uid)
             self._relate(row, pod)
+            self._show_suspension(row, pod)
         freed = self._charge(row, action)
         if row.reserved is not None and to is not PodState.PLANNED:
             self.unreserve(row)
@@ -514,10 +545,7 @@ class PodTable:
             self._list(row, before)
         if row.nominated is not None or to is PodState.PENDING:
             freed += self._nominate(row)
-        if to in RUNNING and row.facts is not None and row.facts.stage in _ADJUSTED:
-            self._adjusted[row.id] = row
-        else:
-            self._adjusted.pop(row.id, None)
+        self._list_suspension(row)
         return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
 
     def _list(self, row: PodRow, before: PodState | None) -> bool:
@@ -539,7 +567,7 @@ class PodTable:
         if action is LedgerAction.OBSERVE:
             assert row.facts is not None
             freed = self.ledger.observe(self._account(row.facts))
-            freed = self._settle_debt(row, row.facts) or freed
+            freed = self._charge_suspension(row, row.facts) or freed
             mounted = (model.NodeName(row.facts.node_name), claims) if (claims := row.facts.claims) else None
         elif action is LedgerAction.FREE:
             freed = self.ledger.gone(row.id)
@@ -556,15 +584,20 @@ class PodTable:
             row.promise = None
         return [] if freed is None else [freed]
 
-    def _settle_debt(self, row: PodRow, pod: facts.PodFacts) -> framework.Freed | None:
-        """Charge what a task that continues is owed, and no more once it has that or another writer resized it."""
-        stage, record = pod.stage, pod.suspension
-        if stage is Stage.CONTINUING and record is not None:
-            self.owe(row, pod.resources.most(model.Resources(cpu_milli=record.cpu_request_milli)))
-        elif row.owed is not None and stage in _SHRUNK:
-            self.owe(row, row.owed)  # its resume has begun, and the watch is behind
-        elif row.owed is not None:
-            row.owed = None
+    def _charge_suspension(self, row: PodRow, pod: facts.PodFacts) -> framework.Freed | None:
+        """Charge the original CPU of a task that continues, until its pod has that or another writer resized it."""
+        suspension = row.suspension
+        if suspension is None:
+            return None
+        if suspension.stage is Stage.CONTINUING and pod.suspension is not None:
+            original = model.Resources(cpu_milli=pod.suspension.cpu_request_milli)
+            self.charge_at_least(row, pod.resources.most(original))
+        elif suspension.charged is None:
+            return None
+        elif suspension.stage.is_shrunk or suspension.stage is Stage.ORPHAN:
+            self.charge_at_least(row, suspension.charged)  # its resume has begun, and the watch is behind
+        else:
+            suspension.charged = None
             return self.ledger.forget_resize(row.id)
         return None
 
@@ -593,7 +626,7 @@ class PodTable:
 
     def _bury(self, row: PodRow) -> None:
         """Reduce the row to the use of a submitted task's name; drop the data of a foreign pod."""
-        row.facts, row.owed, row.is_excess = None, None, False
+        row.facts, row.suspension, row.is_excess = None, None, False
         self.children.leave(row)
         if row.job is not None:
             self._by_job.get(row.job, {}).pop(row.id, None)

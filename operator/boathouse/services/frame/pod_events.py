@@ -8,9 +8,10 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.scheduling.pods import suspension
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model
+from boathouse_task import contract
 
 LOST: Final = "PodLost"
 """The reason of a failure whose pod was deleted before its end was observed."""
@@ -42,7 +43,7 @@ class PolicyPod(Protocol):
         """What it takes of its node now."""
 
     @property
-    def suspension(self) -> suspension.SuspensionRecord | None:
+    def suspension(self) -> SuspensionRecord | None:
         """The record of its last suspension."""
 
     @property
@@ -143,7 +144,7 @@ class PodEvents(Generic[P]):
         if not pod.state.is_live:
             self._end(pod)
         elif pod.is_suspended and (before is None or not before.is_suspended):
-            kept = dataclasses.replace(size, cpu_milli=suspension.SUSPENDED_REQUEST_MILLI)
+            kept = dataclasses.replace(size, cpu_milli=contract.SUSPENDED_REQUEST_MILLI)
             until_s = pod.suspension.until_s if pod.suspension is not None else None
             self._publish(model.Suspended(**about, resources=kept, until_s=until_s))
         elif before is not None and before.is_suspended and not pod.is_suspended:

@@ -93,7 +93,7 @@ def test_nothing_is_kept_of_jobs_that_are_over():
     profile = ikayak.build()
     simulate_ikayak(mixed(), profile)
     running, book = profile.observers
-    assert (book.jobs, book.reducers, book.suspended, running.tasks) == ({}, {}, {}, {})
+    assert (book.jobs, book.reducers, running.suspended, running.tasks) == ({}, {}, {}, {})
 
 
 def test_the_names_of_the_profile():

@@ -125,7 +125,7 @@ def test_time_suspended_counts_as_time_away():
     until_s = advised(shell)[0].until_s
     advised(shell, 200.0)
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
-    assert reducer.task.suspended_s is None
+    assert reducer.task.pause is None
     shell.report_reducer(classes["reduce"], 0, 200.0, 0.1)
     assert reducer.history.times_s == [pytest.approx(200.0 - until_s)]
 
@@ -144,7 +144,7 @@ def refusing_shared_node() -> tuple[Shell, dict]:
 def test_a_decision_to_suspend_alone_changes_nothing_in_the_book():
     shell, classes = refusing_shared_node()
     reducer = shell.book.reducers[model.TaskId("ns/mr/reduce-0")]
-    assert reducer.task.suspended_s is None
+    assert reducer.task.pause is None
     shell.report_reducer(classes["reduce"], 0, 15.0, 0.2)
     assert reducer.history.times_s == [15.0]
 

@@ -7,6 +7,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
+from boathouse.suspension.stages import Stage
 from boathouse_policies import framework, model
 from tests.builders import manifests
 from tests.builders.operators.pod_tables import NODES, PodWorld, record_of
@@ -120,10 +121,13 @@ def test_a_resize_of_the_whole_pod_is_a_resize():
 def test_a_task_is_suspended_while_it_has_the_cpu_of_one(watched):
     watched.shows(record=RECORD)
     assert watched.shows(SMALL, ONE, record=RECORD) == ("resizing", 1000)
-    assert watched.shows(SMALL, record=RECORD) == ("suspended", 1)
-    assert watched.shows(SMALL, {"cpu": "2m", "memory": "1Gi"}, record=RECORD) == ("suspended", 2)
+    assert watched.shows(SMALL, record=RECORD) == ("confirmed", 1)
+    assert watched.world.row().suspension.stage is Stage.SUSPENDED
+    assert watched.shows(SMALL, {"cpu": "2m", "memory": "1Gi"}, record=RECORD) == ("confirmed", 2)
+    assert watched.world.row().suspension.stage is Stage.SUSPENDED
     assert watched.shows(ONE, SMALL, conditions=[DEFERRED], record=RECORD) == ("resizing", 1000)
     assert watched.shows(record=RECORD) == ("confirmed", 1000)
+    assert watched.world.row().suspension is None
 
 
 def test_a_task_that_continues_is_charged_what_it_is_owed(watched):
@@ -136,15 +140,15 @@ def test_a_task_that_continues_is_charged_what_it_is_owed(watched):
 
 def test_a_task_whose_resume_has_begun_is_charged_what_it_is_owed(watched):
     watched.shows(SMALL, record=RECORD)
-    watched.world.table.owe(watched.world.row(), model.Resources(cpu_milli=1000, memory_bytes=1 << 30))
+    watched.world.table.charge_at_least(watched.world.row(), model.Resources(cpu_milli=1000, memory_bytes=1 << 30))
     assert watched.shows(SMALL, record=RECORD, deletionTimestamp="2026-01-01T12:00:30Z") == ("ending", 1000)
 
 
 def test_a_suspended_task_may_end(watched):
     watched.shows(SMALL, record=RECORD)
-    assert [row.id for row in watched.world.table.adjusted()] == ["demo/p0"]
+    assert [row.id for row in watched.world.table.suspensions()] == ["demo/p0"]
     assert watched.leaves() == (None, 0)
-    assert not watched.world.table.adjusted()
+    assert not watched.world.table.suspensions()
 
 
 def test_a_task_that_asks_for_the_cpu_of_a_suspended_one_is_not_suspended(watched):
@@ -177,7 +181,7 @@ def test_a_pod_without_a_node_that_is_deleted_stays_pending_and_takes_no_node(wa
     [
         ("confirmed", {}),
         ("resizing", {"desired": TWO, "actuated": ONE}),
-        ("suspended", {"desired": SMALL, "record": RECORD}),
+        ("confirmed", {"desired": SMALL, "record": RECORD}),
         ("ending", {"deletionTimestamp": "2026-01-01T12:00:30Z"}),
     ],
 )

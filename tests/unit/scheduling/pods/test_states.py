@@ -6,26 +6,25 @@ from boathouse.scheduling.pods import states
 from boathouse.scheduling.pods.states import LedgerAction, PodState, Trigger
 
 ORIGINS = (None, *PodState)
-CODES = dict(zip(("--", "PL", "CR", "PE", "BI", "BO", "CO", "RE", "SU", "EN", "GO"), ORIGINS, strict=True))
+CODES = dict(zip(("--", "PL", "CR", "PE", "BI", "BO", "CO", "RE", "EN", "GO"), ORIGINS, strict=True))
 ACTIONS = dict(zip(("", "a", "o", "f"), LedgerAction, strict=True))
 
 # Rows: triggers. Columns: origins (-- for no row). Cells: the next state and the ledger action (assume, observe,
 # free). A dot is an impossible pair.
 EXPECTED = """
-                --  PL  CR  PE  BI  BO  CO  RE  SU  EN  GO
-SUBMITTED       PL  .   .   .   .   .   .   .   .   .   .
-DECIDED         .   CRa .   BIa .   .   .   .   .   .   .
-DECIDED_AHEAD   .   CR  .   .   .   .   .   .   .   .   .
-ACCEPTED        .   .   BO  .   BO  .   .   .   .   .   .
-ACCEPTED_AHEAD  .   .   PE  .   .   .   .   .   .   .   .
-REFUSED         .   .   PLf .   .   PLf .   .   .   .   .
-RETURNED        .   .   PEf .   PEf PEf .   .   .   .   .
-SHOWN_PENDING   PE  PE  CR  PE  BI  BO  PEf PEf PEf PEf PE
-SHOWN_PLACED    COo COo COo COo COo COo COo COo COo COo COo
-SHOWN_RESIZING  REo REo REo REo REo REo REo REo REo REo REo
-SHOWN_SUSPENDED SUo SUo SUo SUo SUo SUo SUo SUo SUo SUo SUo
-SHOWN_ENDING    ENo ENo ENo ENo ENo ENo ENo ENo ENo ENo ENo
-ENDED           .   GOf GOf GOf GOf GOf GOf GOf GOf GOf GOf
+                --  PL  CR  PE  BI  BO  CO  RE  EN  GO
+SUBMITTED       PL  .   .   .   .   .   .   .   .   .
+DECIDED         .   CRa .   BIa .   .   .   .   .   .
+DECIDED_AHEAD   .   CR  .   .   .   .   .   .   .   .
+ACCEPTED        .   .   BO  .   BO  .   .   .   .   .
+ACCEPTED_AHEAD  .   .   PE  .   .   .   .   .   .   .
+REFUSED         .   .   PLf .   .   PLf .   .   .   .
+RETURNED        .   .   PEf .   PEf PEf .   .   .   .
+SHOWN_PENDING   PE  PE  CR  PE  BI  BO  PEf PEf PEf PE
+SHOWN_PLACED    COo COo COo COo COo COo COo COo COo COo
+SHOWN_RESIZING  REo REo REo REo REo REo REo REo REo REo
+SHOWN_ENDING    ENo ENo ENo ENo ENo ENo ENo ENo ENo ENo
+ENDED           .   GOf GOf GOf GOf GOf GOf GOf GOf GOf
 """
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.adjusting import keeper
-from boathouse.scheduling.pods.stages import SUSPENDED_SIZE, CpuSize, Stage
+from boathouse.suspension import keeper
+from boathouse.suspension.stages import SUSPENDED_SIZE, CpuSize, Stage
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.pod_tables import PodWorld, record_of, shown, task_id
@@ -107,7 +107,7 @@ class SuspensionMachine(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data())
     def resume(self, data):
         number = self._choose(data, *SHRUNK)
-        self.table.owe(self.world.row(number), model.Resources(cpu_milli=1000, memory_bytes=1 << 30))
+        self.table.charge_at_least(self.world.row(number), model.Resources(cpu_milli=1000, memory_bytes=1 << 30))
         self._resize(number, CONTINUED)
 
     @stateful.precondition(lambda self: self._in(Stage.CONTINUING))
@@ -115,7 +115,7 @@ class SuspensionMachine(stateful.RuleBasedStateMachine):
     def grow(self, data):
         number = self._choose(data, Stage.CONTINUING)
         waiting = [other for other in self._in(Stage.CONTINUING) if other not in {number, *self.growing}]
-        debts = sum(keeper._debt_milli(self.world.row(other)) for other in waiting)
+        debts = sum(keeper.ungrown_milli(self.world.row(other)) for other in waiting)
         if self.table.ledger.free(NODE.name)[0] + debts >= 0:
             self.growing.add(number)
             self._resize(number, ORIGINAL)
@@ -174,7 +174,7 @@ class SuspensionMachine(stateful.RuleBasedStateMachine):
         charged = ROOM - self.table.ledger.free(NODE.name)[0]
         assert charged >= sum(pod.most for pod in self.pods.values())
         self.world.check()
-        listed = {row.id for row in self.table.adjusted()}
+        listed = {row.id for row in self.table.suspensions()}
         assert listed == {
             task_id(number) for number, pod in self.shown.items() if pod.stage not in {Stage.NONE, Stage.FOREIGN}
         }

@@ -152,19 +152,19 @@ class TableMachine(stateful.RuleBasedStateMachine):
             self.cluster.end(pod)
 
     @stateful.precondition(lambda self: self.cluster.pods)
-    @stateful.rule(data=st.data(), is_resizing=st.booleans(), is_suspended=st.booleans())
-    def a_pod_is_resized(self, data, is_resizing, is_suspended):
+    @stateful.rule(data=st.data(), is_resizing=st.booleans())
+    def a_pod_is_resized(self, data, is_resizing):
         pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
         if pod.node_name and not pod.is_terminal:
-            self.cluster.change(pod, is_resizing=is_resizing, is_suspended=is_suspended)
+            self.cluster.change(pod, is_resizing=is_resizing)
 
     @stateful.precondition(lambda self: self.cluster.pods)
-    @stateful.rule(data=st.data(), is_suspended=st.booleans())
-    def a_resize_is_answered_before_the_watch_shows_it(self, data, is_suspended):
+    @stateful.rule(data=st.data(), is_resizing=st.booleans())
+    def a_resize_is_answered_before_the_watch_shows_it(self, data, is_resizing):
         pod = self.cluster.pods[data.draw(st.sampled_from(sorted(self.cluster.pods)))]
         row = self.table.get(pod.id)
         if row is not None and row.is_on_node and not pod.is_terminal:
-            changed = self.cluster.change(pod, is_suspended=is_suspended)
+            changed = self.cluster.change(pod, is_resizing=is_resizing)
             self.table.answered(row, changed)
             self.newest[changed.metadata.uid] = changed.revision
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from boathouse.scheduling.pods.suspension import SuspensionRecord
 from boathouse.services.frame.pod_events import Ended, PodEvents
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model
 from tests.builders.observers import Recorder
 

@@ -61,7 +61,7 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
         started_s=pod_life.started_s(status),
         resources=pod.resources,
         suspension=pod.suspension,
-        is_suspended=pod.is_suspended,
+        is_suspended=pod.stage.is_shrunk,
         problem=pod_life.problem(status) if state is PodLife.STARTING else None,
         result=won,
         ending=_ending(pod, status, result) if state is PodLife.FAILED else None,

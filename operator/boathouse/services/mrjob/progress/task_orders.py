@@ -12,18 +12,13 @@ import msgspec
 
 from boathouse.services.mrjob.job.model import JobUid
 from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.suspension import timeouts
+from boathouse.suspension.reasons import Reason
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 COALESCE_S = 1.0
 """Maps that finish within this time are sent to a waiting reduce in one response."""
-ORDERED_WITHIN_S = 5.0
-"""A task that does not poll within this time after an order to it was given does not get the order."""
-ACKNOWLEDGED_WITHIN_S = 8.0
-"""Time in which a task acknowledges an order: 2 s to reach a stop, 5 s to send the acknowledgement, and a reserve."""
-NOT_POLLING = "NotPolling"
-NOT_ACKNOWLEDGED = "NotAcknowledged"
-TASK_ENDED = "TaskEnded"
 _REFUSALS = frozenset(contract.SuspendRefusal)
 
 
@@ -149,7 +144,7 @@ class TaskOrders:
         entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
         for pod, order in entry.pod_orders.items():
             if pod not in live:
-                order.end(TASK_ENDED)
+                order.end(Reason.TASK_ENDED)
         if entry.orders != orders:
             entry.orders = orders
             entry.wake()
@@ -160,7 +155,7 @@ class TaskOrders:
         if entry is not None:
             entry.is_over = True
             for order in entry.pod_orders.values():
-                order.end(TASK_ENDED)
+                order.end(Reason.TASK_ENDED)
             entry.wake()
 
     def knows(self, uid: JobUid, namespace: str) -> bool:
@@ -191,18 +186,18 @@ class TaskOrders:
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
         entry = self._jobs.get(uid)
         if entry is None:
-            return TASK_ENDED
+            return Reason.TASK_ENDED
         if pod in entry.pod_orders:
-            return str(contract.SuspendRefusal.BUSY)
+            return Reason.BUSY
         given = entry.pod_orders[pod] = _PodOrder(order)
         entry.wake_pod(pod)
         try:
-            async with asyncio.timeout(ORDERED_WITHIN_S):
+            async with asyncio.timeout(timeouts.ORDERED_WITHIN_S):
                 await given.taken.wait()
-            async with asyncio.timeout(ACKNOWLEDGED_WITHIN_S):
+            async with asyncio.timeout(timeouts.ACKNOWLEDGED_WITHIN_S):
                 return await given.answer
         except TimeoutError:
-            return NOT_ACKNOWLEDGED if given.taken.is_set() else NOT_POLLING
+            return Reason.NOT_ACKNOWLEDGED if given.taken.is_set() else Reason.NOT_POLLING
         finally:
             del entry.pod_orders[pod]
 

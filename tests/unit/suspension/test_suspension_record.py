@@ -5,9 +5,9 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from boathouse.scheduling.pods import suspension
+from boathouse.suspension import record as suspension_record
 
-RECORD = suspension.SuspensionRecord(
+RECORD = suspension_record.SuspensionRecord(
     cpu_request_milli=500,
     cpu_limit_milli=1000,
     since_s=1_800_000_000.25,
@@ -23,7 +23,7 @@ def with_changes(**changes):
 
 
 def test_a_record_is_read_as_it_was_written():
-    assert suspension.parse(RECORD.text()) == RECORD
+    assert suspension_record.parse(RECORD.text()) == RECORD
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_a_record_is_read_as_it_was_written():
     ],
 )
 def test_what_the_operator_did_not_write_is_no_record(text):
-    assert suspension.parse(text) is None
+    assert suspension_record.parse(text) is None
 
 
 @hypothesis.given(st.text())
 def test_no_text_raises(text):
-    assert suspension.parse(text) is None
+    assert suspension_record.parse(text) is None

@@ -5,17 +5,14 @@ from collections.abc import Iterator
 
 from boathouse.resources import names
 from boathouse.scheduling.pods import rows
-from boathouse.scheduling.pods.stages import Stage
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import timeouts
+from boathouse.suspension.reasons import Reason
+from boathouse.suspension.stages import Stage
 from boathouse_policies import model
-from boathouse_task import contract
 
-USER = "user"
-"""Who decided a suspension of this kind, in its record."""
-ASKED_EVERY_S = 0.5
-_RETRY_S = 5.0
-_LASTING = {str(contract.SuspendRefusal.PHASE_PASSED), "NothingToLend", "NotSupported", "SwitchedOff"}
+_LASTING = {Reason.PHASE_PASSED, Reason.NOTHING_TO_LEND, Reason.NOT_SUPPORTED, Reason.SWITCHED_OFF}
 
 
 class ByHand(Part):
@@ -32,12 +29,12 @@ class ByHand(Part):
 
     def next_s(self) -> float:
         """Return when `wanted` may name a task though nothing happened; infinity for never."""
-        return self._asked_s + ASKED_EVERY_S if self._jobs.by_hand else math.inf
+        return self._asked_s + timeouts.BY_HAND_EVERY_S if self._jobs.by_hand else math.inf
 
     def wanted(self) -> Iterator[tuple[rows.PodRow, float]]:
         """Yield running reducers to suspend, and until when."""
         now_s = self._clock()
-        if not self._jobs.by_hand or now_s < self._asked_s + ASKED_EVERY_S:
+        if not self._jobs.by_hand or now_s < self._asked_s + timeouts.BY_HAND_EVERY_S:
             return
         self._asked_s = now_s
         self._not_before_s = {key: due_s for key, due_s in self._not_before_s.items() if key[1] > now_s}
@@ -57,6 +54,8 @@ class ByHand(Part):
         entry = self._jobs.owner_of(row)
         return None if entry is None else entry.suspend_until_s
 
-    def refused(self, row: rows.PodRow, until_s: float, reason: str) -> None:
+    def refused(self, row: rows.PodRow, until_s: float, reason: Reason) -> None:
         """Note that a task was not suspended: it is asked again later, or never for this time."""
-        self._not_before_s[row.id, until_s] = math.inf if reason in _LASTING else self._clock() + _RETRY_S
+        self._not_before_s[row.id, until_s] = (
+            math.inf if reason in _LASTING else self._clock() + timeouts.BY_HAND_RETRY_S
+        )

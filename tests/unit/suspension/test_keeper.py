@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from boathouse.scheduling.adjusting import keeper
-from boathouse.scheduling.adjusting.keeper import Action
+from boathouse.suspension import keeper, timeouts
+from boathouse.suspension.keeper import Action
+from boathouse.suspension.reasons import Reason
 from boathouse_policies import model, profiles
 from tests.builders.operators.suspensions import CONTINUED, SHRUNK, SINCE_S, TASK, UNTIL_S, WHOLE, TaskDesk, record
 
@@ -43,24 +44,24 @@ def test_a_suspended_task_is_left_alone_until_its_time_is_over():
 def test_a_task_whose_cpu_does_not_shrink_in_time_continues():
     tasks = KeptTasks()
     tasks.show(SHRUNK, actual="1")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + keeper.LAPSES_S)
-    tasks.desk.now_s = SINCE_S + keeper.LAPSES_S - 0.01
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + timeouts.LAPSES_S)
+    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S - 0.01
     assert tasks.due() == []
-    tasks.desk.now_s = SINCE_S + keeper.LAPSES_S
+    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S
     assert (tasks.due(), tasks.reason()) == ([(TASK, Action.CONTINUE)], "Lapsed")
 
 
 def test_a_task_whose_cpu_has_shrunk_does_not_lapse():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
-    tasks.desk.now_s = SINCE_S + keeper.LAPSES_S + 1
+    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S + 1
     assert tasks.due() == []
 
 
 def test_a_task_is_resumed_before_its_time_for_the_reason_that_was_given():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
-    tasks.keeper.resume(tasks.desk.row(TASK), "Advised")
+    tasks.desk.row(TASK).suspension.ends = Reason.ADVISED
     assert (tasks.due(), tasks.reason()) == ([(TASK, Action.CONTINUE)], "Advised")
     assert tasks.due(TASK) == []  # a write of it is in flight
 
@@ -69,7 +70,7 @@ def test_a_task_is_resumed_before_its_time_for_the_reason_that_was_given():
 def test_a_task_that_a_profile_of_former_times_suspended_is_resumed(by):
     tasks = KeptTasks()
     tasks.show(SHRUNK, by=by)
-    assert tasks.reason() == ("" if by == "fair" else "ProfileChanged")
+    assert tasks.reason() == (None if by == "fair" else "ProfileChanged")
 
 
 def test_a_task_is_resumed_where_suspensions_are_switched_off():
@@ -87,11 +88,11 @@ def test_a_task_whose_node_cannot_shrink_it_is_resumed():
 def test_a_task_that_its_user_suspended_is_resumed_once_its_job_says_so():
     tasks = KeptTasks()
     tasks.show(SHRUNK, by="user")
-    assert tasks.reason() == ""  # its job is not known
+    assert tasks.reason() is None  # its job is not known
     tasks.desk.submit(TASK)
     assert tasks.reason() == "Withdrawn"
     tasks.desk.scheduler.state.jobs.entry(model.JobId("j")).suspend_until_s = UNTIL_S
-    assert tasks.reason() == ""
+    assert tasks.reason() is None
 
 
 def test_the_request_of_a_task_that_continues_grows_once_there_is_room():
@@ -116,12 +117,12 @@ def test_a_growth_that_its_node_defers_is_taken_back_and_repeated_later():
     tasks = KeptTasks()
     tasks.show(CONTINUED)
     tasks.show(WHOLE, actual="1m", resize="Deferred")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + keeper.DEFERRED_S)
-    tasks.desk.now_s += keeper.DEFERRED_S
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + timeouts.DEFERRED_S)
+    tasks.desk.now_s += timeouts.DEFERRED_S
     assert tasks.due() == [(TASK, Action.SHRINK_BACK)]
     tasks.show(CONTINUED)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + keeper.DEFERRED_RETRY_S)
-    tasks.desk.now_s += keeper.DEFERRED_RETRY_S
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + timeouts.DEFERRED_RETRY_S)
+    tasks.desk.now_s += timeouts.DEFERRED_RETRY_S
     assert tasks.due() == [(TASK, Action.GROW)]
 
 
@@ -129,8 +130,8 @@ def test_a_growth_without_a_condition_is_left_to_its_node():
     tasks = KeptTasks()
     tasks.show(WHOLE, actual="1m")
     assert tasks.due() == []
-    tasks.desk.now_s += keeper.DEFERRED_S + 1
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + keeper.DEFERRED_S / 4)
+    tasks.desk.now_s += timeouts.DEFERRED_S + 1
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + timeouts.DEFERRED_S / 4)
 
 
 def test_a_refused_resume_is_repeated_after_longer_and_longer_delays_with_the_request_each_second_time():
@@ -162,8 +163,8 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
         tasks.due()
     tasks.show(SHRUNK, has_record=False)
     assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
-    assert tasks.keeper.next_s() == SINCE_S + keeper.SUBMITTED_S
-    tasks.desk.now_s += keeper.SUBMITTED_S
+    assert tasks.keeper.next_s() == SINCE_S + timeouts.SUBMITTED_S
+    tasks.desk.now_s += timeouts.SUBMITTED_S
     assert tasks.due() == [(TASK, Action.RECORD)]
     size = tasks.keeper.original(tasks.desk.row(TASK))
     assert (size.request_milli, size.limit_milli) == original
@@ -172,14 +173,14 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
 def test_a_task_of_which_nothing_is_known_is_not_given_a_guess_before_its_job_could_be_submitted():
     tasks = KeptTasks()
     tasks.show(SHRUNK, has_record=False)
-    tasks.desk.now_s += keeper.SUBMITTED_S - 0.01
+    tasks.desk.now_s += timeouts.SUBMITTED_S - 0.01
     assert tasks.keeper.original(tasks.desk.row(TASK)) is None
 
 
 def test_a_task_that_is_left_to_itself_needs_no_write_ever():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
-    tasks.keeper.leave(tasks.desk.row(TASK))
+    tasks.desk.row(TASK).suspension.retry_s = math.inf
     tasks.desk.now_s = UNTIL_S
     assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
 
@@ -187,7 +188,7 @@ def test_a_task_that_is_left_to_itself_needs_no_write_ever():
 def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
     tasks = KeptTasks()
     pod = tasks.show(SHRUNK)
-    tasks.keeper.leave(tasks.desk.row(TASK))
+    tasks.desk.row(TASK).suspension.retry_s = math.inf
     tasks.desk.delete(pod)
     assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
     tasks.show(SHRUNK)

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods.stages import SUSPENDED_SIZE, CpuSize, Stage, stage_of
+from boathouse.suspension.stages import SUSPENDED_SIZE, CpuSize, Stage, stage_of
 from tests.builders import manifests
 from tests.builders.operators.pod_tables import record_of, shown
 

@@ -4,10 +4,10 @@ import datetime as dt
 
 import msgspec
 
-SUSPENDED_REQUEST_MILLI = 1
-"""CPU request of a suspended task: the least that the API server stores; a request of 0 would be no request."""
-SUSPENDED_LIMIT_MILLI = 10
-"""CPU limit of a suspended task: the kubelet enforces no smaller one."""
+from boathouse_task import contract
+
+USER = "user"
+"""Who decided a suspension that the author of a job asked for."""
 _LONGEST = 512
 _LARGEST_MILLI = 10**9
 _LATEST_S = dt.datetime(9999, 1, 1, tzinfo=dt.UTC).timestamp()
@@ -48,5 +48,6 @@ def parse(text: str) -> SuspensionRecord | None:
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     sizes_fit = 0 < found.cpu_request_milli <= _LARGEST_MILLI and 0 <= found.cpu_limit_milli <= _LARGEST_MILLI
-    sizes_fit &= (found.cpu_request_milli, found.cpu_limit_milli) != (SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
+    suspended = contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI
+    sizes_fit &= (found.cpu_request_milli, found.cpu_limit_milli) != suspended
     return found if sizes_fit and 0 <= found.since_s <= found.until_s <= _LATEST_S else None

@@ -10,7 +10,8 @@ With `o` the original CPU of the record, and (request, limit) the CPU of the tas
 import dataclasses
 import enum
 
-from boathouse.scheduling.pods.suspension import SUSPENDED_LIMIT_MILLI, SUSPENDED_REQUEST_MILLI, SuspensionRecord
+from boathouse.suspension.record import SuspensionRecord
+from boathouse_task.contract import SUSPENDED_LIMIT_MILLI, SUSPENDED_REQUEST_MILLI
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -39,13 +40,23 @@ class Stage(enum.Enum):
     SUSPENDED = "suspended"
     """The CPU is lent."""
     CONTINUING = "continuing"
-    """The limit is the original one again, and the task runs; its request is owed."""
+    """The limit is the original one again, and the task runs; its node is to give it its request again."""
     GROWING = "growing"
     """The request is the original one again, and the node has not given it."""
     ORPHAN = "orphan"
     """The spec has the CPU of a suspended task, and no readable record says what it had."""
     FOREIGN = "foreign"
     """Another writer resized the pod: the record is void."""
+
+    @property
+    def is_shrunk(self) -> bool:
+        """Whether the spec has the CPU of a suspended task, by the operator's doing."""
+        return self in {Stage.SHRINKING, Stage.SUSPENDED}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a suspension in this stage needs more writes."""
+        return self not in {Stage.NONE, Stage.FOREIGN}
 
 
 def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: bool) -> Stage:

@@ -1,0 +1,108 @@
+"""Suspend one running task: order it to pause, record what it had, and shrink its pod once it has paused.
+
+The task continues by itself if it does not see its CPU shrink within `timeouts.LAPSES_S`. So a crash between any two
+steps needs no repair, and the pod is shrunk only within `timeouts.SHRUNK_WITHIN_S` of the acknowledgement.
+"""
+
+import asyncio
+
+from boathouse import failpoints
+from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling.adjusting import places
+from boathouse.scheduling.jobs import TaskControl
+from boathouse.scheduling.pods import facts, requests, rows
+from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import stages, timeouts
+from boathouse.suspension.reasons import Reason
+from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import Stage
+from boathouse.suspension.state import Suspension
+from boathouse_task import contract
+
+LEAST_MILLI = contract.SUSPENDED_LIMIT_MILLI
+"""A task that requests no more CPU than this has none to lend."""
+_MOST_CONFLICTS = 5
+
+
+def problem(pod: facts.PodFacts | None, state: PodState | None) -> Reason | None:
+    """Return why a task cannot be suspended as it is; None if it can be."""
+    if pod is None or state is not PodState.CONFIRMED:
+        return Reason.NOT_RUNNING
+    if pod.stage is not Stage.NONE:
+        return Reason.RESUMING
+    return None if pod.cpu_request_milli > LEAST_MILLI and pod.cpu_limit_milli else Reason.NOTHING_TO_LEND
+
+
+class Suspending(Part):
+    """Carries suspensions out.
+
+    Args:
+        state: The state of the scheduler.
+        pod_writer: Writes pods.
+        shared: Places of the API writes.
+    """
+
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: places.Places) -> None:
+        super().__init__(state)
+        self._writer = pod_writer
+        self._places = shared
+        self._orders = 0
+
+    async def run(self, row: rows.PodRow, suspension: Suspension, control: TaskControl) -> outcomes.Outcome:
+        """Carry the order of a suspension out; return the outcome of the last write."""
+        order = suspension.order
+        assert order is not None
+        self._orders += 1
+        order_id, now_s = f"{self._writer.epoch}-{self._orders}", self._clock()
+        for_s = min(order.until_s - now_s, contract.MOST_SUSPENDED_S)
+        if for_s <= 0:
+            return outcomes.Skipped()
+        failpoints.hit("before-scheduler.order")
+        with self._counters.suspension_time("order"):
+            refusal = await control.suspend(row.id, contract.SuspendOrder(id=order_id, for_s=for_s))
+        if refusal:
+            return outcomes.NotDone(reason=refusal, message="the task did not pause")
+        failpoints.hit("after-scheduler.order")
+        pod, since_s = row.facts, self._clock()
+        if pod is None:
+            return outcomes.Vanished()
+        if what := problem(pod, row.state):
+            return outcomes.NotDone(reason=what, message="the pod was changed while the task paused")
+        record = SuspensionRecord(
+            cpu_request_milli=pod.cpu_request_milli,
+            cpu_limit_milli=pod.cpu_limit_milli,
+            since_s=round(since_s, 3),
+            until_s=round(max(since_s, order.until_s), 3),
+            reason=order.reason,
+            by=order.by,
+            order=order_id,
+        )
+        try:
+            async with asyncio.timeout(timeouts.SHRUNK_WITHIN_S), self._places.take(row.namespace):
+                return await self._shrink(row, suspension, record)
+        except TimeoutError:  # if the pod shrinks all the same, the keeper resumes it
+            return outcomes.NotDone(reason=Reason.TOO_SLOW, message="the pod was not shrunk in time")
+
+    async def _shrink(self, row: rows.PodRow, suspension: Suspension, record: SuspensionRecord) -> outcomes.Outcome:
+        pod = row.facts
+        if pod is None:
+            return outcomes.Vanished()
+        with self._counters.suspension_time("record"):
+            outcome = await self._writer.record(row, pod.metadata.resource_version, record)
+            for _ in range(_MOST_CONFLICTS):
+                if not isinstance(outcome, outcomes.Elsewhere) or not _has_size(outcome, record):
+                    break
+                outcome = await self._writer.record(row, outcome.pod.metadata.resource_version, record)
+        if not isinstance(outcome, outcomes.Done):
+            return outcome
+        if suspension.ends is not None or row.facts is None or row.facts.metadata.deletion_timestamp is not None:
+            return outcomes.Skipped()
+        with self._counters.suspension_time("shrink"):
+            return await self._writer.resize_cpu(row, stages.SUSPENDED_SIZE, "scheduler.shrink")
+
+
+def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
+    """Return whether the actual pod still has the CPU of the record."""
+    found = requests.cpu_size(requests.task_container(outcome.pod))
+    return found == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
