@@ -23,7 +23,7 @@ from boathouse.telemetry import server as telemetry_server
 from tests.wire.waiting import eventually
 
 KIB = 1024
-CODE = [tracemalloc.Filter(True, f"*/{folder}/*") for folder in ("listening", "aiohttp")]
+CODE = [tracemalloc.Filter(True, f"*/{folder}/*") for folder in ("boathouse/listening", "aiohttp")]
 HEADERS = b"".join(b"X-%d: " % number + b"x" * 8000 + b"\r\n" for number in range(100))
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
