@@ -1,4 +1,4 @@
-"""Load on a progress endpoint: large posts, idle connections, wrong tokens. Run it as a process of its own.
+"""Load on a progress endpoint: large posts, idle connections, wrong tokens, endless headers. Run it as its own process.
 
     python -m boathouse_e2e.endpoint_load tokens --port 8443 --target /v1/jobs/demo/UID/tasks/POD/orders \
         --token-file FILE --count 50 --seconds 20
@@ -24,12 +24,13 @@ from asyncio import sslproto
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
-MODES: Final = ("posts", "idle", "tokens")
+MODES: Final = ("posts", "idle", "tokens", "headers")
 MOST_CONNECTIONS: Final = 10_000
 MOST_SECONDS: Final = 120
 _PIECE: Final = b"\0" * (256 * 1024)
+_HEADERS: Final = b"".join(b"X-%d: %08000d\r\n" % (number, 0) for number in range(128))
 _ALPHABET: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 0.01
@@ -61,6 +62,7 @@ class Load:
 
     Args:
         port: The endpoint's, on loopback.
+        plain_ports: Ports without TLS, which endless headers are sent to as well.
         target: The path of requests.
         token: A real token; wrong ones are made of it.
         body: Of a post; compressed, so that the endpoint has to read it; None for `body_bytes` of unknown length.
@@ -69,10 +71,19 @@ class Load:
     """
 
     def __init__(
-        self, *, port: int, target: str, token: str, body: bytes | None, body_bytes: int, addresses: int
+        self,
+        *,
+        port: int,
+        target: str,
+        token: str,
+        body: bytes | None,
+        body_bytes: int,
+        addresses: int,
+        plain_ports: Sequence[int] = (),
     ) -> None:
         self._port, self._target, self._token, self._body, self._body_bytes = port, target, token, body, body_bytes
         self._sources = itertools.cycle(range(addresses))
+        self._ports = itertools.cycle((port, *plain_ports))
         self._numbers = itertools.count(1)
         self._handshakes = asyncio.Semaphore(_MOST_HANDSHAKES)
         self._context = ssl.create_default_context()
@@ -82,7 +93,12 @@ class Load:
 
     async def run(self, mode: str, count: int, seconds: float) -> None:
         """Load the endpoint by so many connections at a time for so long."""
-        work: dict[str, Callable[[], Awaitable[None]]] = {"posts": self._post, "idle": self._idle, "tokens": self._ask}
+        work: dict[str, Callable[[], Awaitable[None]]] = {
+            "posts": self._post,
+            "idle": self._idle,
+            "tokens": self._ask,
+            "headers": self._endless_headers,
+        }
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
                 for _ in range(count):
@@ -131,6 +147,11 @@ class Load:
                 self._note(await reader.readline())
                 await self._skip(reader)
 
+    async def _endless_headers(self) -> None:
+        async with self._connected(next(self._ports)) as (reader, writer):
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + _HEADERS)
+            self._note(await reader.readline())
+
     async def _skip(self, reader: asyncio.StreamReader) -> None:
         length = 0
         while line := (await reader.readline()).strip():
@@ -155,18 +176,22 @@ class Load:
             tail += _ALPHABET[digit]
         return self._token[: -len(tail)] + tail
 
-    async def _connect(self, source: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connect(self, source: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if port != self._port:
+            return await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
         return await asyncio.open_connection(
-            "127.0.0.1", self._port, ssl=self._context, local_addr=(source, 0), ssl_handshake_timeout=_PATIENCE_S
+            "127.0.0.1", port, ssl=self._context, local_addr=(source, 0), ssl_handshake_timeout=_PATIENCE_S
         )
 
     @contextlib.asynccontextmanager
-    async def _connected(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def _connected(
+        self, port: int | None = None
+    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         high, low = divmod(next(self._sources), 250)
         source = f"127.0.{1 + high}.{1 + low}"
         try:
             async with self._handshakes:
-                reader, writer = await self._connect(source)
+                reader, writer = await self._connect(source, port or self._port)
         except OSError:
             self.seen.refused += 1
             raise
@@ -186,6 +211,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", choices=MODES)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--plain-port", type=int, action="append", default=[], help="also sent endless headers")
     parser.add_argument("--target", required=True)
     parser.add_argument("--token-file", type=pathlib.Path, required=True)
     parser.add_argument("--count", type=int, default=1, help="connections at a time")
@@ -200,6 +226,7 @@ def main() -> int:
     sslproto.SSLProtocol.max_size = 16 * 1024  # or 10,000 connections would take 2.5 GiB here
     load = Load(
         port=asked.port,
+        plain_ports=asked.plain_port,
         target=asked.target,
         token=asked.token_file.read_text().strip(),
         body=asked.body_file.read_bytes() if asked.body_file else None,

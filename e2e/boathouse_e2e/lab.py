@@ -70,7 +70,7 @@ class Operator:
         self, lab: Lab, identity: str, lease: Lease, settings: Mapping[str, Any], checkout: Path = paths.REPOSITORY
     ) -> None:
         self._lab, self._identity, self._checkout = lab, identity, checkout
-        self.port, self.metrics_port, health_port = _free_ports(3)
+        self.port, self.metrics_port, self.health_port = _free_ports(3)
         self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
         self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -84,7 +84,7 @@ class Operator:
                 "retryPeriodSeconds": lease.retry_s,
             },
         }
-        ports = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": health_port}
+        ports = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": self.health_port}
         self._config.write_text(json.dumps({**settings, **config, **ports}))
 
     def start(self, failpoint: str = "") -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import sys
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,6 +62,12 @@ LOADS = (
     Load(name="eight posts of 64 MiB at once", mode="posts", count=8),
     Load(name="eight posts of the costliest plan at once", mode="posts", count=8, plan=True, long=True),
     Load(name="10,000 idle connections from 40 addresses", mode="idle", count=10_000, addresses=40, seconds=15),
+    Load(
+        name="endless headers on 300 connections to all ports from 40 addresses",
+        mode="headers",
+        count=300,
+        addresses=40,
+    ),
     Load(name="wrong tokens on 50 connections", mode="tokens", count=50, most_reviews=1000),
     Load(name="wrong tokens from 50 addresses", mode="tokens", count=50, addresses=50, most_reviews=1000, long=True),
 )
@@ -107,6 +114,7 @@ def loading(siege: Siege, load: Load, pod: SetupPod) -> Iterator[Any]:
         *(f"--target={target}", f"--token-file={pod.token_file}", f"--count={load.count}"),
         *(f"--seconds={load.seconds}", f"--addresses={load.addresses}"),
     ]
+    command += [f"--plain-port={port}" for port in (siege.operator.metrics_port, siege.operator.health_port)]
     if load.plan:
         body = pod.token_file.with_name("plan.gz")
         body.write_bytes(costliest_plan())
@@ -129,6 +137,7 @@ async def test_under_load_on_the_endpoint_the_lease_is_renewed_in_time(siege, se
     before_s = cpu_s(siege.operator.pid)
     with loading(siege, load, setup_pod) as generator:
         await siege.victim_finishes()
+        assert await asyncio.to_thread(probe, siege.operator.health_port) == 200
         output, _ = await asyncio.to_thread(generator.communicate, timeout=_PATIENCE_S)
     seen = json.loads(output)
     assert seen["answers"] if load.mode != "idle" else seen["opened"] > load.count / 10, seen
@@ -136,6 +145,12 @@ async def test_under_load_on_the_endpoint_the_lease_is_renewed_in_time(siege, se
     assert counts.lease_gap_s < siege.lab.chart_config["lease"]["renewDeadlineSeconds"], counts
     used = {"operator_cpu_s": cpu_s(siege.operator.pid) - before_s, "load": seen}
     record(attack=load.name, **dataclasses.asdict(counts), **used)
+
+
+def probe(port: int) -> int:
+    """The status that a kubelet's probe gets."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+        return int(answer.status)
 
 
 def cpu_s(pid: int) -> float:

@@ -87,14 +87,16 @@ async def test_a_job_that_has_its_plan_takes_no_other(endpoint, monkeypatch):
 
 
 async def test_a_plan_for_a_job_that_is_forgotten_meanwhile_is_not_kept(endpoint, eventually):
+    plan = msgspec.json.encode(split_plan(1))
+
     async def body():
-        plan = msgspec.json.encode(split_plan(1))
         yield plan[:10]
         await eventually(lambda: endpoint.routes._intake._places.held)
         endpoint.orders.forget(JOB)
         yield plan[10:]
 
-    status, _ = await endpoint.ask("POST", "demo/job-1/plan", endpoint.add("s", TaskType.SETUP), data=body())
+    sent = {"data": body(), "headers": {"Content-Length": str(len(plan))}}
+    status, _ = await endpoint.ask("POST", "demo/job-1/plan", endpoint.add("s", TaskType.SETUP), **sent)
     assert (status, endpoint.plans.posted(JOB), endpoint.posted) == (409, None, [])
 
 

@@ -126,6 +126,9 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
 {{- if and $kubelets.enabled (eq (not $kubelets.insecureSkipVerify) (empty $kubelets.caConfigMap.name)) }}
 {{- fail "signals.kubelets: set either caConfigMap.name, a ConfigMap with the authority of the kubelets' certificates, or insecureSkipVerify: true to accept any certificate" }}
 {{- end }}
+{{- if and .Values.networkPolicy.enabled (dig "serviceMonitor" "enabled" false (.Values.metrics | default dict)) (empty .Values.networkPolicy.metricsFrom) }}
+{{- fail "networkPolicy.metricsFrom is empty, so Prometheus cannot scrape what metrics.serviceMonitor names: list its pods, such as {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}, or set networkPolicy.enabled to false" }}
+{{- end }}
 {{- if and $egress.enabled (not .Values.networkPolicy.enabled) }}
 {{- fail "networkPolicy.egress.enabled needs networkPolicy.enabled" }}
 {{- end }}

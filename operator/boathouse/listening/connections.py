@@ -1,26 +1,20 @@
-"""Limit the open connections of a port, and the rate of handshakes. Pure.
+"""Limit the open connections of a port, and the rate at which they begin. Pure.
 
-A TLS connection uses 40 to 70 KiB of memory and 0.8 ms of CPU time (asyncio, OpenSSL 3, P-256) before the client has
-sent a token. Both are therefore limited. Beyond the limits, handshakes are refused to addresses that begin more of
-them than a node full of tasks, and the oldest connection without a valid token is closed.
+A connection costs memory and CPU time before its client has sent a token, and some ports have no tokens. Both are
+therefore limited, in total and by address. If a limit is reached, the oldest connection without a valid token is closed
+for a new one, so idle connections never keep out a client that has a request.
 """
 
 import collections
+import dataclasses
 import enum
 from collections.abc import Callable, Hashable
 from typing import Final
 
 from boathouse.buckets import ALL, Buckets
 
-CONNECTIONS_OF_ADDRESS: Final = 512
-"""Connections of one address. Some networks map all pods of a node to one: 250 pods with a report and a poll each."""
-HANDSHAKES_A_S, HANDSHAKES_BURST = 300.0, 300.0
-"""Handshakes per second in total: a quarter of a core. Further ones wait in the listening socket's queue."""
-ADDRESS_HANDSHAKES_A_S, ADDRESS_HANDSHAKES_BURST = 60.0, 250.0
-"""Handshakes per second of one address: 250 tasks that report every 5 s need 50."""
-SCARCE: Final = HANDSHAKES_BURST / 2
-"""If fewer tokens than this remain in total, only addresses with few handshakes may begin another."""
-FEW_HANDSHAKES_A_S, FEW_HANDSHAKES_BURST = 2.0, 20.0
+SCARCE: Final = 0.5
+"""If less than this part of the total burst remains, only addresses with few connections may begin another."""
 
 
 class Refusal(enum.StrEnum):
@@ -28,24 +22,73 @@ class Refusal(enum.StrEnum):
 
     TOO_MANY_CONNECTIONS = "TooManyConnections"
     TOO_MANY_HANDSHAKES = "TooManyHandshakes"
+    TOO_LARGE_HEAD = "TooLargeHead"
+    MALFORMED = "Malformed"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """Connections that may begin.
+
+    Attributes:
+        per_s: Connections per second.
+        burst: Connections at once.
+    """
+
+    per_s: float
+    burst: float
+
+    def buckets(self, clock: Callable[[], float]) -> Buckets:
+        """Return the buckets of this rate."""
+        return Buckets(rate_per_s=self.per_s, burst=self.burst, clock=clock)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of a port.
+
+    Attributes:
+        most: Open connections.
+        unverified: Open connections without a valid token.
+        of_address: Open connections of an address.
+        unverified_of_address: Open connections of an address without a valid token.
+        rate: Connections that begin. Beyond it, they wait in the socket's queue if `queues`.
+        address_rate: Connections of an address that begin.
+        few: Connections of an address that begin, to which an address has a right also if `rate` is scarce.
+        queues: Whether connections beyond the rate wait; otherwise they are closed, so that the others do not wait.
+        head_s: Timeout of a connection from its start to the end of its request's head.
+        life_s: Maximum age of a connection.
+    """
+
+    most: int
+    unverified: int
+    of_address: int
+    unverified_of_address: int
+    rate: Rate
+    address_rate: Rate
+    few: Rate
+    queues: bool
+    head_s: float
+    life_s: float
 
 
 class Connections:
     """Open connections of a port.
 
     Args:
-        most: Maximum of open connections.
+        limits: The limits.
         clock: Returns monotonic seconds.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float]) -> None:
-        self._most = most
-        self._of_address: collections.Counter[str] = collections.Counter()
-        self._unverified: collections.OrderedDict[Hashable, None] = collections.OrderedDict()
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self._limits = limits
         self._addresses: dict[Hashable, str] = {}
-        self._handshakes = Buckets(rate_per_s=HANDSHAKES_A_S, burst=HANDSHAKES_BURST, clock=clock)
-        self._of_addresses = Buckets(rate_per_s=ADDRESS_HANDSHAKES_A_S, burst=ADDRESS_HANDSHAKES_BURST, clock=clock)
-        self._few = Buckets(rate_per_s=FEW_HANDSHAKES_A_S, burst=FEW_HANDSHAKES_BURST, clock=clock)
+        self._of_address: collections.Counter[str] = collections.Counter()
+        self._unverified: dict[Hashable, None] = {}
+        self._unverified_of: dict[str, dict[Hashable, None]] = {}
+        self._all, self._of_addresses, self._few = (
+            rate.buckets(clock) for rate in (limits.rate, limits.address_rate, limits.few)
+        )
 
     @property
     def open(self) -> int:
@@ -54,39 +97,67 @@ class Connections:
 
     @property
     def may_accept(self) -> bool:
-        """Whether another handshake may begin now."""
-        return self._handshakes.level(ALL) >= 1
+        """Whether to accept another connection now."""
+        return not self._limits.queues or self._all.level(ALL) >= 1
 
     def add(self, connection: Hashable, address: str) -> Refusal | None:
-        """Add a connection, or return why it is refused. Call `surplus` afterwards."""
-        if self._of_address[address] >= CONNECTIONS_OF_ADDRESS:
+        """Add a connection, or return why it is refused. Close `surplus` afterwards."""
+        gives_way = bool(self._unverified_of.get(address))
+        if self._of_address[address] >= self._limits.of_address and not gives_way:
             return Refusal.TOO_MANY_CONNECTIONS
-        if self.open >= self._most and not self._unverified:
+        if self.open >= self._limits.most and not self._unverified:
             return Refusal.TOO_MANY_CONNECTIONS
-        scarce = self._handshakes.level(ALL) < SCARCE
-        if not self._of_addresses.take(address) or (not self._few.take(address) and scarce):
+        if not self._take(address):
             return Refusal.TOO_MANY_HANDSHAKES
-        self._handshakes.charge(ALL, 1)
-        self._of_address[address] += 1
         self._addresses[connection] = address
+        self._of_address[address] += 1
         self._unverified[connection] = None
+        self._unverified_of.setdefault(address, {})[connection] = None
         return None
 
-    def surplus(self) -> Hashable | None:
-        """Return the connection to close if there are too many: the oldest without a valid token."""
-        if self.open <= self._most or not self._unverified:
-            return None
-        return self._unverified.popitem(last=False)[0]
+    def surplus(self, address: str) -> Hashable | None:
+        """Remove and return the connection to close after one of this address was added, if there are too many.
+
+        Connections of an address that exceeds its own limits are closed first.
+        """
+        limits = self._limits
+        own = self._unverified_of.get(address, {})
+        if own and (len(own) > limits.unverified_of_address or self._of_address[address] > limits.of_address):
+            return self._oldest(own)
+        if self._unverified and (len(self._unverified) > limits.unverified or self.open > limits.most):
+            return self._oldest(self._unverified)
+        return None
 
     def verified(self, connection: Hashable) -> None:
         """Mark a connection, whose token is valid, so that `surplus` does not return it."""
-        self._unverified.pop(connection, None)
+        if connection not in self._unverified:
+            return
+        del self._unverified[connection]
+        address = self._addresses[connection]
+        own = self._unverified_of[address]
+        del own[connection]
+        if not own:
+            del self._unverified_of[address]
 
     def remove(self, connection: Hashable) -> None:
         """Remove a closed connection."""
-        self._unverified.pop(connection, None)
+        self.verified(connection)
         address = self._addresses.pop(connection, None)
         if address is not None:
             self._of_address[address] -= 1
             if not self._of_address[address]:
                 del self._of_address[address]
+
+    def _take(self, address: str) -> bool:
+        level = self._all.level(ALL)
+        if level < 1 or not self._of_addresses.take(address):
+            return False
+        if not self._few.take(address) and level < SCARCE * self._limits.rate.burst:
+            return False
+        self._all.charge(ALL, 1)
+        return True
+
+    def _oldest(self, connections: dict[Hashable, None]) -> Hashable:
+        oldest = next(iter(connections))
+        self.remove(oldest)
+        return oldest

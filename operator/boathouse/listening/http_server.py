@@ -1,6 +1,6 @@
-"""Serve an aiohttp application with a limit of connections and one request per connection.
+"""Serve an aiohttp application within limits of connections, with one request of limited size per connection.
 
-Limits of connections therefore also limit requests, and no connection stays open after its request.
+Limits of connections therefore also limit requests and memory, and no connection stays open after its request.
 """
 
 import contextlib
@@ -10,11 +10,9 @@ from typing import Final
 
 from aiohttp import web
 
-from boathouse.listening.connections import Refusal
+from boathouse.listening.connections import Limits, Refusal
 from boathouse.listening.listener import Listener
 
-REQUEST_S: Final = 10.0
-"""Timeout of a connection from its handshake to the end of its request's headers."""
 READ_BUFFER_BYTES: Final = 16 * 1024
 
 
@@ -23,7 +21,7 @@ async def serve(
     application: web.Application,
     *,
     port: int,
-    most: int,
+    limits: Limits,
     host: str = "",
     context: ssl.SSLContext | None = None,
     rejected: Callable[[Refusal], None] = lambda _: None,
@@ -33,10 +31,10 @@ async def serve(
     Args:
         application: The application, used only here.
         port: The port; 0 for a free one.
-        most: Maximum of open connections.
+        limits: Limits of connections.
         host: An address; empty for all addresses of both families.
         context: TLS context with the certificate; None for plain HTTP.
-        rejected: Called with the reason why a connection was refused or closed.
+        rejected: Called with the reason why a connection or its request was refused.
 
     Raises:
         OSError: The port is in use.
@@ -46,14 +44,14 @@ async def serve(
         application,
         access_log=None,
         shutdown_timeout=1.0,
-        keepalive_timeout=REQUEST_S,  # aiohttp also applies this timeout to a connection that has sent no request
+        keepalive_timeout=limits.head_s,  # also of a connection whose head aiohttp takes for none
         lingering_time=0.0,
         auto_decompress=False,
         read_bufsize=READ_BUFFER_BYTES,
     )
     await runner.setup()
     assert runner.server is not None
-    listener = Listener(runner.server, most=most, context=context, rejected=rejected)
+    listener = Listener(runner.server, limits=limits, context=context, rejected=rejected)
     try:
         listener.start(port, host)
         yield listener

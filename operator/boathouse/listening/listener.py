@@ -1,24 +1,23 @@
 """Accept connections within the limits of `connections`.
 
-asyncio's server accepts all connections: each TLS connection then has a buffer of 256 KiB, and a flood of handshakes
-blocks the event loop that renews the Lease. This listener accepts a few at a time, and counts a connection until its
-socket is closed.
+asyncio's server accepts all connections, and a flood of them blocks the event loop that renews the Lease. This listener
+accepts a few at a time, and counts a connection until it is closed.
 """
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
 import resource
 import socket
 import ssl
 import time
-from asyncio import sslproto
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
-from typing_extensions import override
-
-from boathouse.listening.connections import Connections, Refusal
+from boathouse.listening.connections import Connections, Limits, Refusal
+from boathouse.listening.gate import Gate
+from boathouse.listening.tls_transport import Tls
 
 _log = logging.getLogger(__name__)
 
@@ -28,32 +27,31 @@ PAUSE_S: Final = 0.01
 """After this number of accepted connections, the listener pauses for this time, so that the loop does other work."""
 STARVED_S: Final = 1.0
 """Pause when the process has no file descriptor left."""
-HANDSHAKE_S: Final = 5
-SHUTDOWN_S: Final = 1.0
-LIFE_S: Final = 120.0
-"""Maximum age of a connection: the longest poll and the slowest plan take a minute."""
 RESERVED_DESCRIPTORS: Final = 512
 """File descriptors reserved for connections to the API server and for other ports."""
-BUFFER_BYTES: Final = 16 * 1024
-"""Buffer size: a TLS record."""
+RECEIVE_BYTES: Final = 32 * 1024
+"""Size of the kernel's buffer for what a connection receives. Otherwise the kernel lets it grow to several MiB, of the
+container's memory, while a connection is not read."""
+REFUSALS: Final = 100
+"""After this number of refused connections, which cost a tenth of others, the listener pauses too."""
 
 
 class Listener:
     """A listening socket and its connections.
 
     Args:
-        protocol: Creates a connection's protocol.
-        most: Maximum of open connections, lowered to the available file descriptors.
+        protocol: Creates the HTTP server's protocol of a connection, which gets one request.
+        limits: The limits; that of open connections is lowered to the available file descriptors.
         context: TLS context with the certificate; None for plain connections.
-        rejected: Called with the reason why a connection was refused or closed.
+        rejected: Called with the reason why a connection or its request was refused.
         clock: Returns monotonic seconds.
     """
 
     def __init__(
         self,
-        protocol: Callable[[], asyncio.BaseProtocol],
+        protocol: Callable[[], asyncio.Protocol],
         *,
-        most: int,
+        limits: Limits,
         context: ssl.SSLContext | None = None,
         rejected: Callable[[Refusal], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
@@ -61,8 +59,9 @@ class Listener:
         self._protocol = protocol
         self._context = context
         self._rejected = rejected
-        self._connections = Connections(_affordable(most), clock)
-        self._open: dict[asyncio.BaseProtocol, _Connection] = {}
+        self._limits = dataclasses.replace(limits, most=_affordable(limits.most))
+        self._connections = Connections(self._limits, clock)
+        self._open: dict[Hashable, _Connection] = {}
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
         self._resume: asyncio.TimerHandle | None = None
@@ -87,24 +86,26 @@ class Listener:
         self._socket = _listen(host, port)
         self._loop.add_reader(self._socket, self._accept)
 
-    def verified(self, protocol: asyncio.BaseProtocol) -> None:
+    def verified(self, protocol: Hashable) -> None:
         """Mark a connection with a valid token, which is then not closed when there are too many."""
         self._connections.verified(protocol)
 
     def close(self) -> None:
-        """Stop listening. Protocols close the open connections."""
+        """Stop listening, and close the connections without a request. The HTTP server closes the others."""
         if self._resume is not None:
             self._resume.cancel()
         if self._socket is not None:
             self._loop.remove_reader(self._socket)
             self._socket.close()
             self._socket = None
+        for connection in list(self._open.values()):
+            if not connection.gate.begun:
+                connection.abort()
 
     def _accept(self) -> None:
         assert self._socket is not None
-        for _ in range(BATCH):
-            if not self._connections.may_accept:
-                break
+        taken = refused = 0
+        while taken < BATCH and refused < REFUSALS and self._connections.may_accept:
             try:
                 accepted, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -113,7 +114,10 @@ class Listener:
                 _log.warning("a connection could not be accepted: %s", error)
                 self._pause(STARVED_S)
                 return
-            self._take(accepted, address[0])
+            if self._take(accepted, address[0]):
+                taken += 1
+            else:
+                refused += 1
         self._pause(PAUSE_S)
 
     def _pause(self, delay_s: float) -> None:
@@ -125,123 +129,81 @@ class Listener:
         if self._socket is not None:
             self._loop.add_reader(self._socket, self._accept)
 
-    def _take(self, accepted: socket.socket, address: str) -> None:
+    def _take(self, accepted: socket.socket, address: str) -> bool:
         protocol = self._protocol()
         refusal = self._connections.add(protocol, address)
         if refusal is not None:
             self._rejected(refusal)
             accepted.close()
-            return
-        connection = _Connection(accepted, lambda: self._closed(protocol))
+            return False
+        gate = Gate(
+            protocol,
+            began=lambda: connection.lives(self._limits.life_s),
+            refused=self._rejected,
+            ended=lambda: self._ended(protocol),
+        )
+        connection = _Connection(gate, self._context)
         self._open[protocol] = connection
-        connection.start(self._loop, protocol, self._context)
-        surplus = self._connections.surplus()
-        if isinstance(surplus, asyncio.BaseProtocol):
+        connection.start(accepted, self._limits.head_s)
+        surplus = self._open.get(self._connections.surplus(address))
+        if surplus is not None:
             self._rejected(Refusal.TOO_MANY_CONNECTIONS)
-            self._open[surplus].abort()
+            surplus.abort()
+        return True
 
-    def _closed(self, protocol: asyncio.BaseProtocol) -> None:
-        self._open.pop(protocol, None)
+    def _ended(self, protocol: asyncio.Protocol) -> None:
+        connection = self._open.pop(protocol, None)
+        if connection is not None:
+            connection.end()
         self._connections.remove(protocol)
 
 
 class _Connection:
-    """One accepted connection: its handshake, and its end."""
+    """One accepted connection: its start, and its end."""
 
-    def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
-        accepted.setblocking(False)
-        self._socket = _Socket(accepted, self._ended)
-        self._closed = closed
-        self._opening: asyncio.Task[None] | None = None
-        self._begun = False
-        self.transport: asyncio.Transport | None = None
+    def __init__(self, gate: Gate, context: ssl.SSLContext | None) -> None:
+        self.gate = gate
+        self._context = context
+        self._loop = asyncio.get_running_loop()
+        self._starting: asyncio.Task[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._aborted = False
         self._life: asyncio.TimerHandle | None = None
 
-    def start(
-        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext | None
-    ) -> None:
-        """Begin the handshake."""
-        self._life = loop.call_later(LIFE_S, self.abort)
-        self._opening = loop.create_task(self._open(loop, protocol, context))
+    def start(self, accepted: socket.socket, head_s: float) -> None:
+        """Begin to read; the head of the request has to arrive within this time."""
+        self.lives(head_s)
+        self._starting = self._loop.create_task(self._start(accepted))
 
-    async def _open(
-        self, loop: asyncio.AbstractEventLoop, protocol: asyncio.BaseProtocol, context: ssl.SSLContext | None
-    ) -> None:
-        self._begun = True
-        opened = loop.create_future()
-        outermost = protocol if context is None else _Tls.around(protocol, context, opened)
-        with contextlib.suppress(OSError):  # not TLS, or a timeout: asyncio has closed the connection
-            self.transport, _ = await loop.connect_accepted_socket(lambda: outermost, self._socket)
-            if context is not None:
-                await opened
-
-    def abort(self) -> None:
-        """Close the connection in any state. After asyncio has taken the socket, only asyncio may close it."""
-        if self.transport is not None:
-            self.transport.abort()
+    async def _start(self, accepted: socket.socket) -> None:
+        accepted.setblocking(False)
+        outermost = self.gate if self._context is None else Tls(self.gate, self._context)
+        try:
+            self._transport, _ = await self._loop.connect_accepted_socket(lambda: outermost, accepted)
+        except OSError as error:
+            accepted.close()
+            self.gate.connection_lost(error)
             return
-        if self._opening is not None:
-            self._opening.cancel()
-        if not self._begun:
-            self._socket.close()
+        if self._aborted:
+            self._transport.abort()
 
-    def _ended(self) -> None:
-        self.transport = self._opening = None
+    def lives(self, for_s: float) -> None:
+        """Close the connection after this time, instead of after that of an earlier call."""
         if self._life is not None:
             self._life.cancel()
-        self._closed()
+        self._life = self._loop.call_later(for_s, self.abort)
 
+    def abort(self) -> None:
+        """Close the connection in any state."""
+        self._aborted = True
+        if self._transport is not None:
+            self._transport.abort()
 
-class _Tls(sslproto.SSLProtocol):
-    """asyncio's TLS with a small buffer.
-
-    asyncio allocates a buffer of 256 KiB for each connection: 2,000 idle connections would use 500 MiB. Kopf's
-    connections keep the large buffer, which speeds up reading long lists.
-    """
-
-    max_size = BUFFER_BYTES
-
-    @classmethod
-    def around(
-        cls, protocol: asyncio.BaseProtocol, context: ssl.SSLContext, opened: asyncio.Future[None]
-    ) -> sslproto.SSLProtocol:
-        """Return server-side TLS around a protocol; `opened` completes with the handshake."""
-        loop = asyncio.get_running_loop()
-        return cls(
-            loop,
-            protocol,
-            context,
-            opened,
-            server_side=True,
-            ssl_handshake_timeout=HANDSHAKE_S,
-            ssl_shutdown_timeout=SHUTDOWN_S,
-        )
-
-    @override
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Release the memory at once, which asyncio's handshake timer and exceptions would otherwise keep."""
-        super().connection_lost(exc)
-        if self._handshake_timeout_handle is not None:  # type: ignore[attr-defined]
-            self._handshake_timeout_handle.cancel()  # type: ignore[attr-defined]
-        self._extra.pop("ssl_object", None)
-        self._sslobj = None
-        self._ssl_buffer = bytearray()
-        self._ssl_buffer_view = memoryview(self._ssl_buffer)
-
-
-class _Socket(socket.socket):
-    """A socket that calls back when it is closed."""
-
-    def __init__(self, accepted: socket.socket, closed: Callable[[], None]) -> None:
-        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
-        self._on_close: Callable[[], None] | None = closed
-
-    @override
-    def close(self) -> None:
-        super().close()
-        closed, self._on_close = self._on_close, None
-        if closed is not None:
-            closed()
+    def end(self) -> None:
+        """Release what a closed connection holds."""
+        self._transport = self._starting = None
+        if self._life is not None:
+            self._life.cancel()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -249,6 +211,7 @@ def _listen(host: str, port: int) -> socket.socket:
         made = socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
     else:
         made = socket.create_server((host, port), backlog=BACKLOG)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)  # accepted sockets inherit it
     made.setblocking(False)
     return made
 

@@ -89,13 +89,13 @@ class Leader:
         """How many requests were refused for a reason."""
         return self._metrics.registry.get_sample_value("boathouse_progress_rejections_total", {"reason": reason})
 
-    async def post(self, token, data, path=PATH):
+    async def post(self, token, data, path=PATH, **options):
         """Send anything as a report; returns the response's status and text."""
         context = ssl.create_default_context(cadata=AUTHORITY.pem)
         url = f"https://localhost:{self.port}/v1/jobs/{path}"
         async with (
             aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"}) as session,
-            session.post(url, ssl=context, data=data) as answer,
+            session.post(url, ssl=context, data=data, **options) as answer,
         ):
             return answer.status, await answer.text()
 

@@ -40,9 +40,22 @@ def policies(chart):
     return render
 
 
-def test_without_the_value_everything_is_open(defaults, operator):
-    assert not defaults.of("NetworkPolicy")
+def test_without_the_value_everything_is_open(chart, operator):
+    assert not chart.render(networkPolicy={"enabled": False}).of("NetworkPolicy")
     assert allowed([], OTHER, operator, HEALTH)
+
+
+def test_by_default_no_pod_reaches_metrics_and_health(defaults, operator):
+    for source in (TASK, OTHER, PROMETHEUS, NEIGHBOUR):
+        for port in (METRICS, HEALTH):
+            assert not allowed(defaults.of("NetworkPolicy"), source, operator, port)
+        assert allowed(defaults.of("NetworkPolicy"), source, operator, PROGRESS)
+
+
+def test_the_pod_of_helm_test_reads_the_metrics(chart, defaults, operator):
+    labels = chart.test_pod()["metadata"]["labels"]
+    assert allowed(defaults.of("NetworkPolicy"), Pod(namespace="boathouse-system", labels=labels), operator, METRICS)
+    assert not allowed(defaults.of("NetworkPolicy"), Pod(namespace="demo", labels=labels), operator, METRICS)
 
 
 def test_tasks_of_any_namespace_report(policies, operator):
@@ -71,13 +84,23 @@ def test_reports_and_metrics_come_over_tcp_only(policies, operator):
     assert not allowed(policies(), TASK, operator, METRICS, "UDP")
 
 
-def test_metrics_are_read_by_all_until_the_values_say_by_whom(policies, operator):
+def test_metrics_are_read_by_the_named_scrapers(policies, operator):
     peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     narrow = policies(policy={"metricsFrom": [peer]})
-    assert allowed(policies(), OTHER, operator, METRICS)
     assert allowed(narrow, PROMETHEUS, operator, METRICS)
-    assert not allowed(narrow, OTHER, operator, METRICS)
-    assert not allowed(narrow, NEIGHBOUR, operator, METRICS)
+    for source in (OTHER, NEIGHBOUR):
+        assert not allowed(narrow, source, operator, METRICS)
+    assert allowed(policies(policy={"metricsFrom": [{"namespaceSelector": {}}]}), OTHER, operator, METRICS)
+
+
+@pytest.mark.parametrize("peer", [{}, {"namespace": "monitoring"}])
+def test_a_scraper_that_selects_nothing_is_refused(chart, peer):
+    assert "metricsFrom" in chart.refusal(networkPolicy={"metricsFrom": [peer]})
+
+
+def test_a_service_monitor_whose_scrapers_are_not_named_is_refused(chart):
+    assert "networkPolicy.metricsFrom is empty" in chart.refusal(metrics={"serviceMonitor": {"enabled": True}})
+    chart.render(metrics={"serviceMonitor": {"enabled": True}}, networkPolicy={"enabled": False})
 
 
 def test_the_operator_connects_to_whom_it_likes_by_default(policies, operator):
@@ -115,7 +138,7 @@ def test_egress_without_the_addresses_that_it_needs_is_refused(chart):
     assert "egress.apiServer is empty" in refusal({"apiServer": []})
     signals = {"kubelets": {"enabled": True, "insecureSkipVerify": True}}
     assert "egress.nodes is empty" in refusal({"nodes": []}, signals=signals)
-    assert "needs networkPolicy.enabled" in chart.refusal(networkPolicy={"egress": EGRESS})
+    assert "needs networkPolicy.enabled" in chart.refusal(networkPolicy={"enabled": False, "egress": EGRESS})
 
 
 def test_the_policy_concerns_the_operators_pods_only(policies):

@@ -211,10 +211,9 @@ def test_there_are_no_webhooks(defaults):
 
 
 def test_monitoring_is_off_until_asked_for(chart, defaults):
-    assert not defaults.of("ServiceMonitor", "NetworkPolicy")
+    assert not defaults.of("ServiceMonitor")
     everything = chart.render("--values", EVERYTHING)
     assert everything.find("ServiceMonitor")["spec"]["endpoints"][0]["port"] == "metrics"
-    assert everything.find("NetworkPolicy")
     assert json.loads(everything.find("ConfigMap", "boathouse-dashboard")["data"]["boathouse.json"])["panels"]
 
 

@@ -19,8 +19,8 @@ EXPLAINED = {
     ("Deployment", "deployment-has-host-podantiaffinity", "Deployment does not have a host podAntiAffinity set"): (
         "topologySpreadConstraints spread the replicas over nodes and zones, which kube-score does not read"
     ),
-    ("Deployment", "pod-networkpolicy", "The pod does not have a matching NetworkPolicy"): (
-        "the value networkPolicy.enabled: off until somebody knows that the cluster's network plugin enforces it"
+    ("Deployment", "pod-networkpolicy", "The pod does not have a matching egress NetworkPolicy"): (
+        "the value networkPolicy.egress: off because the chart does not know the API server's address"
     ),
     ("Service", "service-targets-pod", "The services selector does not match any pods"): (
         "boathouse-progress selects the leader, which labels its own pod when it leads"

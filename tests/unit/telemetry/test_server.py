@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 
 import aiohttp
 import pytest
@@ -66,7 +67,7 @@ async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch)
 
 
 async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):
-    monkeypatch.setattr(server, "CONNECTIONS", 3)
+    monkeypatch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, most=3))
     async with contextlib.AsyncExitStack() as stack:
         port = await stack.enter_async_context(
             server.serve(server.health_application(health.Health()), port=0, host="127.0.0.1")

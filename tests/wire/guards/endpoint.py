@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gzip
 import ssl
 import threading
@@ -13,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from boathouse import buckets
-from boathouse.listening import budget, connections
+from boathouse.listening import budget, connections, gate, request_head
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts import results
@@ -89,7 +90,8 @@ async def two_posts_at_once(api, tmp):
         patch.setattr(intake, "receive", receive)
         async with running(api, tmp) as endpoint:
             token, second = (endpoint.add(name, TaskType.SETUP) for name in "st")
-            first = asyncio.create_task(endpoint.ask("POST", PLAN, token, data=slowly()))
+            length = {"Content-Length": str(len(plan))}
+            first = asyncio.create_task(endpoint.ask("POST", PLAN, token, data=slowly(), headers=length))
             await begun.wait()
             status, _ = await endpoint.ask("POST", PLAN, second, data=plan)
             go_on.set()
@@ -135,9 +137,20 @@ async def many_requests_on_one_connection(api, tmp):
             return list(range(1, answers))
 
 
+async def a_head_of_128_kib(api, tmp):
+    async with running(api, tmp) as endpoint, connected(endpoint) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %04000d\r\n" % (number, 0) for number in range(32)))
+        writer.write(b"\r\n")
+        try:
+            status = await reader.readline()
+        except ConnectionError:  # closed before all was read
+            return []
+        return [] if b" 431 " in status else [status]
+
+
 async def idle_connections(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "CONNECTIONS", 3)
+        patch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, most=3))
         async with running(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(connected(endpoint))
@@ -146,8 +159,8 @@ async def idle_connections(api, tmp):
 
 async def handshakes_without_end(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connections, "ADDRESS_HANDSHAKES_BURST", 3.0)
-        patch.setattr(connections, "ADDRESS_HANDSHAKES_A_S", 0.0)
+        rate = connections.Rate(per_s=0, burst=3)
+        patch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, address_rate=rate))
         async with running(api, tmp) as endpoint:
             for _ in range(8):
                 with contextlib.suppress(ConnectionError):
@@ -222,10 +235,15 @@ def on_the_loop(patch):
 
 def with_lasting_connections(patch):
     patch.setattr(web.Response, "force_close", lambda _: None)
+    patch.setattr(gate.Gate, "_pass_on", lambda self, data: self._server.data_received(data))
+
+
+def without_the_bound_of_heads(patch):
+    patch.setattr(request_head, "MAX_BYTES", 2**20)
 
 
 def without_surplus(patch):
-    patch.setattr(connections.Connections, "surplus", lambda _: None)
+    patch.setattr(connections.Connections, "surplus", lambda _, _address: None)
 
 
 def without_bounds_of_numbers(patch):
@@ -240,6 +258,7 @@ GUARDS = {
     "plan-values": Guard(a_body_of_very_many_values, without_the_bound_of_values),
     "plan-beside-the-loop": Guard(a_plan_to_decode, on_the_loop),
     "one-request-a-connection": Guard(many_requests_on_one_connection, with_lasting_connections),
+    "bytes-of-a-head": Guard(a_head_of_128_kib, without_the_bound_of_heads),
     "idle-connections": Guard(idle_connections, without_surplus),
     "handshakes-of-an-address": Guard(handshakes_without_end, without_budgets),
     "report-numbers": Guard(a_report_of_impossible_numbers, without_bounds_of_numbers),

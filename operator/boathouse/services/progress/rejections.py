@@ -31,6 +31,7 @@ class Reason(enum.StrEnum):
     UNKNOWN_PATH = "UnknownPath"
     TOO_MANY_CONNECTIONS = "TooManyConnections"
     TOO_MANY_HANDSHAKES = "TooManyHandshakes"
+    TOO_LARGE_HEAD = "TooLargeHead"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

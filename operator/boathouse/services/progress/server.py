@@ -17,6 +17,7 @@ import prometheus_client as prometheus
 from aiohttp import web
 
 from boathouse.listening import http_server
+from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
 from boathouse.services.progress import auth, claims
 from boathouse.services.progress.claims import Caller
@@ -24,8 +25,22 @@ from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse.telemetry import gauges, metrics
 from boathouse_task import contract
 
-CONNECTIONS: Final = 1536
-"""Maximum open connections, which use 100 MiB. Each serves one request, so the tasks of 3,000 nodes need some 100s."""
+LIMITS: Final = Limits(
+    most=1536,
+    unverified=512,
+    of_address=512,
+    unverified_of_address=256,
+    rate=Rate(per_s=300, burst=300),
+    address_rate=Rate(per_s=60, burst=250),
+    few=Rate(per_s=2, burst=20),
+    queues=True,
+    head_s=10,
+    life_s=120,
+)
+"""Each connection serves one request, so the tasks of 3,000 nodes need some 100s. Connections and their requests use at
+most 150 MiB. A handshake takes 0.8 ms of CPU time (OpenSSL 3, P-256): `rate` is a quarter of a core. Some networks map
+all pods of a node to one address: 250 pods with a report and a poll each, which report every 5 s. The longest poll and
+the slowest plan take a minute."""
 _BASE: Final = "/v1/jobs/{namespace}/{uid}/"
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
@@ -133,7 +148,7 @@ class ProgressServer:
         async with http_server.serve(
             self.application,
             port=port,
-            most=CONNECTIONS,
+            limits=LIMITS,
             host=host,
             context=context,
             rejected=lambda refusal: self._rejections.labels(refusal.value).inc(),

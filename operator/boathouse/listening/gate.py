@@ -1,0 +1,122 @@
+"""Pass one request of a connection to an HTTP server, within the limits of `request_head`.
+
+aiohttp reads up to 128 headers of 8 KiB, and up to 32 further requests while it handles one. Here it gets a request
+only when its head is complete and within the limits, then its body, and never what follows it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from typing_extensions import override
+
+from boathouse.listening import request_head
+from boathouse.listening.connections import Refusal
+
+_OVERLAP: Final = len(request_head.END) - 1
+
+
+class Gate(asyncio.Protocol):
+    """A connection that waits for the head of its request.
+
+    Args:
+        server: The HTTP server's protocol, which is connected when the head is complete.
+        began: Called when the head is complete.
+        refused: Called with the reason if the request is refused.
+        ended: Called when the connection is closed.
+    """
+
+    def __init__(
+        self,
+        server: asyncio.Protocol,
+        *,
+        began: Callable[[], None],
+        refused: Callable[[Refusal], None],
+        ended: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._began, self._refused, self._ended = began, refused, ended
+        self._transport: asyncio.Transport | None = None
+        self._head = bytearray()
+        self._body_bytes: int | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether the HTTP server has the request."""
+        return self._body_bytes is not None
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._body_bytes is not None:
+            self._pass_on(data)
+        elif self._transport is not None and not self._transport.is_closing():
+            self._read_head(data)
+
+    @override
+    def eof_received(self) -> bool | None:
+        return self._server.eof_received() if self.begun else None
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._head.clear()
+        if self.begun:
+            self._server.connection_lost(exc)
+        self._ended()
+
+    @override
+    def pause_writing(self) -> None:
+        if self.begun:
+            self._server.pause_writing()
+
+    @override
+    def resume_writing(self) -> None:
+        if self.begun:
+            self._server.resume_writing()
+
+    def _read_head(self, data: bytes) -> None:
+        assert self._transport is not None
+        held = len(self._head)
+        self._head += data[: request_head.MAX_BYTES - held]
+        end = self._head.find(request_head.END, max(0, held - _OVERLAP))
+        if end < 0:
+            if len(self._head) == request_head.MAX_BYTES:
+                self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+            return
+        size = end + len(request_head.END)
+        head, rest = bytes(self._head[:size]), data[size - held :]
+        self._head = bytearray()
+        length = request_head.body_bytes(head[:end])
+        if isinstance(length, HTTPStatus):
+            self._refuse(length)
+            return
+        self._body_bytes = length
+        self._began()
+        self._server.connection_made(self._transport)
+        self._server.data_received(head)
+        if rest:
+            self._pass_on(rest)
+
+    def _pass_on(self, data: bytes) -> None:
+        assert self._body_bytes is not None
+        body = data[: self._body_bytes]
+        self._body_bytes -= len(body)
+        if body:
+            self._server.data_received(body)
+        if len(body) < len(data) and self._transport is not None:
+            self._transport.pause_reading()  # what follows a request is never answered
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        assert self._transport is not None
+        self._head.clear()
+        too_large = status is HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        self._refused(Refusal.TOO_LARGE_HEAD if too_large else Refusal.MALFORMED)
+        answer = f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        self._transport.write(answer.encode())
+        self._transport.close()
