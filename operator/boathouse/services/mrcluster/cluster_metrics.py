@@ -91,8 +91,7 @@ class ClusterMetrics:
             ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
             (
                 "unlisted",
-                f"Clusters without metrics of their own: each namespace has them for its {series.IN_NAMESPACE} oldest "
-                f"clusters, all together for {series.IN_ALL}",
+                f"Clusters without series: the {series.IN_NAMESPACE} oldest of a namespace have them, {series.IN_ALL} in all",
                 (),
                 lambda: {(): float(self._known.unlisted())},
             ),

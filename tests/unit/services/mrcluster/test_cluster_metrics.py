@@ -61,7 +61,7 @@ def test_a_cluster_without_a_recent_report_has_no_figures(scrape, cluster_metric
     assert scrape.value("mrcluster_hdfs_bytes", **OF_THE_CLUSTER, state="used") is None
 
 
-def test_a_thousand_clusters_of_a_namespace_have_few_series_and_another_namespace_keeps_its_own(scrape, cluster_metrics):
+def test_a_thousand_clusters_have_few_series_and_another_namespace_keeps_its_own(scrape, cluster_metrics):
     one = cluster()
     for number in range(1000):
         crowd = dataclasses.replace(one, uid=f"many-{number}", name=f"c{number}", namespace="crowd")
