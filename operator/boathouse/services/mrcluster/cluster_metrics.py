@@ -91,7 +91,7 @@ class ClusterMetrics:
             ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
             (
                 "unlisted",
-                f"Clusters without series: the {series.IN_NAMESPACE} oldest of a namespace have them, {series.IN_ALL} in all",
+                f"Clusters without series: beyond {series.IN_NAMESPACE} of a namespace, or {series.IN_ALL} in all",
                 (),
                 lambda: {(): float(self._known.unlisted())},
             ),
