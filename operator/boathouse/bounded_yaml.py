@@ -60,6 +60,8 @@ class _Sizes:
                     self._of_anchor[anchor] = self._count - before
             case yaml.DocumentStartEvent():
                 self._of_anchor.clear()
+            case _:
+                pass
         if self._count > MAX_NODES:
             raise _refused(event, f"has more than {MAX_NODES} values, those that aliases repeat counted each time")
         if len(self._open) > MAX_DEPTH:
@@ -69,7 +71,7 @@ class _Sizes:
         """Return the number of nodes that an alias repeats; of an unknown anchor none, which the loader refuses."""
         if any(anchor == event.anchor for anchor, _ in self._open):
             raise _refused(event, f"has the alias {event.anchor} inside of what it repeats")
-        return self._of_anchor.get(event.anchor, 0)
+        return self._of_anchor.get(event.anchor or "", 0)
 
 
 def load_all(text: str) -> Iterator[Any]:
@@ -100,4 +102,4 @@ def load(text: str) -> Any:
 
 
 def _refused(event: yaml.Event, why: str) -> yaml.YAMLError:
-    return yaml.MarkedYAMLError(problem=f"the text {why}", problem_mark=event.start_mark)
+    return yaml.YAMLError(f"the text {why}\n{event.start_mark}")

@@ -93,12 +93,15 @@ class ClusterMetrics:
                 "unlisted",
                 f"Clusters without series: beyond {series.IN_NAMESPACE} of a namespace, or {series.IN_ALL} in all",
                 (),
-                lambda: {(): float(self._known.unlisted())},
+                self._unlisted,
             ),
         ):
             scrape.add(
                 gauges.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
             )
+
+    def _unlisted(self) -> gauges.Reading:
+        return {(): float(self._known.unlisted())}
 
     def _nodes(self) -> gauges.Reading:
         return {
