@@ -1,4 +1,4 @@
-"""Compressed data that is small and would be large when it is decompressed."""
+"""Data that is small and would be large when it is decompressed or expanded."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def bomb(mebibytes: int, wbits: int = GZIP) -> bytes:
     block = bytes(1 << 20)
     first, other = (compressor.compress(block) + compressor.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return first + (mebibytes - 1) * other
+
+
+def yaml_bomb(levels: int = 20, width: int = 10) -> str:
+    """Return 1 KB of YAML that stands for width to the power of levels values."""
+    aliases = [", ".join([f"*a{level}"] * width) for level in range(levels)]
+    return "\n".join(["a0: &a0 x", *(f"a{level + 1}: &a{level + 1} [{each}]" for level, each in enumerate(aliases))])

@@ -116,11 +116,11 @@ def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    import yaml  # a dependency of Kopf, needed only for kubeconfigs
+    from boathouse import bounded_yaml  # YAML is needed only for kubeconfigs
 
     try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        document = bounded_yaml.load(path.read_text())
+    except (OSError, ValueError) as error:
         raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise ConfigError(f"the kubeconfig {path} is not a mapping")

@@ -230,7 +230,8 @@ class SchedulerGauges(Part):
 
     def _fair(self) -> gauges.Reading:
         queues = self._queue.queues
-        busy = {name for name in queues if self._demand()[str(name)] != (0, 0)}
+        demand = self._demand()
+        busy = {name for name in queues if demand[str(name)] != (0, 0)}
         total = sum(queues[name].weight for name in busy)
         return {(str(name),): queues[name].weight / total if name in busy else 0.0 for name in queues}
 

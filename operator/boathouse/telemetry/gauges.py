@@ -68,7 +68,7 @@ class ScrapeGauges(registry.Collector):
     @override
     def collect(self) -> Iterator[core.Metric]:
         """Read all gauges, except those whose read fails."""
-        for gauge in self._gauges.values():
+        for gauge in tuple(self._gauges.values()):
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
             try:

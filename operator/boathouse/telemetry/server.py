@@ -1,13 +1,15 @@
 """Serve metrics and health probes over HTTP on separate ports, which network policies can open separately."""
 
+import asyncio
 import contextlib
 import math
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from aiohttp import web
-from prometheus_client import exposition, registry
+from prometheus_client import core, exposition, registry
+from typing_extensions import override
 
 from boathouse.listening import http_server
 from boathouse.listening.connections import Limits, Rate
@@ -43,21 +45,43 @@ async def serve(application: web.Application, *, port: int, host: str | None = N
         yield listener.port
 
 
+class _Families(registry.Collector):
+    """Metrics that were read, for the encoders of the library."""
+
+    def __init__(self, families: Iterable[core.Metric]) -> None:
+        self._families = families
+
+    @override
+    def collect(self) -> Iterable[core.Metric]:
+        return self._families
+
+
+async def _read(source: registry.CollectorRegistry) -> _Families:
+    """Read all metrics; between two of them, whatever waits for the event loop has its turn."""
+    families = []
+    for family in source.collect():
+        families.append(family)
+        await asyncio.sleep(0)
+    return _Families(families)
+
+
 def metrics_application(source: registry.CollectorRegistry) -> web.Application:
     """Return the application for `/metrics`, which responds in the format that the scraper requests.
 
-    It builds the page at most once in `PAGE_S`, because this takes milliseconds of event-loop time.
+    It builds one page at a time, each format at most once in `PAGE_S`. Values are read on the event loop, which they
+    belong to, one metric at a time; the text, which is most of the work, is made in a thread.
     """
     pages: dict[str, tuple[float, bytes]] = {}
+    building = asyncio.Lock()
 
     async def metrics(request: web.Request) -> web.Response:
         accepted = _OPEN_METRICS if _OPEN_METRICS.partition(";")[0] in request.headers.get("Accept", "") else ""
         encode, content_type = exposition.choose_encoder(accepted)
-        made_s, page = pages.get(content_type, (-math.inf, b""))
-        now_s = time.monotonic()
-        if now_s - made_s > PAGE_S:
-            page = encode(source)
-            pages[content_type] = (now_s, page)
+        async with building:
+            made_s, page = pages.get(content_type, (-math.inf, b""))
+            if time.monotonic() - made_s > PAGE_S:
+                page = await asyncio.to_thread(encode, await _read(source))
+                pages[content_type] = time.monotonic(), page
         return web.Response(body=page, headers={"Content-Type": content_type})
 
     application = web.Application()

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import yaml
-
+from boathouse import bounded_yaml
 from boathouse_cli.conversion import advice, pod_specs, uris, volumes
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
@@ -104,8 +103,8 @@ def convert_text(text: str) -> Iterator[Converted]:
         ValueError: The text is not YAML of objects.
     """
     try:
-        documents = [each for each in yaml.safe_load_all(text) if each is not None]
-    except yaml.YAMLError as error:
+        documents = [each for each in bounded_yaml.load_all(text) if each is not None]
+    except ValueError as error:
         raise ValueError(f"{_NEITHER}: {error}") from error
     for number, document in enumerate(documents, 1):
         if not isinstance(document, dict):

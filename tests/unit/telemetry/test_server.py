@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import threading
 
 import aiohttp
 import pytest
@@ -64,6 +65,34 @@ async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch)
             async with session.get(f"http://127.0.0.1:{port}/metrics", headers=headers) as answer:
                 assert answer.ok
     assert len(made) == 1
+
+
+async def test_other_work_has_its_turn_between_two_metrics_of_a_page():
+    subject, turns, seen = metrics.Metrics(), [0], []
+    for name in ("a", "b"):
+        gauge = gauges.Gauge(
+            name=f"boathouse_{name}", documentation=name, read=lambda: seen.append(turns[0]) or {(): 1.0}
+        )
+        subject.gauges.add(gauge)
+
+    async def work():
+        while len(seen) < 2:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        group.create_task(work())
+        await fetch(server.metrics_application(subject.registry), "/metrics")
+    assert seen[0] < seen[1]
+
+
+async def test_the_text_of_a_page_is_made_outside_of_the_event_loop(monkeypatch):
+    threads = []
+    encoder = (lambda _source: threads.append(threading.get_ident()) or b"", "text/plain")
+    monkeypatch.setattr(exposition, "choose_encoder", lambda _accepted: encoder)
+    await fetch(server.metrics_application(metrics.Metrics().registry), "/metrics")
+    assert threads
+    assert threading.get_ident() not in threads
 
 
 async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):

@@ -1,10 +1,11 @@
 """Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from boathouse.cluster import catalogue, client, errors, wire
-from boathouse.services.frame import pod_life
+from boathouse.services.frame import answers, pod_life
+from boathouse.services.frame.answers import Answer, Answers
 
 GOOD_S: Final = 60.0
 """How long an answer is cached."""
@@ -12,32 +13,20 @@ UID_GOOD_S: Final = 10.0
 """How long the UID of an object is cached."""
 ABSENT_GOOD_S: Final = 10.0
 """How long it is cached that an object is missing."""
-KEPT: Final = 1024
+KEYS_GOOD_S: Final = 5.0
+"""How long it is cached which keys a ConfigMap has."""
+NO_CONFIG_MAP_GOOD_S: Final = 1.0
+"""How long it is cached that there is no ConfigMap: the answer is small, and a user waits for the next."""
+MAX_BYTES: Final = 1024 * answers.ENTRY_BYTES
+"""Memory of each cache of small answers."""
+MAX_KEYS_BYTES: Final = 8 * 1024 * 1024
+"""Memory of the names of keys of ConfigMaps; those of one are at most 1 MiB."""
 MOST_EVENTS: Final = 50
 """Events of a pod that are read."""
-V = TypeVar("V")
-
-
-class _Cache(Generic[V]):
-    """Cached answers with an expiry time, limited in number because tenants choose the keys."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._known: dict[Hashable, tuple[float, V]] = {}
-
-    def get(self, key: Hashable) -> V | None:
-        until_s, answer = self._known.get(key, (float("-inf"), None))
-        return answer if self._monotonic() <= until_s else None
-
-    def put(self, key: Hashable, answer: V, good_s: float = GOOD_S) -> V:
-        if len(self._known) >= KEPT:
-            self._known.clear()
-        self._known[key] = self._monotonic() + good_s, answer
-        return answer
 
 
 class RelatedObjects:
-    """Reads the objects, and caches the values of PriorityClasses and which service accounts exist.
+    """Reads the objects, and caches what is asked for often, because thousands of objects may refer to one.
 
     Args:
         monotonic: Returns monotonic seconds.
@@ -45,10 +34,11 @@ class RelatedObjects:
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
         self._api = api
-        self._priorities: _Cache[int] = _Cache(monotonic)
-        self._accounts: _Cache[bool] = _Cache(monotonic)
-        self._uids: _Cache[tuple[str | None]] = _Cache(monotonic)
-        self._mounts: _Cache[tuple[pod_life.Problem | None]] = _Cache(monotonic)
+        self._priorities: Answers[int] = Answers(monotonic, MAX_BYTES)
+        self._accounts: Answers[bool] = Answers(monotonic, MAX_BYTES)
+        self._uids: Answers[str | None] = Answers(monotonic, MAX_BYTES)
+        self._mounts: Answers[pod_life.Problem | None] = Answers(monotonic, MAX_BYTES)
+        self._keys: Answers[bytes | None] = Answers(monotonic, MAX_KEYS_BYTES)
 
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted, so that no pod can be created in it."""
@@ -59,55 +49,56 @@ class RelatedObjects:
 
     async def uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
         """Return the UID of an object of a kind; None if there is none of this name."""
-        key = resource.plural, namespace, name
-        known = self._uids.get(key)
-        if known is None:
+
+        async def read() -> Answer[str | None]:
             try:
-                known = ((await self._api.get(resource, name, namespace))["metadata"]["uid"],)
+                found = (await self._api.get(resource, name, namespace))["metadata"]["uid"]
             except errors.NotFound:
-                known = (None,)
-            self._uids.put(key, known, good_s=UID_GOOD_S)
-        return known[0]
+                found = None
+            return Answer(value=found, good_s=UID_GOOD_S)
+
+        return await self._uids.get(namespace, (resource.plural, name), read)
 
     async def priority(self, name: str) -> int:
         """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.
 
         The API server rejects pods with a class that does not exist.
         """
-        if not name:
-            return 0
-        value = self._priorities.get(name)
-        if value is not None:
-            return value
-        try:
-            value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
-        except errors.NotFound:
-            value = 0
-        return self._priorities.put(name, value)
+
+        async def read() -> Answer[int]:
+            try:
+                value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
+            except errors.NotFound:
+                value = 0
+            return Answer(value=value, good_s=GOOD_S)
+
+        return await self._priorities.get("", name, read) if name else 0
 
     async def has_account(self, namespace: str, name: str) -> bool:
         """Return whether a service account exists; True if the operator may not read it."""
-        exists = self._accounts.get((namespace, name))
-        if exists is not None:
-            return exists
-        try:
-            await self._api.get(catalogue.SERVICE_ACCOUNTS, name, namespace)
-        except errors.NotFound:
-            return self._accounts.put((namespace, name), answer=False, good_s=ABSENT_GOOD_S)
-        except errors.Forbidden:
-            pass
-        return self._accounts.put((namespace, name), answer=True)
+
+        async def read() -> Answer[bool]:
+            try:
+                await self._api.get(catalogue.SERVICE_ACCOUNTS, name, namespace)
+            except errors.NotFound:
+                return Answer(value=False, good_s=ABSENT_GOOD_S)
+            except errors.Forbidden:
+                pass
+            return Answer(value=True, good_s=GOOD_S)
+
+        return await self._accounts.get(namespace, name, read)
 
     async def missing_in_volumes(self, namespace: str, pod_uid: str) -> pod_life.Problem | None:
         """Return which Secret or ConfigMap keeps a kubelet from mounting the volumes of a pod; None if none does.
 
         The pod's status does not say so, and the operator may not read Secrets: events say it.
         """
-        known = self._mounts.get((namespace, pod_uid))
-        if known is None:
+
+        async def read() -> Answer[pod_life.Problem | None]:
             problem = pod_life.mount_problem(await self._events(namespace, pod_uid))
-            known = self._mounts.put((namespace, pod_uid), (problem,), good_s=ABSENT_GOOD_S)
-        return known[0]
+            return Answer(value=problem, good_s=ABSENT_GOOD_S)
+
+        return await self._mounts.get(namespace, pod_uid, read)
 
     async def _events(self, namespace: str, uid: str) -> Sequence[wire.Manifest]:
         """Return events about an object; none if the operator may not read them."""
@@ -117,15 +108,41 @@ class RelatedObjects:
         except errors.Forbidden:
             return ()
 
-    async def missing_config_map(self, namespace: str, name: str, key: str | None = None) -> str:
-        """Return what is missing of a ConfigMap or a key of it; empty if nothing is.
+    async def missing_config_map(self, namespace: str, name: str) -> str:
+        """Return that there is no such ConfigMap; empty if there is one."""
+        return _no_config_map(name) if await self._keys_of(namespace, name) is None else ""
+
+    async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
+        """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
 
         A pod that mounts a missing one would be pending without a reason.
         """
-        try:
-            found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
-        except errors.NotFound:
-            return f'there is no ConfigMap "{name}"'
-        if key is None or key in {**(found.get("data") or {}), **(found.get("binaryData") or {})}:
-            return ""
-        return f'ConfigMap "{name}" has no key "{key}"'
+        texts = {name: await self._keys_of(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
+        keys = {name: None if text is None else frozenset(text.decode().split(_END)) for name, text in texts.items()}
+        return [_missing_key(name, key, keys[name]) for name, key in wanted]
+
+    async def _keys_of(self, namespace: str, name: str) -> bytes | None:
+        """Return the names of a ConfigMap's keys in one text, which is several times smaller than a set of them."""
+
+        async def read() -> Answer[bytes | None]:
+            try:
+                found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
+            except errors.NotFound:
+                return Answer(value=None, good_s=NO_CONFIG_MAP_GOOD_S)
+            text = _END.join([*(found.get("data") or ()), *(found.get("binaryData") or ())]).encode()
+            return Answer(value=text, good_s=KEYS_GOOD_S, size_bytes=len(text))
+
+        return await self._keys.get(namespace, name, read)
+
+
+def _missing_key(name: str, key: str, keys: frozenset[str] | None) -> str:
+    if keys is None:
+        return _no_config_map(name)
+    return "" if key in keys else f'ConfigMap "{name}" has no key "{key}"'
+
+
+def _no_config_map(name: str) -> str:
+    return f'there is no ConfigMap "{name}"'
+
+
+_END: Final = "/"  # no key contains it

@@ -1,4 +1,7 @@
-"""Metrics of clusters. Labels name clusters that exist; those of a deleted one are gone with the next scrape."""
+"""Metrics of clusters. Labels name clusters that exist; those of a deleted one are gone with the next scrape.
+
+Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/series.py`).
+"""
 
 import dataclasses
 import typing
@@ -15,7 +18,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.services.mrcluster.state.cluster_state import ClusterState
-from boathouse.telemetry import gauges
+from boathouse.telemetry import gauges, series
 
 _CLUSTER: Final = ("namespace", "cluster")
 _OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
@@ -45,7 +48,7 @@ class ClusterMetrics:
         scrape: gauges.ScrapeGauges,
         report_age_s: Callable[[ObjectUid], float | None],
     ) -> None:
-        self._known: dict[ObjectUid, _Known] = {}
+        self._known: series.BoundedSeries[ObjectUid, _Known] = series.BoundedSeries()
         self._report_age_s = report_age_s
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
@@ -65,7 +68,7 @@ class ClusterMetrics:
 
     def changed(self, cluster: Cluster, before: ClusterState, after: ClusterState) -> None:
         """Count what a reconcile changed."""
-        self._known[cluster.uid] = _Known((cluster.namespace, cluster.name), after)
+        self._known.put(cluster.uid, cluster.namespace, _Known((cluster.namespace, cluster.name), after))
         change = _wanted(after) - _wanted(before)
         if before.first_core_nodes and change:
             self._resizes.labels(cluster.spec.resizing.policy, "grow" if change > 0 else "shrink").inc()
@@ -76,7 +79,7 @@ class ClusterMetrics:
 
     def forget(self, uid: ObjectUid) -> None:
         """Drop a deleted cluster."""
-        self._known.pop(uid, None)
+        self._known.drop(uid)
 
     def _add(self, scrape: gauges.ScrapeGauges) -> None:
         for name, documentation, labels, read in (
@@ -86,15 +89,24 @@ class ClusterMetrics:
             ("hdfs_bytes", "Capacity and use of HDFS", (*_CLUSTER, "state"), self._hdfs_bytes),
             ("missing_blocks", "Blocks of HDFS without a replica", _CLUSTER, self._missing_blocks),
             ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
+            (
+                "unlisted",
+                f"Clusters without series: beyond {series.IN_NAMESPACE} of a namespace, or {series.IN_ALL} in all",
+                (),
+                self._unlisted,
+            ),
         ):
             scrape.add(
                 gauges.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
             )
 
+    def _unlisted(self) -> gauges.Reading:
+        return {(): float(self._known.unlisted())}
+
     def _nodes(self) -> gauges.Reading:
         return {
             (*known.labels, role.value, state): float(getattr(counts, state))
-            for known in self._known.values()
+            for _, known in self._known.listed()
             for role, counts in _counts(known.state)
             for state in wire.NodeCounts.model_fields
         }
@@ -102,13 +114,13 @@ class ClusterMetrics:
     def _load(self) -> gauges.Reading:
         return {
             known.labels: known.state.load_percent / 100
-            for known in self._known.values()
+            for _, known in self._known.listed()
             if known.state.load_percent is not None
         }
 
     def _slots(self) -> gauges.Reading:
         return {
-            known.labels: float(known.state.slots) for known in self._known.values() if known.state.slots is not None
+            known.labels: float(known.state.slots) for _, known in self._known.listed() if known.state.slots is not None
         }
 
     def _hdfs_bytes(self) -> gauges.Reading:
@@ -122,10 +134,10 @@ class ClusterMetrics:
         return {labels: float(hdfs.missing_blocks) for labels, hdfs in self._hdfs()}
 
     def _hdfs(self) -> Iterator[tuple[tuple[str, str], wire.HdfsUsage]]:
-        return ((known.labels, known.state.hdfs) for known in self._known.values() if known.state.hdfs is not None)
+        return ((known.labels, known.state.hdfs) for _, known in self._known.listed() if known.state.hdfs is not None)
 
     def _report_ages(self) -> gauges.Reading:
-        ages = ((known.labels, self._report_age_s(uid)) for uid, known in self._known.items())
+        ages = ((known.labels, self._report_age_s(uid)) for uid, known in self._known.listed())
         return {labels: age_s for labels, age_s in ages if age_s is not None}
 
 

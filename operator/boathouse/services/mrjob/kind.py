@@ -302,13 +302,10 @@ class MRJobKind:
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         """Return what is missing of the ConfigMaps that the files of a job refer to."""
-        found = []
-        for file in job.spec.files or ():
-            reference = file.config_map_key_ref
-            if reference is not None:
-                why = await self._related_objects.missing_config_map(job.namespace, reference.name, reference.key)
-                found += [f"file {file.name}: {why}"] if why else []
-        return found
+        files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
+        wanted = [(reference.name, reference.key) for _, reference in files]
+        missing = await self._related_objects.missing_keys(job.namespace, wanted)
+        return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
     async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> shards.StoredPlan | None:
         """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""

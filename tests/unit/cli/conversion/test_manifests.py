@@ -2,6 +2,7 @@ import pytest
 import yaml
 
 from boathouse_cli.conversion import manifests
+from tests.builders.bombs import yaml_bomb
 from tests.builders.conversions import APPLICATION, both_roles, converted_application, spark_application
 
 SPEC = {
@@ -315,3 +316,8 @@ def test_what_kubectl_and_the_api_server_added_is_left_out():
     found = manifests.convert({**stored, "status": {"applicationState": {"state": "COMPLETED"}}})
     assert found.notes == ()
     assert found.manifest["metadata"] == {"name": "pi", "namespace": "team", "labels": {"team": "a"}}
+
+
+def test_a_small_text_that_stands_for_an_endless_one_is_refused():
+    with pytest.raises(ValueError, match="those that aliases repeat counted each time"):
+        list(manifests.convert_text(yaml_bomb()))

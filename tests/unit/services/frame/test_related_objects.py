@@ -1,5 +1,6 @@
 """Other objects on which a job depends."""
 
+import asyncio
 from types import SimpleNamespace
 
 import pytest
@@ -80,9 +81,9 @@ def test_once_its_image_is_pulled_nothing_is_missing():
 
 async def test_the_cache_has_a_limit(server):
     related = RelatedObjects(server, lambda: 0.0)
-    for number in range(3 * related_objects.KEPT):
+    for number in range(3000):
         await related.priority(f"p{number}")
-    assert len(related._priorities._known) <= related_objects.KEPT
+    assert related._priorities.used_bytes <= related_objects.MAX_BYTES
 
 
 async def test_a_namespace_that_is_gone_is_not_terminating(server):
@@ -107,10 +108,21 @@ async def test_an_account_that_may_not_be_read_is_assumed_to_exist(server):
 
 async def test_a_missing_config_map_and_a_missing_key_are_named(server):
     related = RelatedObjects(server, lambda: 0.0)
-    requests = [("there", "key"), ("there", None), ("there", "k"), ("absent", None)]
-    assert [await related.missing_config_map("demo", *each) for each in requests] == [
-        "",
+    assert await related.missing_keys("demo", [("there", "key"), ("there", "k"), ("absent", "k")]) == [
         "",
         'ConfigMap "there" has no key "k"',
         'there is no ConfigMap "absent"',
     ]
+    missing = [await related.missing_config_map("demo", name) for name in ("there", "absent")]
+    assert missing == ["", 'there is no ConfigMap "absent"']
+
+
+async def test_a_config_map_is_read_once_however_many_files_and_jobs_name_it(server):
+    now_s = 0.0
+    related = RelatedObjects(server, lambda: now_s)
+    wanted = [("there", f"key-{number}") for number in range(492)]
+    await asyncio.gather(*(related.missing_keys("demo", wanted) for _ in range(10)))
+    assert server.reads == ["there"]
+    now_s = 6.0
+    await related.missing_keys("demo", wanted)
+    assert server.reads == ["there"] * 2

@@ -3,10 +3,12 @@
 import dataclasses
 
 import pytest
+from prometheus_client import generate_latest
 
 from boathouse.resources.mrcluster.status import HdfsUsage, NodeCounts
 from boathouse.services.mrcluster.cluster_metrics import ClusterMetrics
 from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse.telemetry import series
 from tests.builders.mrclusters import UID, cluster
 
 OF_THE_CLUSTER = {"namespace": "demo", "cluster": "etl"}
@@ -57,3 +59,14 @@ def test_a_cluster_without_a_recent_report_has_no_figures(scrape, cluster_metric
     cluster_metrics.changed(cluster(), BEGUN, BEGUN)
     assert scrape.value("mrcluster_slots", **OF_THE_CLUSTER) is None
     assert scrape.value("mrcluster_hdfs_bytes", **OF_THE_CLUSTER, state="used") is None
+
+
+def test_a_thousand_clusters_have_few_series_and_another_namespace_keeps_its_own(scrape, cluster_metrics):
+    one = cluster()
+    for number in range(1000):
+        crowd = dataclasses.replace(one, uid=f"many-{number}", name=f"c{number}", namespace="crowd")
+        cluster_metrics.changed(crowd, BEGUN, BEGUN)
+    cluster_metrics.changed(cluster(), BEGUN, BEGUN)
+    assert scrape.value("mrcluster_nodes", **OF_THE_CLUSTER, role="core", state="ready") == 3
+    assert scrape.value("mrcluster_unlisted") == 1000 - series.IN_NAMESPACE
+    assert generate_latest(scrape.registry).count(b'namespace="crowd"') < 1000
