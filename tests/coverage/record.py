@@ -61,12 +61,7 @@ def _run(files: list[str], workers: str) -> recording.Run:
     ended = subprocess.run(
         [*command, "--timeout=600", f"--junit-xml={report}", *([] if workers == "0" else ["-n", workers]), *files],
         cwd=root,
-        env={
-            **os.environ,
-            "COVERAGE_PROCESS_START": str(root / "tests/coverage/coverage.ini"),
-            "BOATHOUSE_COVERAGE": str(folder),
-            "BOATHOUSE_SOURCES": str(root),
-        },
+        env={**os.environ, "COVERAGE_PROCESS_START": str(_settings(folder, root))},
         check=False,
     )
     if ended.returncode not in (0, 1, _NO_TESTS):
@@ -78,6 +73,14 @@ def _run(files: list[str], workers: str) -> recording.Run:
         seconds=seconds,
         lines=recording.lines_of(folder, seconds, modules, root),
     )
+
+
+def _settings(folder: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
+    """Write the settings of coverage.py with absolute paths, whatever environment and folder a process has."""
+    template = pathlib.Path(__file__).with_name("coverage.ini").read_text()
+    settings = folder / "coverage.ini"
+    settings.write_text(template.replace("FOLDER", str(folder)).replace("ROOT", str(root)))
+    return settings
 
 
 def _seconds(times: pathlib.Path) -> dict[str, tuple[float, float]]:
