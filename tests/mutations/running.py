@@ -85,7 +85,9 @@ class Results:
         """Return the digest of a test file with all that it uses of the tests; empty if there is no such file."""
         if not (self._root / file).exists():
             return ""
-        return recording.digest("\n".join((self._root / used).read_text() for used in sorted(self._importers.used(file))))
+        return recording.digest(
+            "\n".join((self._root / used).read_text() for used in sorted(self._importers.used(file)))
+        )
 
     @functools.cached_property
     def _importers(self) -> changed.Importers:

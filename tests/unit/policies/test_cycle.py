@@ -183,7 +183,6 @@ def test_tasks_that_go_to_a_node_together_stay_within_the_limit():
     assert core.classes_of(shell.plan()) == ["job/map"] * 3
 
 
-
 def test_an_unknown_queue_is_said_to_be_one():
     shell = core.Shell(core.nodes(1), [core.queue("a"), core.queue("b")])
     shell.submit(queue="c")

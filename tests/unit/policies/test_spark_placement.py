@@ -104,7 +104,6 @@ def test_what_an_executor_does_not_fill_of_an_empty_node_reserves_nothing():
     assert shell.reserved() == {}
 
 
-
 def test_maps_reserve_nothing():
     shell = Shell("yarn-cluster")
     shell.submit("maps", 40, **MAP)

@@ -188,7 +188,6 @@ def test_a_result_ends_with_a_change_of_what_its_test_uses(results):
     assert opened().get(FAULT, [TEST]) is not None
 
 
-
 def test_a_fault_that_was_caught_stays_caught_when_other_tests_are_added(results):
     opened, _ = results
     opened().add(result(TEST.name, digests={TEST.file: opened().digest(TEST.file)}))

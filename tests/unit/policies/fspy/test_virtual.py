@@ -171,7 +171,6 @@ def test_a_finished_job_of_another_shape_and_the_same_size_stays_finished():
     assert (job.finished, job.finish_s, world.queue) == (True, 5.0, [])
 
 
-
 def test_a_job_that_turns_out_larger_comes_back():
     world = fair_world()
     job = add(world, "a", shape(tasks=1, task_s=5))

@@ -61,7 +61,6 @@ def test_variables_are_selected_anew_after_one_fit_then_four_then_sixteen_while_
     assert [number for number, is_selected in enumerate(selected) if is_selected] == [0, 1, 5, 21]
 
 
-
 def test_only_the_newest_of_each_kind_count():
     learner = ila.Learner(ila.Config(window=50))
     old, new = metric_rows(400), metric_rows(400, seed=1)
