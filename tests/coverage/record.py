@@ -66,12 +66,12 @@ def _run(files: list[str], workers: str) -> recording.Run:
     )
     if ended.returncode not in (0, 1, _NO_TESTS):
         raise SystemExit(f"pytest ended with {ended.returncode}; what it recorded is left out")
-    seconds = seconds(rows)
+    took_s = seconds(rows)
     return recording.Run(
         files={file: recording.digest((root / file).read_text()) for file in files},
         modules=modules,
-        seconds=seconds,
-        lines=recording.lines_of(folder, seconds, modules, root),
+        seconds=took_s,
+        lines=recording.lines_of(folder, took_s, modules, root),
     )
 
 

@@ -47,8 +47,8 @@ class Result:
     """How many tests execute the line."""
     took_s: float
     digests: dict[str, str]
-    """The test files on which the result rests, with what they import of the tests: that of the test that failed, or all
-    whose tests execute the line."""
+    """The test files on which the result rests, with what these import: that of the test that failed, or all whose tests
+    execute the line."""
 
     @property
     def is_caught(self) -> bool:
