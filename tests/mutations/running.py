@@ -47,7 +47,7 @@ class Result:
     """How many tests execute the line."""
     took_s: float
     digests: dict[str, str]
-    """The test files on which the result rests, with what these import: that of the test that failed, or all whose tests
+    """The test files on which the result rests, with what these import: of the test that failed, or all whose tests
     execute the line."""
 
     @property
