@@ -149,7 +149,7 @@ class Importers:
     """Which test files use a module of the tests, themselves or by others."""
 
     def __init__(self, root: pathlib.Path = recording.ROOT) -> None:
-        files = sorted((root / "tests").rglob("*.py"))
+        files = [*root.glob("conftest.py"), *sorted((root / "tests").rglob("*.py"))]
         self._texts = {file.relative_to(root).as_posix(): file.read_text() for file in files}
 
     def tests(self, path: str) -> set[str]:
@@ -164,6 +164,18 @@ class Importers:
             reached |= users
         return {file for file in reached if _is_test(file) and file in self._texts}
 
+    def used(self, file: str) -> set[str]:
+        """Return a test file, the modules of the tests that it imports, also by others, and its conftest.py files."""
+        reached, fresh = set[str](), {file}
+        while fresh:
+            current = fresh.pop()
+            reached.add(current)
+            folders = pathlib.PurePath(current).parents
+            found = {(folder / "conftest.py").as_posix() for folder in folders}
+            found |= {path for name in self._imports.get(current, ()) for path in _paths(name)}
+            fresh |= (found & self._texts.keys()) - reached
+        return reached
+
     def naming(self, name: str) -> set[str]:
         """Return the test files that name a file."""
         return {file for file, text in self._texts.items() if _is_test(file) and name in text}
@@ -171,10 +183,19 @@ class Importers:
     @functools.cached_property
     def _users(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
-        for file, text in self._texts.items():
-            for name in _imported(sources.Module(text).tree):
+        for file, names in self._imports.items():
+            for name in names:
                 found.setdefault(name, set()).add(file)
         return found
+
+    @functools.cached_property
+    def _imports(self) -> dict[str, set[str]]:
+        return {file: set(_imported(sources.Module(text).tree)) for file, text in self._texts.items()}
+
+
+def _paths(name: str) -> tuple[str, str]:
+    path = name.replace(".", "/")
+    return f"{path}.py", f"{path}/__init__.py"
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

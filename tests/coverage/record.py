@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import pathlib
 import shutil
@@ -11,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from boathouse_e2e import results
 from tests.coverage import recording
 
 if TYPE_CHECKING:
@@ -56,34 +56,39 @@ def _run(files: list[str], workers: str) -> recording.Run:
     folder.mkdir(parents=True)
     modules = recording.modules()
     print(f"==> {len(files)} files of {pathlib.PurePath(files[0]).parent}", flush=True)
-    report = folder / "report.xml"
+    rows = folder / "results.jsonl"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.coverage.contexts", "-m", "not long"]
     ended = subprocess.run(
-        [*command, "--timeout=600", f"--junit-xml={report}", *([] if workers == "0" else ["-n", workers]), *files],
+        [*command, "--timeout=600", f"--results={rows}", *([] if workers == "0" else ["-n", workers]), *files],
         cwd=root,
-        env={
-            **os.environ,
-            "COVERAGE_PROCESS_START": str(root / "tests/coverage/coverage.ini"),
-            "BOATHOUSE_COVERAGE": str(folder),
-            "BOATHOUSE_SOURCES": str(root),
-        },
+        env={**os.environ, "COVERAGE_PROCESS_START": str(_settings(folder, root))},
         check=False,
     )
     if ended.returncode not in (0, 1, _NO_TESTS):
         raise SystemExit(f"pytest ended with {ended.returncode}; what it recorded is left out")
-    seconds = _seconds(report.with_suffix(".times.jsonl"))
+    took_s = seconds(rows)
     return recording.Run(
         files={file: recording.digest((root / file).read_text()) for file in files},
         modules=modules,
-        seconds=seconds,
-        lines=recording.lines_of(folder, seconds, modules, root),
+        seconds=took_s,
+        lines=recording.lines_of(folder, took_s, modules, root),
     )
 
 
-def _seconds(times: pathlib.Path) -> dict[str, tuple[float, float]]:
+def _settings(folder: pathlib.Path, root: pathlib.Path) -> pathlib.Path:
+    """Write the settings of coverage.py with absolute paths, whatever environment and folder a process has."""
+    template = pathlib.Path(__file__).with_name("coverage.ini").read_text()
+    settings = folder / "coverage.ini"
+    settings.write_text(template.replace("FOLDER", str(folder)).replace("ROOT", str(root)))
+    return settings
+
+
+def seconds(path: pathlib.Path) -> dict[str, tuple[float, float]]:
+    """Return the CPU and wall seconds of each test from the results of a run."""
     cpu_s: collections.Counter[str] = collections.Counter()
     wall_s: collections.Counter[str] = collections.Counter()
-    for row in map(json.loads, times.read_text().splitlines()):
-        cpu_s[row["test"]] += row["own_cpu_s"]
-        wall_s[row["test"]] += row["wall_s"]
+    for row in results.read(path):
+        if row.phase != results.SESSION:
+            cpu_s[row.test] += row.own_cpu_s
+            wall_s[row.test] += row.wall_s
     return {name: (round(cpu_s[name], 4), round(wall_s[name], 4)) for name in wall_s}

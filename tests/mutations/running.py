@@ -17,7 +17,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from tests.coverage import record, recording
+from tests.coverage import changed, record, recording
 
 if TYPE_CHECKING:
     import pathlib
@@ -47,7 +47,8 @@ class Result:
     """How many tests execute the line."""
     took_s: float
     digests: dict[str, str]
-    """The test files on which the result rests: that of the test that failed, or all whose tests execute the line."""
+    """The test files on which the result rests, with what these import: of the test that failed, or all whose tests
+    execute the line."""
 
     @property
     def is_caught(self) -> bool:
@@ -81,9 +82,16 @@ class Results:
 
     @functools.cache  # noqa: B019 - results live as long as their command
     def digest(self, file: str) -> str:
-        """Return the digest of a test file."""
-        path = self._root / file
-        return recording.digest(path.read_text()) if path.exists() else ""
+        """Return the digest of a test file with all that it uses of the tests; empty if there is no such file."""
+        if not (self._root / file).exists():
+            return ""
+        return recording.digest(
+            "\n".join((self._root / used).read_text() for used in sorted(self._importers.used(file)))
+        )
+
+    @functools.cached_property
+    def _importers(self) -> changed.Importers:
+        return changed.Importers(self._root)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,6 +28,15 @@ def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
     assert gib < 1
 
 
+def test_a_map_takes_less_memory_where_exactly_its_cpu_is_free():
+    shell = Shell()
+    shell.leave("n0", cpu=1000, gib=1)
+    shell.submit(locations=["n0"])
+    ((node, cpu, gib),) = core.sizes_of(shell.cycle())
+    assert (node, cpu) == ("n0", 1000)
+    assert gib < 2
+
+
 def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
     shell = Shell()
     for observer in shell.profile.observers:

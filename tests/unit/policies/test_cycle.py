@@ -172,6 +172,17 @@ def test_a_limit_lets_smaller_tasks_of_the_queue_pass():
     assert sorted(core.classes_of(shell.plan())) == ["large/map", "small/map"]
 
 
+def test_tasks_that_go_to_a_node_together_stay_within_the_limit():
+    class Together(framework.Sizer):
+        def size(self, pending, node, state):
+            return framework.Sized(pending.task_class.resources, count=10)
+
+    profile = framework.Profile(name="t", sizer=Together())
+    shell = core.Shell([core.node("n0", core.amount(16000, 64))], [core.queue("q", cpu=3000)], profile=profile)
+    shell.submit("job", 8, queue="q")
+    assert core.classes_of(shell.plan()) == ["job/map"] * 3
+
+
 def test_an_unknown_queue_is_said_to_be_one():
     shell = core.Shell(core.nodes(1), [core.queue("a"), core.queue("b")])
     shell.submit(queue="c")

@@ -96,6 +96,14 @@ def test_no_node_is_reserved_that_is_full_of_the_applications_own_executors():
     assert shell.reserved() == {}
 
 
+def test_what_an_executor_does_not_fill_of_an_empty_node_reserves_nothing():
+    shell = Shell("non-spread-out")
+    shell.submit("app", 9, **EXECUTOR | {"size": core.amount(3000, 4)})  # two on each node, and two cores are left
+    assert len(shell.nodes()) == 8
+    assert shell.nodes(1.0) == []
+    assert shell.reserved() == {}
+
+
 def test_maps_reserve_nothing():
     shell = Shell("yarn-cluster")
     shell.submit("maps", 40, **MAP)

@@ -174,6 +174,20 @@ def test_a_result_is_kept_until_the_module_or_its_tests_change(results):
     assert opened().get(FAULT, [TEST]) is None
 
 
+def test_a_result_ends_with_a_change_of_what_its_test_uses(results):
+    opened, file = results
+    builder, fixtures = file.parents[1] / "builders.py", file.parents[1] / "conftest.py"
+    file.write_text("from tests import builders")
+    for used in (builder, fixtures):
+        used.write_text("first")
+    opened().add(result(TEST.name, digests={TEST.file: opened().digest(TEST.file)}))
+    for used in (builder, fixtures):
+        used.write_text("changed")
+        assert opened().get(FAULT, [TEST]) is None
+        used.write_text("first")
+    assert opened().get(FAULT, [TEST]) is not None
+
+
 def test_a_fault_that_was_caught_stays_caught_when_other_tests_are_added(results):
     opened, _ = results
     opened().add(result(TEST.name, digests={TEST.file: opened().digest(TEST.file)}))

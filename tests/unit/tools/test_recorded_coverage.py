@@ -1,9 +1,12 @@
 """Which tests a line or a change concerns."""
 
+import json
+
 import pytest
 from coverage import numbits
 
-from tests.coverage import changed, recording, sources
+from boathouse_e2e import results
+from tests.coverage import changed, record, recording, sources
 
 CODE = """\
 LIMIT = 3
@@ -138,3 +141,15 @@ def test_a_changed_helper_concerns_the_tests_that_import_it_directly_or_not(help
 def test_the_cheapest_tests_run_within_the_time_and_the_others_are_named(recorded):
     selection = changed.Selection(tests=frozenset({SMALL, BOX, LARGE}), files=frozenset(), unfollowed=())
     assert changed.within(recorded[1](), selection, 2) == ([LARGE, SMALL], [BOX])
+
+
+def test_a_recorded_test_is_charged_for_all_its_phases_and_for_no_other_work_of_the_run(tmp_path):
+    common = {"outcome": "passed", "date": "2026-11-28", "sources": "s", "machine_cpu_s": 9.0, "properties": {}}
+    phases = [("t", "setup", 1.0), ("t", "call", 2.0), ("t", "teardown", 0.5), ("", results.SESSION, 60.0)]
+    rows = [
+        {"test": test, "phase": phase, "own_cpu_s": took_s, "wall_s": 2 * took_s} | common
+        for test, phase, took_s in phases
+    ]
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    assert record.seconds(path) == {"t": (3.5, 7.0)}

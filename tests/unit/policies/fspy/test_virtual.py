@@ -163,6 +163,14 @@ def test_a_job_of_unknown_size_never_finishes_virtually():
     assert job.finished  # 4 x 1000 s used up, 2000 predicted
 
 
+def test_a_finished_job_of_another_shape_and_the_same_size_stays_finished():
+    world = fair_world()
+    job = add(world, "a", shape(tasks=1, task_s=5))
+    world.advance(20.0)
+    world.reshape(job.id, shape(tasks=5, task_s=1), 20.0)
+    assert (job.finished, job.finish_s, world.queue) == (True, 5.0, [])
+
+
 def test_a_job_that_turns_out_larger_comes_back():
     world = fair_world()
     job = add(world, "a", shape(tasks=1, task_s=5))

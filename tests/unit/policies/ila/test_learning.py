@@ -48,6 +48,19 @@ def test_the_error_is_that_of_observations_not_seen_before():
     assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
 
 
+def test_variables_are_selected_anew_after_one_fit_then_four_then_sixteen_while_the_error_is_large(monkeypatch):
+    selected = []
+
+    def fit(*_args, before, **_more):
+        selected.append(before is None)
+        return constant(2.0)
+
+    monkeypatch.setattr(fitting, "fit", fit)
+    learner = ila.Learner(ila.Config(first_error=0.9))
+    learn_samples(learner, fitting.Samples(metric_rows(2200), np.full(2200, 9.0)))
+    assert [number for number, is_selected in enumerate(selected) if is_selected] == [0, 1, 5, 21]
+
+
 def test_only_the_newest_of_each_kind_count():
     learner = ila.Learner(ila.Config(window=50))
     old, new = metric_rows(400), metric_rows(400, seed=1)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from boathouse.services.mrjob.hadoop import client_pod  # noqa: F401 - imported before failpoints are replaced
+from tests.builders import mrjobs
 from tests.builders.simulated_hadoop_job import SimulatedHadoopJob
+
+if TYPE_CHECKING:
+    from boathouse.services.mrjob.hadoop.client import ClientPod
 
 WRITES = ("tags", "kill-application", "submit")
 FAILPOINTS = (*(f"{moment}-mrjob.{write}" for write in WRITES for moment in ("before", "after")), "after-mrjob.status")
@@ -85,3 +91,29 @@ async def test_an_application_of_a_client_whose_pod_was_deleted_by_force_is_kill
         await job.reconcile()
     assert job.kills == ["application_1_2"]
     assert job.running == ["application_1_1"]
+
+
+async def job_with_client() -> tuple[SimulatedHadoopJob, ClientPod]:
+    """Return a job whose first client has been created."""
+    job = SimulatedHadoopJob()
+    await job.reconcile()
+    await job.reconcile()
+    job.scheduler.create()
+    (client,) = job.processes
+    return job, client.pod
+
+
+async def test_a_client_may_not_submit_before_the_api_server_has_its_attempt() -> None:
+    job, pod = await job_with_client()
+    written, job.memory.written = job.memory.written, {}
+    assert not job.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
+    job.memory.written = written
+    assert job.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
+
+
+async def test_a_client_of_an_attempt_that_stops_may_not_submit() -> None:
+    job, pod = await job_with_client()
+    job.suspend = True
+    await job.reconcile()
+    assert job.status["hadoop"]["stopping"]
+    assert not job.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]

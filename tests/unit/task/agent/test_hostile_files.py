@@ -30,7 +30,7 @@ def secret(tmp_path):
 def endless(path: Path) -> None:
     """Make a file without blocks that is larger than the agent's memory limit."""
     with path.open("wb") as opened:
-        opened.truncate(2**40)
+        opened.truncate(2**30)
 
 
 def bind_socket(path: Path) -> None:
