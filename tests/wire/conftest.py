@@ -53,11 +53,11 @@ def pytest_runtest_makereport(item):
     report = yield
     server = getattr(item, "funcargs", {}).get("api")
     if report.when == "call" and report.failed and server is not None:
-        report.sections.append(("the fake API server", "\n".join(_told(server))))
+        report.sections.append(("the fake API server", "\n".join(_server_state(server))))
     return report
 
 
-def _told(server):
+def _server_state(server):
     for key, pod in server.objects("pods").items():
         why = [f"{one['type']}: {one.get('message', '')}" for one in pod["status"].get("conditions", ())]
         yield f"pod {key} on {pod['spec'].get('nodeName') or 'no node'}, {pod['status'].get('phase')}; {why}"

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.services.learned import KEY, NAME, SavedState
 from boathouse_policies import framework, model
-from tests.builders.operators.mrjobs import RunningMRJob, failing, mrjob
+from tests.builders.operators.mrjobs import RunningMRJob, ended, failing, mrjob
 
 
 class Witness(framework.Observer):
@@ -38,10 +38,6 @@ async def cluster(api, client, witness):
     made = RunningMRJob(api, client, 3)
     made.observers = (witness,)
     return made
-
-
-def ended(cluster):
-    return lambda: cluster.status.get("phase") in {"Succeeded", "Failed"}
 
 
 async def test_observers_see_a_job_come_run_and_end(cluster, witness, eventually):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boathouse.services.mrjob.progress import task_orders
-from tests.builders.operators.mrjobs import KEY, RunningMRJob, failing, mrjob
+from tests.builders.operators.mrjobs import KEY, RunningMRJob, ended, failing, mrjob
 
 SPLITS = 4
 
@@ -13,10 +13,6 @@ SPLITS = 4
 @pytest.fixture
 async def cluster(api, client):
     return RunningMRJob(api, client, SPLITS)
-
-
-def ended(cluster):
-    return lambda: cluster.status.get("phase") in {"Succeeded", "Failed"}
 
 
 def phase(cluster, name):

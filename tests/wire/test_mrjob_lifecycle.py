@@ -11,7 +11,7 @@ from boathouse import failpoints
 from boathouse.services.mrjob.splits import shards, split_plans
 from boathouse_task import contract
 from tests.builders import manifests
-from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, Why, failing, final, mrjob, split_plan
+from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, Why, ended, failing, final, mrjob, split_plan
 
 SPLITS = 3
 DIGEST = contract.plan_digest(split_plan(SPLITS))
@@ -20,10 +20,6 @@ DIGEST = contract.plan_digest(split_plan(SPLITS))
 @pytest.fixture
 async def cluster(api, client):
     return RunningMRJob(api, client, SPLITS)
-
-
-def ended(cluster):
-    return lambda: cluster.status.get("phase") in {"Succeeded", "Failed"}
 
 
 async def test_a_job_runs_from_setup_to_its_commit_and_every_task_counts_once(cluster, eventually):

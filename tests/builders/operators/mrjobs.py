@@ -358,3 +358,8 @@ def final(status: dict[str, Any]) -> dict[str, Any]:
     """What must be the same however often the operator died; times and the blameless failures may differ."""
     kept = ("phase", "progress", "counters", "succeededMaps", "succeededReduces", "plan")
     return json.loads(json.dumps({key: status.get(key) for key in kept}))
+
+
+def ended(cluster):
+    """Return a condition that holds once the job has succeeded or failed."""
+    return lambda: cluster.status.get("phase") in {"Succeeded", "Failed"}

@@ -105,7 +105,7 @@ def waiting_pod(number: int, **spec) -> wire.PodView:
     return manifests.pod_view(f"p{number}", containers=(container,), **spec)
 
 
-def told(desk: Desk, number: int) -> str:
+def reported_reason(desk: Desk, number: int) -> str:
     return desk.row(f"demo/p{number}").report.condition.reason
 
 
@@ -115,7 +115,7 @@ async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_hav
         for pod in pods:
             desk.show(pod)
         await desk.decide()
-        assert told(desk, 2) == "TooComplex"
+        assert reported_reason(desk, 2) == "TooComplex"
         while written := [what for verb, what in desk.requests if verb == "status"]:
             await desk.answer("status", written[0])
         desk.delete(pods[0])
@@ -161,7 +161,7 @@ async def test_constraints_beyond_measure_are_dropped_and_the_pod_is_told():
         desk.node("n1")
         desk.show(wire.PodView(metadata=waiting_pod(0).metadata, spec=spec))
         assert await desk.decide() == [("status", "p0")]
-        assert told(desk, 0) == "TooComplex"
+        assert reported_reason(desk, 0) == "TooComplex"
 
 
 @pytest.mark.parametrize("count", [0, wire.MOST_CONSTRAINTS])
