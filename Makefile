@@ -62,7 +62,7 @@ record-coverage: setup build/reports ## Record which test executes which line, f
 	@$(BIN)/python -m tests.coverage record $(TESTS)
 
 .PHONY: test-mutations
-test-mutations: record-coverage ## Plant faults in five packages and see that tests fail (PACKAGE=scheduling: in one; an hour at first, then it goes on)
+test-mutations: record-coverage ## Plant faults in six packages and see that tests fail (PACKAGE=scheduling: in one; an hour at first, then it goes on)
 	@echo "==> planted faults"; $(BIN)/python -m tests.mutations $(PACKAGE)
 
 # Three end-to-end tests at a time on one cluster; those that need the whole cluster run last, one after the other.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SEED = "boathouse 1"
 PACKAGES = {
     "scheduling": "operator/boathouse/scheduling",
+    "suspension": "operator/boathouse/suspension",
     "cluster": "operator/boathouse/cluster",
     "services": "operator/boathouse/services",
     "task": "operator/boathouse_task",
