@@ -54,6 +54,13 @@ def test_a_selector_that_admission_adds_is_one_of_the_class():
     assert found.applied(CLASS).constraints.node_selector == (("disk", "ssd"), ("zone", "b"))
 
 
+def test_tolerations_that_admission_adds_open_nodes_to_the_class():
+    gpu, lost = ({"key": key, "operator": "Exists"} for key in ("gpu", "node.kubernetes.io/unreachable"))
+    found = admitted.changes(manifest(), pod(manifest(), tolerations=[gpu, lost]))
+    (added,) = found.applied(CLASS).constraints.tolerations
+    assert (added.key, added.operator) == ("gpu", "Exists")
+
+
 def test_a_pod_that_requests_less_counts_as_planned():
     less = pod(manifest(cpu="500m"))
     assert admitted.changes(manifest(), less) is None
