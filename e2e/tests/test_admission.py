@@ -15,7 +15,11 @@ from e2e.tests.spark_programs import EXPECTED, ONE_EXECUTOR, squares, total
 pytestmark = pytest.mark.cluster
 DATA = harness.text(1_500_000)
 ENDED = {"Succeeded", "Failed"}
-ON_ONE_NODE = {"master": {"volume": {"emptyDir": True}}, "core": {"count": 1, "volume": {"emptyDir": True}}}
+ON_ONE_NODE = {
+    "master": {"volume": {"emptyDir": True}},
+    "core": {"count": 1, "resources": {"memory": "1536Mi"}, "volume": {"emptyDir": True}},
+    "hdfs": {"replication": 1},
+}
 
 
 @pytest.fixture
@@ -88,7 +92,7 @@ def test_a_sparkapp_whose_pods_a_webhook_changes_adds_up_squares(apps: Applicati
 @pytest.mark.long
 @pytest.mark.usefixtures("changing")
 def test_a_hadoop_cluster_whose_pods_a_webhook_changes_counts_the_words(hadoop: Clusters) -> None:
-    hadoop.start("lake", hdfs={"replication": 1}, **ON_ONE_NODE)
+    hadoop.start("lake", **ON_ONE_NODE)
     hadoop.ready("lake")
     hadoop_harness.fill(hadoop, "lake", DATA)
     hadoop.streaming("lake", "commands")
