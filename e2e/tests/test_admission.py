@@ -16,8 +16,8 @@ pytestmark = pytest.mark.cluster
 DATA = harness.text(1_500_000)
 ENDED = {"Succeeded", "Failed"}
 ON_ONE_NODE = {
-    "master": {"volume": {"emptyDir": True}},
-    "core": {"count": 1, "resources": {"memory": "1536Mi"}, "volume": {"emptyDir": True}},
+    "master": {"resources": {"cpu": "500m"}, "volume": {"emptyDir": True}},
+    "core": {"count": 1, "resources": {"cpu": "500m", "memory": "1408Mi"}, "volume": {"emptyDir": True}},
     "hdfs": {"replication": 1},
 }
 
