@@ -7,7 +7,7 @@ manifest, and the class is scheduled with the difference.
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -18,6 +18,8 @@ from boathouse_policies import model
 
 MAX_NAMESPACES: Final = 10_000
 T = TypeVar("T")
+_DEFAULT_TOLERATIONS: Final = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
+"""Taints that every pod tolerates for a while, by the admission plugin DefaultTolerationSeconds."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +28,7 @@ class Changes:
 
     Attributes:
         more: Requests in addition to those of the manifest.
-        constraints: Constraints in addition to, or in place of, those of the manifest. Tolerations are left out:
-            without them the scheduler uses fewer nodes.
+        constraints: Constraints in addition to, or in place of, those of the manifest.
     """
 
     more: model.Resources = model.Resources()  # noqa: RUF009 - frozen
@@ -39,6 +40,7 @@ class Changes:
         constraints = dataclasses.replace(
             own,
             node_selector=tuple(sorted((dict(own.node_selector) | dict(found.node_selector)).items())),
+            tolerations=(*own.tolerations, *found.tolerations),
             affinity=own.affinity if found.affinity is None else found.affinity,
             host_ports=tuple(sorted({*own.host_ports, *found.host_ports})),
             claims=tuple(sorted({*own.claims, *found.claims})),
@@ -84,6 +86,7 @@ def _difference(
     before, after = planned[1], admitted[1]
     constraints = model.Constraints(
         node_selector=_added(before.node_selector, after.node_selector),
+        tolerations=_added(before.tolerations, after.tolerations, but=_is_default),
         affinity=None if after.affinity == before.affinity else after.affinity,
         host_ports=_added(before.host_ports, after.host_ports),
         claims=_added(before.claims, after.claims),
@@ -96,8 +99,13 @@ def _difference(
     return None if found == Changes() else found
 
 
-def _added(before: Sequence[T], after: Sequence[T]) -> tuple[T, ...]:
-    return tuple(each for each in after if each not in before)
+def _added(before: Sequence[T], after: Sequence[T], *, but: Callable[[T], bool] | None = None) -> tuple[T, ...]:
+    return tuple(each for each in after if each not in before and not (but and but(each)))
+
+
+def _is_default(toleration: model.Toleration) -> bool:
+    """Return whether the API server adds a toleration to every pod."""
+    return toleration.key in _DEFAULT_TOLERATIONS
 
 
 def _combined(one: model.Resources, other: model.Resources, *, sign: int) -> model.Resources:

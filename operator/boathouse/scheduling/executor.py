@@ -183,8 +183,7 @@ class Executor(Part):
     async def _create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, and compare the first of a class with its manifest: admission may have changed it."""
         task_class, entry = operation.task_class.id, self._jobs.entry_of(operation.row)
-        is_unpredictable = entry is not None and task_class in entry.unpredictable
-        if is_unpredictable:
+        if entry is not None and task_class in entry.unpredictable:
             manifest["spec"].pop("nodeName", None)
         outcome = await self._writer.create(operation, manifest)
         if not isinstance(outcome, outcomes.Done) or outcome.pod is None or entry is None:
@@ -205,7 +204,7 @@ class Executor(Part):
         task_class, has_news = operation.task_class.id, False
         if operation.row.namespace in self._jobs.changing and task_class not in entry.admission:
             tried = await self._writer.try_create(operation.row.id, manifest)
-            if tried is None:
+            if tried is None or isinstance(tried, outcomes.NotDone):  # a webhook may refuse no more than dry runs
                 entry.unpredictable.add(task_class)
             elif not isinstance(tried, wire.PodView):
                 return tried

@@ -54,6 +54,13 @@ def test_a_selector_that_admission_adds_is_one_of_the_class():
     assert found.applied(CLASS).constraints.node_selector == (("disk", "ssd"), ("zone", "b"))
 
 
+def test_tolerations_that_admission_adds_open_nodes_to_the_class():
+    gpu, lost = ({"key": key, "operator": "Exists"} for key in ("gpu", "node.kubernetes.io/unreachable"))
+    found = admitted.changes(manifest(), pod(manifest(), tolerations=[gpu, lost]))
+    (added,) = found.applied(CLASS).constraints.tolerations
+    assert (added.key, added.operator) == ("gpu", "Exists")
+
+
 def test_a_pod_that_requests_less_counts_as_planned():
     less = pod(manifest(cpu="500m"))
     assert admitted.changes(manifest(), less) is None
@@ -165,8 +172,9 @@ async def test_the_first_pod_of_a_later_job_is_tried_where_admission_is_known_to
         assert 1 <= len(desk.tries) <= 2  # those that were decided together
 
 
-async def test_a_pod_is_created_without_a_node_and_bound_where_a_webhook_refuses_dry_runs():
-    refused = errors.from_status(400, "BadRequest", "admission webhook x does not support dry run")
+@pytest.mark.parametrize("why", ["does not support dry run", "denied the request: no dry runs here"])
+async def test_a_pod_is_created_without_a_node_and_bound_where_a_webhook_refuses_dry_runs(why):
+    refused = errors.from_status(400, "BadRequest", f"admission webhook x {why}")
     async with MutatingDesk(webhook={"nodeSelector": {"zone": "b"}}, tried=refused).writing() as desk:
         desk.submit_tasks("a0", job_id="a")
         await desk.settle()

@@ -55,6 +55,7 @@ class FakeApi:
         calls: Every request that arrived, in order.
         chaos: Asked for each call whether it goes wrong; for random runs.
         refuse: Admission: called with the call and the object it would create; raises `Refused`.
+        mutate: Admission that changes a pod before it is created, in place; also in a dry run.
         tokens: What TokenReview knows: token to (user, audiences).
         logs: What pods wrote, by key.
         proxied: What web servers of pods answer, by what follows `pods/` in the path; else a redirect.
@@ -66,6 +67,7 @@ class FakeApi:
         self.calls: list[Call] = []
         self.chaos: Callable[[Call], faults.Fault | None] = lambda _: None
         self.refuse: Callable[[Call, Manifest], None] = lambda *_: None
+        self.mutate: Callable[[Manifest], None] = lambda _: None
         self.tokens: dict[str, tuple[Manifest, list[str]]] = {}
         self.logs: dict[str, str] = {}
         self.proxied: dict[str, str] = {}
@@ -256,6 +258,8 @@ class FakeApi:
         manifest = copy.deepcopy(call.body)
         if call.namespace:
             manifest["metadata"]["namespace"] = call.namespace
+        if call.plural == "pods":
+            self.mutate(manifest)
         if call.query.get("dryRun"):
             return manifest
         return self.world.create(call.plural, manifest)
