@@ -5,10 +5,14 @@ import time
 
 import pytest
 
+from boathouse.resources import names
 from boathouse.services.frame import pod_life
+from boathouse.services.sparkapp.pods import driver_reader
 from tests.builders.observed_pods import observed_pod
 
 STEPS = pytest.mark.parametrize("step_s", [-86400, -3600, 3600, 86400])
+OWNER = {"apiVersion": names.API_VERSION, "kind": "SparkApp", "uid": "a", "controller": True}
+LABELS = {"boathouse.dev/job-uid": "a", "boathouse.dev/task-type": "driver", "boathouse.dev/attempt": "1"}
 PLACED_S = int(time.time()) - 600.0
 
 
@@ -18,14 +22,21 @@ def text(epoch_s):
 
 def read_pod(phase, state):
     placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": text(PLACED_S)}
-    container = {"name": "task", "state": state}
+    container = {"name": "spark-kubernetes-driver", "state": state}
     manifest = {
-        "metadata": {"name": "p", "namespace": "demo", "uid": "u", "creationTimestamp": text(PLACED_S)},
+        "metadata": {
+            "ownerReferences": [OWNER],
+            "labels": LABELS,
+            "name": "p",
+            "namespace": "demo",
+            "uid": "u",
+            "creationTimestamp": text(PLACED_S),
+        },
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase, "conditions": [placed], "containerStatuses": [container]},
     }
     pod = observed_pod(manifest)
-    return pod, pod_life.container(pod, "task")
+    return pod, pod_life.container(pod, driver_reader.CONTAINER)
 
 
 def times_by_a_node(step_s):
