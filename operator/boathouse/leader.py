@@ -5,14 +5,13 @@ Part of the composition root, without decisions of its own.
 
 import asyncio
 import dataclasses
-import datetime as dt
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 import kopf
 
-from boathouse.cluster import client, config, election, errors, loops, retries
+from boathouse.cluster import client, config, election, errors, loops, retries, server_time
 from boathouse.cluster import events as event_writer
 from boathouse.handlers import objects as handlers
 from boathouse.handlers import settings as kopf_settings
@@ -175,7 +174,7 @@ class Leader:
 
     async def _serve(self) -> None:
         around, settings = self._context, self._context.asked.config
-        context = tls.server_context(around.authority, _hosts(settings), dt.datetime.now(dt.UTC))
+        context = tls.server_context(around.authority, _hosts(settings), server_time.SERVER_TIME.now())
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 

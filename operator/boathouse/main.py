@@ -8,7 +8,6 @@ state in the API server.
 
 import asyncio
 import contextlib
-import datetime as dt
 import os
 import pathlib
 import signal
@@ -19,7 +18,7 @@ import pydantic
 from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options, reload
-from boathouse.cluster import client, config, election, errors, events, loops, retries
+from boathouse.cluster import client, config, election, errors, events, loops, retries, server_time
 from boathouse.services import leadership
 from boathouse.services.progress import tls, trust_bundle
 from boathouse.telemetry import health, logs, metrics, server
@@ -155,16 +154,14 @@ class _Life:
             self._stop.set()
 
     async def _work(self) -> None:
-        now = dt.datetime.now(dt.UTC)
         namespace, replica = self._asked.config.namespace, self._asked.identity
-        authority = tls.authority(_private(self._asked.state_folder), replica, now)
-        self._state.add_liveness("certificate", tls.expiry_probe(authority))
-        bundles = trust_bundle.Bundles(
-            self._api, namespace=namespace, replica=replica, now=lambda: dt.datetime.now(dt.UTC)
-        )
-        await retries.until_done(
+        await retries.until_done(  # before the certificate, because the response tells the time
             lambda: leadership.unmark(self._api, namespace, replica), what=f"use the API server {self._cluster.server}"
         )
+        now = server_time.SERVER_TIME.now()
+        authority = tls.authority(_private(self._asked.state_folder), replica, now)
+        self._state.add_liveness("certificate", tls.expiry_probe(authority))
+        bundles = trust_bundle.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
         cluster_id = await retries.until_done(lambda: leadership.cluster_id(self._api), what="identify the cluster")
         authority_check = loops.Loop("authority", bundles.republish, every_s=trust_bundle.REPUBLISH_S)

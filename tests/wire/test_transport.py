@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import datetime as dt
+import email.utils
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from boathouse.cluster import config, errors, transport
+from boathouse.cluster import config, errors, server_time, transport
 from boathouse.services.progress import tls
 
 NOW = dt.datetime.now(dt.UTC)
@@ -215,3 +216,14 @@ async def test_requests_share_a_connection_and_a_write_says_what_it_is():
         assert server.requests[2].endswith(b"[2]")
         assert b"Content-Type: application/json" in server.requests[0]
         assert b"Content-Type" not in server.requests[1]
+
+
+@pytest.mark.parametrize("step_s", [-86400, -3600, 3600, 86400])
+async def test_a_response_tells_the_time_of_the_server(step_s):
+    then = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    dated = OK.replace(b"\r\n", f"\r\ndate: {email.utils.format_datetime(then, usegmt=True)}\r\n".encode(), 1)
+    clock = server_time.ServerTime(lambda: 0.0, lambda: then.timestamp() + step_s)
+    async with served([dated]) as (_, connected):
+        connected._clock = clock
+        await connected.request("GET", "/")
+    assert clock.now_s() == pytest.approx(then.timestamp(), abs=1.0)

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import datetime as dt
 import logging
 import math
 import time
@@ -30,9 +29,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
-from boathouse.cluster import catalogue, errors, retries, written
+from boathouse.cluster import catalogue, errors, retries, server_time, written
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Awaitable, Callable
 
     from boathouse.cluster.client import ApiClient
@@ -95,7 +95,7 @@ class LeaderElection:
         name: str = "boathouse",
         timing: Timing = _TIMING,
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        now: Callable[[], dt.datetime] = server_time.SERVER_TIME.now,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         jitter: retries.Jitter = retries.JITTER,
     ) -> None:

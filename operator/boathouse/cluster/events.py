@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 import collections
 import dataclasses
-import datetime as dt
 import itertools
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boathouse import buckets
-from boathouse.cluster import catalogue, errors, loops, retries
+from boathouse.cluster import catalogue, errors, loops, retries, server_time
 from boathouse.cluster import written as written_objects
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Awaitable, Callable
 
     from boathouse.cluster.client import ApiClient
@@ -99,7 +99,7 @@ class EventWriter:
         writers: int = 2,
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
+        now: Callable[[], dt.datetime] = server_time.SERVER_TIME.now,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Prepare.

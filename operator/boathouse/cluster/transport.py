@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 import pycurl
 
-from boathouse.cluster import envelope, errors, transfers
+from boathouse.cluster import envelope, errors, server_time, transfers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -46,6 +46,7 @@ class Transport:
         request_timeout_s: float = 30.0,
         user_agent: str = "boathouse",
         monotonic: Callable[[], float] = time.monotonic,
+        clock: server_time.ServerTime = server_time.SERVER_TIME,
     ) -> None:
         self._config = config
         self._url, self._options = _server(config)
@@ -58,6 +59,7 @@ class Transport:
             "Expect:",
         ]
         self._monotonic = monotonic
+        self._clock = clock
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S
         self._transfers: transfers.Transfers | None = None
@@ -97,6 +99,7 @@ class Transport:
             # libcurl cannot rewind this body, so it never resends a write after a broken connection.
             curl.setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
+        curl.setopt(pycurl.HEADERFUNCTION, self._date_reader())
         try:
             await _finished(running.start(curl), curl, f"{method} {path}")
         finally:
@@ -170,6 +173,17 @@ class Transport:
                 raise errors.ConfigError(f"the service account token {file} cannot be read: {error}") from error
             self._token_read_at = self._monotonic()
         return self._token
+
+    def _date_reader(self) -> Callable[[bytes], None]:
+        """Return a reader of header lines that passes the response's `Date` on; call it before the request."""
+        clock = self._clock
+        sent_s = clock.monotonic()
+
+        def read(line: bytes) -> None:
+            if line[:5].lower() == b"date:":
+                clock.observe(line[5:].decode("latin-1").strip(), sent_s=sent_s, received_s=clock.monotonic())
+
+        return read
 
     def _raise_for_status(self, curl: pycurl.Curl, body: bytes) -> None:
         status = curl.getinfo(pycurl.RESPONSE_CODE)

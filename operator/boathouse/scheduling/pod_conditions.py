@@ -6,12 +6,11 @@ Cluster autoscalers add nodes for pods with the reason Unschedulable, so this re
 import asyncio
 import collections
 import dataclasses
-import datetime as dt
 import math
 from collections.abc import Callable
 
 from boathouse import buckets
-from boathouse.cluster import boundary, catalogue, client, errors, loops, wire
+from boathouse.cluster import boundary, catalogue, client, errors, loops, server_time, wire
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import rows
@@ -269,5 +268,5 @@ def _condition(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
         condition["observedGeneration"] = pod.metadata.generation
     known = pod.condition(POD_SCHEDULED)
     if known is None or known.status != "False":
-        condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return condition

@@ -13,10 +13,9 @@ import asyncio
 import collections
 import contextlib
 import math
-import time
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, client, loops
+from boathouse.cluster import boundary, client, loops, server_time
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
     decider,
@@ -49,9 +48,8 @@ Options = scheduler_options.Options
 
 
 def steady_clock() -> Callable[[], float]:
-    """Return a monotonic clock that starts at the current epoch time."""
-    offset_s = time.time() - time.monotonic()
-    return lambda: time.monotonic() + offset_s
+    """Return a monotonic clock that starts at the API server's current epoch time."""
+    return server_time.SERVER_TIME.steady()
 
 
 class Scheduler:

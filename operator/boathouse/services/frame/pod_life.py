@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.cluster import wire
+from boathouse.cluster import server_time, wire
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
@@ -25,6 +25,8 @@ _NOT_STARTED: Final = frozenset({"StartError", "ContainerCannotRun"})
 _OVER_ITS_LIMIT: Final = re.compile(r"exceeds the (total )?limit|exceed(s|ed) its local ephemeral storage limit")
 _EXIT_CODE: Final = re.compile("-?[0-9]{1,10}")
 _KILLED: Final = frozenset({137, 143})
+_NODE_SKEW_S: Final = 60.0
+"""A node's clock that is further ahead is wrong, and what it says of a container's times is not used."""
 
 
 class PodLife(enum.Enum):
@@ -90,13 +92,13 @@ def settled_exit_code(pod: facts.PodFacts) -> int | None:
     return int(text) if _EXIT_CODE.fullmatch(text) else pod.outlived_exit_code
 
 
-def started_s(status: wire.ContainerStatus | None) -> float | None:
+def started_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float | None:
     """Return when the container started."""
     if status is None:
         return None
     state = status.state.terminated or status.state.running
     started = state.started_at if state is not None else None
-    return started.timestamp() if started is not None else None
+    return _believed_s(pod, started.timestamp()) if started is not None else None
 
 
 def placed_s(pod: facts.PodFacts) -> float:
@@ -112,8 +114,18 @@ def ended_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float |
     """Return when a pod that has ended did so, as nearly as it says."""
     ended = status.state.terminated if status else None
     when = ended.finished_at if ended else None
-    moment = when or pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
+    if when is not None:
+        return _believed_s(pod, when.timestamp())
+    moment = pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
     return moment.timestamp() if moment else None
+
+
+def _believed_s(pod: facts.PodFacts, kubelet_s: float) -> float:
+    """Return a time by the node's clock, or that of the placement if the node's clock cannot be right."""
+    earliest_s, now_s = placed_s(pod), server_time.SERVER_TIME.now_s()
+    if kubelet_s > now_s + _NODE_SKEW_S:
+        return earliest_s
+    return max(earliest_s, min(kubelet_s, now_s))
 
 
 def deleting_since_s(pod: facts.PodFacts) -> float | None:

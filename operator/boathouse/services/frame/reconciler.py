@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic
 
-from boathouse.cluster import boundary, client, errors, wire
+from boathouse.cluster import boundary, client, errors, server_time, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.services.frame import metrics, object_events, object_store, status_writer, writes
@@ -44,7 +44,7 @@ class Context:
     events: event_writer.EventWriter
     statuses: status_writer.StatusShare
     may_lead: Callable[[], bool]
-    now: Callable[[], float] = time.time
+    now: Callable[[], float] = server_time.SERVER_TIME.now_s
     monotonic: Callable[[], float] = time.monotonic
     aside: boundary.Boundary = dataclasses.field(default_factory=boundary.Boundary)
 

@@ -7,9 +7,9 @@ agent asked after the tag was followed, and a job sees when the agent asked at t
 
 import collections
 import dataclasses
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from boathouse.cluster import server_time
 from boathouse.services.frame.kind import ObjectUid
 from boathouse_task.cluster_contract import MOST_KILLS, MOST_TAGS, ApplicationFigures
 
@@ -58,7 +58,9 @@ class Applications:
         now: Returns epoch seconds.
     """
 
-    def __init__(self, mark: Callable[[ObjectUid], None], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, mark: Callable[[ObjectUid], None], now: Callable[[], float] = server_time.SERVER_TIME.now_s
+    ) -> None:
         self._mark, self._now = mark, now
         self._tags: dict[str, _Tag] = {}
         self._clusters: dict[ObjectUid, _Cluster] = {}

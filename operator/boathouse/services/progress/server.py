@@ -8,7 +8,6 @@ it reads a body. Each connection serves one request, so that limits of connectio
 import contextlib
 import dataclasses
 import ssl
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
@@ -16,6 +15,7 @@ import msgspec
 import prometheus_client as prometheus
 from aiohttp import web
 
+from boathouse.cluster import server_time
 from boathouse.listening import http_server
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
@@ -198,7 +198,7 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
     token = header.removeprefix(_BEARER)
-    claimed = claims.read(token, contract.TOKEN_AUDIENCE, time.time())
+    claimed = claims.read(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
     if claimed is None:
         raise Rejected(Reason.INVALID_TOKEN)
     path = request.match_info

@@ -19,9 +19,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from boathouse.cluster import server_time
+
 LIFETIME = dt.timedelta(days=365)
 RENEWAL = dt.timedelta(days=30)
-_SKEW = dt.timedelta(minutes=10)
+_SKEW = dt.timedelta(days=1)
+"""Certificates are valid from this long before they are made, for nodes whose clock is behind."""
 """Tolerance for nodes whose clocks are behind."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
 
@@ -59,7 +62,7 @@ def expiry_probe(signer: Authority) -> Callable[[], str | None]:
     def probe() -> str | None:
         return (
             None
-            if dt.datetime.now(dt.UTC) < until
+            if server_time.SERVER_TIME.now() < until
             else f"the certificate authority expires in less than {RENEWAL.days} days"
         )
 

@@ -8,6 +8,7 @@ from typing import Final, NewType
 
 from msgspec.structs import replace
 
+from boathouse.cluster import server_time
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task.cluster_contract import AgentReport
@@ -39,7 +40,7 @@ class Reports:
         self,
         mark: Callable[[ObjectUid], None],
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = server_time.SERVER_TIME.now_s,
     ) -> None:
         self._mark, self._monotonic, self._now = mark, monotonic, now
         self._received: dict[ObjectUid, _Received] = {}

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import msgspec
 from aiohttp import web
 
+from boathouse.cluster import server_time
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.applications import Applications
@@ -52,7 +53,7 @@ class AgentRoutes:
         reports: Reports,
         orders: OrderBook,
         applications: Applications,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] = server_time.SERVER_TIME.now_s,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pods, self._namespace_of = pods, namespace_of

@@ -58,7 +58,7 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
         deleting_since_s=pod_life.deleting_since_s(pod),
         memory_bytes=memory_limit_bytes(pod),
         ideal_memory_bytes=ideal_memory_bytes(pod),
-        started_s=pod_life.started_s(status),
+        started_s=pod_life.started_s(pod, status),
         resources=pod.resources,
         suspension=pod.suspension,
         is_suspended=pod.stage.is_shrunk,

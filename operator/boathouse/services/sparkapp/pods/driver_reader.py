@@ -36,7 +36,7 @@ def driver(pod: facts.PodFacts) -> DriverPod | None:
         node=pod.node_name or None,
         address=pod.status.pod_ip,
         placed_s=pod_life.placed_s(pod) if pod.node_name else None,
-        started_s=pod_life.started_s(status),
+        started_s=pod_life.started_s(pod, status),
         ended_s=None if life.is_live else pod_life.ended_s(pod, status),
         ending=_ending(pod, status) if life is PodLife.FAILED else None,
         problem=pod_life.problem(status) if life is PodLife.STARTING else None,

@@ -1,0 +1,67 @@
+"""The API server's clock, as its responses tell it.
+
+Times that the API server or other processes wrote are compared with this clock, because this machine's wall clock may
+be wrong, and may step.
+"""
+
+import datetime as dt
+import email.utils
+import math
+import time
+from collections.abc import Callable
+
+_RESOLUTION_S = 1.0
+"""`Date` has whole seconds, rounded down."""
+
+
+class ServerTime:
+    """Estimates the API server's clock as an offset to the monotonic clock, so it advances without steps.
+
+    Each response bounds the offset: its `Date` was written between the request and the response. The estimate moves
+    only as far as the bounds require. Bounds that contradict the earlier ones replace them: a clock was corrected.
+    Before the first response the wall clock at the start is used.
+
+    Args:
+        monotonic: Returns monotonic seconds.
+        wall: Returns seconds since the epoch by this machine's clock; read once.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time) -> None:
+        self.monotonic = monotonic
+        self._offset_s = wall() - monotonic()
+        self._least_s, self._most_s = -math.inf, math.inf
+
+    def now_s(self) -> float:
+        """Return seconds since the epoch."""
+        return self.monotonic() + self._offset_s
+
+    def now(self) -> dt.datetime:
+        """Return the time in UTC."""
+        return dt.datetime.fromtimestamp(self.now_s(), dt.UTC)
+
+    def steady(self) -> Callable[[], float]:
+        """Return a clock of seconds since the epoch that keeps the present estimate: for durations in this process."""
+        offset_s = self._offset_s
+        return lambda: self.monotonic() + offset_s
+
+    def observe(self, date: str, *, sent_s: float, received_s: float) -> None:
+        """Take the `Date` of a response; a malformed one is ignored.
+
+        Args:
+            date: The header's value.
+            sent_s: Monotonic time before the request was sent.
+            received_s: Monotonic time when the header was received.
+        """
+        try:
+            date_s = email.utils.parsedate_to_datetime(date).timestamp()
+        except (ValueError, OverflowError):
+            return
+        least_s, most_s = date_s - received_s, date_s + _RESOLUTION_S - sent_s
+        if max(least_s, self._least_s) <= min(most_s, self._most_s):
+            least_s, most_s = max(least_s, self._least_s), min(most_s, self._most_s)
+        self._least_s, self._most_s = least_s, most_s
+        self._offset_s = min(max(self._offset_s, least_s), most_s)
+
+
+SERVER_TIME = ServerTime()
+"""The clock of this process. The transport keeps it current."""

@@ -1,0 +1,59 @@
+"""The API server's clock is known from its responses, whatever the wall clock of this machine says."""
+
+import email.utils
+
+import pytest
+
+from boathouse.cluster import server_time
+from tests.builders.clocks import Clock
+
+HOUR_S, DAY_S = 3600.0, 86400.0
+TRUE_S = 1_767_225_600.0
+STEPS = pytest.mark.parametrize("step_s", [-DAY_S, -HOUR_S, HOUR_S, DAY_S])
+
+
+def date(epoch_s):
+    return email.utils.formatdate(epoch_s, usegmt=True)
+
+
+@STEPS
+def test_a_response_corrects_a_wall_clock_that_was_wrong_from_the_start(step_s):
+    known = server_time.ServerTime(Clock(100.0), Clock(TRUE_S + step_s))
+    known.observe(date(TRUE_S), sent_s=99.9, received_s=100.0)
+    assert known.now_s() == pytest.approx(TRUE_S, abs=1.2)
+
+
+@STEPS
+def test_a_step_of_the_wall_clock_changes_nothing(step_s):
+    monotonic, wall = Clock(100.0), Clock(TRUE_S)
+    known = server_time.ServerTime(monotonic, wall)
+    wall.now_s += step_s
+    monotonic.now_s += 5
+    assert known.now_s() == TRUE_S + 5
+
+
+@STEPS
+def test_a_corrected_clock_of_the_server_is_followed_but_not_by_durations(step_s):
+    monotonic = Clock(100.0)
+    known = server_time.ServerTime(monotonic, Clock(TRUE_S))
+    known.observe(date(TRUE_S), sent_s=100.0, received_s=100.0)
+    durations = known.steady()
+    known.observe(date(TRUE_S + step_s), sent_s=100.0, received_s=100.0)
+    assert known.now_s() == pytest.approx(TRUE_S + step_s, abs=1.0)
+    monotonic.now_s += 7
+    assert durations() == TRUE_S + 7
+
+
+def test_responses_that_agree_narrow_the_clock_below_the_resolution_of_the_header():
+    monotonic = Clock(0.0)
+    known = server_time.ServerTime(monotonic, Clock(0.0))
+    for monotonic.now_s in (0.2, 0.9, 1.1, 1.95):
+        known.observe(date(int(TRUE_S + monotonic.now_s)), sent_s=monotonic.now_s, received_s=monotonic.now_s)
+    assert known.now_s() == pytest.approx(TRUE_S + 1.95, abs=0.11)
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "Thu, 99 Jan 2026 00:00:00 GMT"])
+def test_a_malformed_date_is_ignored(text):
+    known = server_time.ServerTime(Clock(0.0), Clock(TRUE_S))
+    known.observe(text, sent_s=0.0, received_s=0.0)
+    assert known.now_s() == TRUE_S
