@@ -42,7 +42,7 @@ def of_type(place, name, task_type):
     return [pod for pod in place.raw_pods(name) if pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] == task_type]
 
 
-def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):
+def test_a_suspended_job_holds_nothing_and_resumes_where_it_was(place):
     data = harness.text(5_000_000)
     place.put("in/a.txt", data)
     slow = {

@@ -67,7 +67,7 @@ async def test_a_job_whose_cluster_was_deleted_runs_on_the_next_one_of_its_name(
     assert (world.phase(), world.status()["failures"]) == ("Succeeded", {"user": 0, "infrastructure": 1})
 
 
-async def test_a_deleted_job_goes_with_its_deleted_cluster(world, eventually):
+async def test_a_job_is_deleted_with_its_deleted_cluster(world, eventually):
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
@@ -145,7 +145,7 @@ async def test_a_suspended_jobs_application_is_killed_and_another_one_follows(wo
     assert (world.phase(), world.finals(), world.nodes.most_running) == ("Succeeded", ["KILLED", "SUCCEEDED"], 1)
 
 
-async def test_a_deleted_job_goes_when_its_application_has_ended(world, eventually):
+async def test_a_job_is_deleted_once_its_application_has_ended(world, eventually):
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
@@ -200,7 +200,7 @@ async def test_a_new_leader_submits_no_task_before_it_knows_the_cluster_of_its_u
     assert [found["lake"].name_node for found in addresses(world)] == [CLUSTER.name_node]
 
 
-async def test_a_job_whose_urls_name_no_cluster_is_told_so_by_its_first_task(world, eventually):
+async def test_a_job_whose_urls_name_no_cluster_starts_a_task_without_addresses(world, eventually):
     world.nodes.has_cluster = False
     world.api.add(mrjob(**NATIVE))
     async with world.running():

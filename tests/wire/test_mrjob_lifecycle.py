@@ -143,7 +143,7 @@ async def test_why_a_job_waits_is_in_its_status(cluster, eventually):
     assert cluster.status["reason"] == "NeverFits"
 
 
-async def test_a_missing_config_map_is_named_and_the_job_goes_on_when_it_comes(cluster, eventually):
+async def test_a_missing_config_map_is_named_and_the_job_runs_once_it_exists(cluster, eventually):
     cluster.api.add(mrjob(files=[{"name": "m.py", "configMapKeyRef": {"name": "wc", "key": "m.py"}}]))
     async with cluster.running():
         await eventually(lambda: cluster.condition("Admitted") == ("False", "ConfigMapNotFound"))

@@ -40,7 +40,7 @@ _POD = {"volume": {"emptyDir": True}, "resources": ONE}
 
 
 class Witness(framework.Observer):
-    """Keeps what observers are told is refused."""
+    """Keeps the refusals that observers are notified of."""
 
     def __init__(self) -> None:
         self.refused: list[tuple[str, str]] = []

@@ -18,7 +18,7 @@ def calm(monkeypatch):
     monkeypatch.setattr(ila.Interference, "mask", lambda *_: None)
 
 
-def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
+def test_a_map_with_less_memory_at_its_input_is_preferred_to_a_whole_one_elsewhere():
     shell = Shell(*core.nodes(2))
     shell.leave("n0", cpu=4000, gib=1)
     shell.leave("n1", cpu=1000, gib=2)
@@ -97,7 +97,7 @@ def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
     assert found[:2] == [("spark/driver-0", "n0"), ("spark/executor-0", "n1")]
 
 
-def test_an_executor_goes_where_most_is_free():
+def test_an_executor_is_placed_where_most_is_free():
     shell = Shell(*core.nodes(2))
     shell.leave("n0", cpu=2000, gib=4)
     shell.submit_spark(SIZE)

@@ -98,7 +98,7 @@ def test_by_the_shortest_remaining_time_a_node_counts_as_a_minute():
 
 
 @pytest.mark.parametrize("profile", BY_SIZE)
-def test_a_large_cluster_goes_after_a_short_job(profile):
+def test_a_large_cluster_is_placed_after_a_short_job(profile):
     shell = Shell(core.node(allocatable=SIZE), profile=profile)
     shell.submit_cluster(8)
     short = shell.submit("short", seconds=10.0)

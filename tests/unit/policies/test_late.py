@@ -64,7 +64,7 @@ def test_at_most_a_tenth_of_the_slots_have_second_attempts():
     assert at_once <= 4  # a tenth of 32, begun
 
 
-def test_a_job_whose_tasks_wait_and_that_has_less_of_the_cluster_goes_before(twenty_maps):
+def test_a_job_with_pending_tasks_and_less_of_the_cluster_is_before_a_second_attempt(twenty_maps):
     _, alone = twenty_maps
     _, found = simulate_late(job_of_maps(), job_of_maps(count=40, name="1", seconds=10, submit_ms=1000))
     assert alone.speculative_attempts == 1
@@ -155,7 +155,7 @@ def test_a_rate_is_progress_over_the_time_that_a_task_ran():
     assert shell.seconds()[:1] == [("job/map-0", "n1")]
 
 
-def test_of_several_the_one_with_the_longest_time_left_goes_first():
+def test_the_task_with_the_longest_time_left_is_speculated_first():
     shell = Shell(speculative_cap=1 / 40)
     shell.run([0.2, 0.1, *USUAL])
     assert [task for task, _ in shell.seconds()] == ["job/map-1"]
@@ -233,7 +233,7 @@ def test_a_job_whose_second_attempts_wait_gets_no_more_of_that_stage():
     assert shell.seconds() == []
 
 
-def test_the_job_that_holds_least_goes_first():
+def test_the_job_that_holds_least_is_first():
     shell = Shell(speculative_cap=1 / 40)
     shell.run([0.1, *USUAL], "large")
     shell.run([0.2, 0.5, 0.5, 0.5])

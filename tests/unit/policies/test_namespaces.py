@@ -69,7 +69,7 @@ def test_a_namespace_of_a_hundred_jobs_or_a_high_priority_gets_half_beside_one_j
 @pytest.mark.parametrize("profile", OPERATORS)
 @settings(max_examples=3, deadline=None)
 @given(chance=COURSES)
-def test_a_namespace_that_comes_late_gets_its_half_as_tasks_end(profile, chance):
+def test_a_late_namespace_gets_its_half_as_tasks_end(profile, chance):
     shell = namespaces_shell(profile)
     shell.submit("first", 200, namespace="a", priority=5)
     running = core.task_ids(shell.cycle())

@@ -64,7 +64,7 @@ def test_executors_without_room_have_nodes_reserved_which_nobody_else_may_use():
     assert shell.nodes() == []  # though two cores are free on each node
 
 
-def test_an_executor_waits_for_the_node_that_was_reserved_and_goes_to_no_other():
+def test_an_executor_is_pending_until_its_reserved_node_has_room():
     shell = Shell("spread-out")
     shell.fill(*EVERY)
     shell.submit("app", 1, **EXECUTOR)

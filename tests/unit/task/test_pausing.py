@@ -136,7 +136,7 @@ def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(job_folder, cgr
     assert result.counters[counters.BOATHOUSE][counters.SUSPENDED_MILLISECONDS] == pytest.approx(30_000, abs=200)
 
 
-def test_a_reduce_that_has_all_maps_refuses_and_goes_on(job_folder):
+def test_a_reduce_that_has_all_maps_refuses_a_suspension_and_succeeds(job_folder):
     endpoint = SuspendingEndpoint(ORDER, maps=1)
     with endpoint.serving(job_folder.folder) as url:
         spec = reduce_spec(job_folder, url, maps=1)

@@ -161,8 +161,8 @@ async def a_report_of_impossible_numbers(api, tmp):
     body = b'{"phase":"read","progress":-7,"records_in":99999999999999999999}'
     async with running(api, tmp) as endpoint:
         await endpoint.ask("POST", f"demo/{JOB}/tasks/p/report", endpoint.add("p"), data=body)
-        told = endpoint.reports.of(JOB)["p"]
-        return [each for each in (told.progress, told.records_in) if not 0 <= each < 2**63]
+        report = endpoint.reports.of(JOB)["p"]
+        return [each for each in (report.progress, report.records_in) if not 0 <= each < 2**63]
 
 
 @contextlib.asynccontextmanager

@@ -28,7 +28,7 @@ def placed_at(shell: core_fspy.Shell, at_s: float) -> list[str]:
 # Size-based sub-queue
 
 
-def test_the_job_of_least_virtual_size_goes_first():
+def test_the_job_of_least_virtual_size_is_first():
     shell = core_fspy.slots_shell()
     for name, tasks in (("large", 9), ("small", 2), ("middle", 4)):
         shell.submit_at(name, 0.0, map_stage(tasks))
@@ -42,7 +42,7 @@ def test_sizes_are_in_memory_seconds():
     assert shell.run() == {"long": 30, "fat": 40}
 
 
-def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
+def test_a_job_that_finished_virtually_is_before_all_of_larger_virtual_size():
     shell = core_fspy.slots_shell(2)
     shell.submit_at("blocks", 0.0, map_stage(2, 30.0, stated=False))
     shell.submit_at("first", 1.0, map_stage(2, 1.0))
@@ -357,7 +357,7 @@ def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
     assert shell.queue.reserved == {"n1": "wide/0-map"}
 
 
-def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
+def test_an_aged_job_is_before_new_jobs_of_unknown_size():
     """All of the fair world belongs to a stream of jobs of unknown size: one that it has finished waits on and on."""
     shell = core_fspy.slots_shell(1, fspy.Config(ageing_s=20.0))
     shell.submit_at("owed", 0.5, map_stage(3, 0.5))

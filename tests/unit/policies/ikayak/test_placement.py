@@ -11,7 +11,7 @@ MOST = core.amount(6000, 8)
 HALF = core.amount(4000, 8)
 
 
-def test_an_executor_goes_to_the_node_with_most_free():
+def test_an_executor_is_placed_on_the_node_with_most_free():
     shell = Shell([core.node("a", WHOLE), core.node("b", core.amount(16000, 32)), core.node("c", WHOLE)])
     shell.submit_stages("spark", executor=(1, MOST))
     assert core.nodes_of(shell.cycle()) == ["b"]
@@ -182,7 +182,7 @@ def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     assert set(shell.queue.reserved.values()) == {"old/executor"}
 
 
-def test_a_minimum_holds_on_to_its_nodes_when_room_comes_free_before_the_map_is_known_to_have_ended():
+def test_a_gang_keeps_its_reservations_when_room_is_freed_before_the_map_is_known_to_have_ended():
     shell = Shell(2)
     for i in range(2):
         shell.run(f"mr{i}", f"n{i}", maps=2, size=HALF)

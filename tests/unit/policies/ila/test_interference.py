@@ -28,7 +28,7 @@ def test_one_task_for_each_host_where_any_neighbour_slows_it_down():
     assert sorted(name[:2] for name in core.nodes_of(shell.cycle())) == ["h0", "h1", "h2"]
 
 
-def test_a_task_that_minds_nobody_goes_beside_others():
+def test_tasks_without_interference_share_a_host():
     shell = Shell(hosts(1), model_=constant(1.0))
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 4
@@ -118,7 +118,7 @@ def test_who_only_lacks_room_waits_for_room_alone():
     assert shell.queue.unschedulable()[task_class.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
-def test_a_class_that_fits_no_node_at_all_is_told_so():
+def test_a_class_that_fits_no_node_at_all_is_unschedulable():
     shell = Shell(hosts(2), model_=CROWDED)
     shell.submit("job", 3, **COMPUTES)
     task_class = shell.submit("huge", 1, **COMPUTES, size=core.amount(64_000, 1), submitted_s=1.0)
@@ -156,7 +156,7 @@ def test_of_nodes_that_are_as_close_the_one_with_least_interference_is_taken():
     assert core.nodes_of(shell.cycle())[0][:2] != first[:2]
 
 
-def test_interference_comes_before_locality():
+def test_interference_outranks_locality():
     shell = Shell(hosts(2), model_=CROWDED)
     shell.submit("first", 1, **COMPUTES, locations=("h0v0",))
     shell.cycle(0.0)
@@ -165,7 +165,7 @@ def test_interference_comes_before_locality():
     assert core.nodes_of(shell.cycle(6.5))[0][:2] == "h1"
 
 
-def test_closeness_comes_before_the_least_interference():
+def test_locality_outranks_the_least_interference():
     shell = Shell(hosts(2), ila.Config(threshold=9.0), model_=CROWDED)
     shell.submit("first", 1, **COMPUTES, locations=("h0v0",))
     shell.submit("second", 1, **COMPUTES, locations=("h0v1",), submitted_s=1.0)
@@ -217,7 +217,7 @@ def test_asking_what_is_refused_does_not_begin_the_wait():
     assert shell.interference.profiles.get(refused.id).refused_s == math.inf
 
 
-def test_the_threshold_that_a_placement_made_goes_with_its_refusal():
+def test_a_refused_placement_leaves_no_threshold():
     shell = Shell(hosts(1), model_=CROWDED)
     shell.submit(count=2, **COMPUTES)
     shell.cycle(0.0)
