@@ -40,6 +40,7 @@ async def test_core_nodes_are_on_different_nodes(hadoop, ready):
 
 async def test_other_kinds_find_the_cluster_and_the_nodes_of_its_hosts(hadoop, ready):
     await ready()
+    await hadoop.until(lambda: hadoop.leader.clusters.find("demo", "etl").is_ready)
     facts = hadoop.leader.clusters.find("demo", "etl")
     assert (facts.is_ready, facts.image, facts.has_compute) == (True, "hadoop:dev", True)
     assert facts.hosts == {host: pod["spec"]["nodeName"] for host, pod in hadoop.nodes.pods().items()}

@@ -172,7 +172,9 @@ async def test_a_client_of_a_stopping_attempt_gets_no_leave(world, eventually):
         await eventually(running(world))
         world.patch(suspend=True)
         jobs, pod = world.kind.hadoop, next(iter(world.kind.hadoop.clients.of(world.uid())))
-        await eventually(lambda: not jobs.may_submit(world.uid(), pod))
+        await eventually(lambda: world.status()["hadoop"].get("stopping"))
+        assert world.status()["hadoop"].get("ended") is None
+        assert not jobs.may_submit(world.uid(), pod)
 
 
 NATIVE = {"clusterRef": None, "input": ["hdfs://lake/in"], "output": "hdfs://lake/out"}
