@@ -40,11 +40,14 @@ async def test_core_nodes_are_on_different_nodes(hadoop, ready):
 
 async def test_other_kinds_find_the_cluster_and_the_nodes_of_its_hosts(hadoop, ready):
     await ready()
-    await hadoop.until(lambda: hadoop.leader.clusters.find("demo", "etl").is_ready)
-    facts = hadoop.leader.clusters.find("demo", "etl")
-    assert (facts.is_ready, facts.image, facts.has_compute) == (True, "hadoop:dev", True)
-    assert facts.hosts == {host: pod["spec"]["nodeName"] for host, pod in hadoop.nodes.pods().items()}
-    assert facts.settings.rpartition("-")[2] == hadoop.status()["settings"][:8]
+    nodes = {host: pod["spec"]["nodeName"] for host, pod in hadoop.nodes.pods().items()}
+
+    def facts():
+        return hadoop.leader.clusters.find("demo", "etl")
+
+    await hadoop.until(lambda: facts().is_ready and facts().hosts == nodes)
+    assert (facts().image, facts().has_compute) == ("hadoop:dev", True)
+    assert facts().settings.rpartition("-")[2] == hadoop.status()["settings"][:8]
 
 
 async def test_a_cluster_grows_as_its_policy_decides_and_uses_each_decision_once(hadoop, ready):
