@@ -41,7 +41,9 @@ async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_e
     async with scheduling(api, config=config) as w:
         await eventually(lambda: held(w) == {"a": 4})
         add_pods(api, "b", 8)
+        await eventually(lambda: w.condition("demo/b-07"))
         await eventually(w.at_rest)
+        assert held(w) == {"a": 4}
         for key in sorted(w.placed())[:2]:
             api.remove("pods", key)
         await eventually(lambda: held(w) == {"a": 2, "b": 2})
