@@ -173,7 +173,7 @@ def plain_pod(place: harness.Place, node: str) -> dict[str, Any]:
 async def measure(place: harness.Place, rounds: int) -> dict[str, list[float]]:
     """Suspend and resume a reduce so many times; return the seconds that each took."""
     data = reduces.start(place, count=1, cpu=REQUEST)
-    (pod,) = reduces.running(place, 1)
+    (pod,) = reduces.running_reduces(place, 1)
     name = pod["metadata"]["name"]
     containers = {name: reduces.container(pod), PLAIN: reduces.container(plain_pod(place, pod["spec"]["nodeName"]))}
     async with client.ApiClient(config.from_kubeconfig(place.cluster.kubeconfig)) as api:

@@ -136,14 +136,14 @@ class Clusters:
         (application,) = job.applications
         ask, path = self.ask(name), f"jobs/{application.id.replace('application', 'job')}"
 
-        def told() -> dict[str, Any] | None:
+        def record() -> dict[str, Any] | None:
             try:
                 found = ask("GET", hadoop_web.MASTER, hadoop_web.HISTORY_PORT, f"ws/v1/history/mapreduce/{path}")
             except ClusterError:  # it reads what the application left some seconds later
                 return None
             return dict(json.loads(found)["job"])
 
-        return harness.until(told, f"the history has {path}", every_s=1)
+        return harness.until(record, f"the history has {path}", every_s=1)
 
     def _pod_names(self, name: str) -> Mapping[str, str]:
         return {host: pod["metadata"]["name"] for host, pod in self.pods(name).items()}

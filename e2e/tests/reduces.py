@@ -37,7 +37,7 @@ def end_map(place: harness.Place) -> None:
     place.cluster.run("exec", pod["metadata"]["name"], "-n", place.namespace, "--", "touch", END)
 
 
-def running(place: harness.Place, count: int) -> list[dict[str, Any]]:
+def running_reduces(place: harness.Place, count: int) -> list[dict[str, Any]]:
     """Wait until so many reduces run; return their pods."""
 
     def run() -> list[dict[str, Any]] | None:

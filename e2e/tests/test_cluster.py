@@ -275,7 +275,7 @@ def switch_off(node: str) -> None:
     [(kill, start_again), (pause, resume), (switch_off, start_again)],
     ids=["killed", "paused", "switched-off"],
 )
-def test_a_node_whose_kubelet_is_silent_is_noticed_and_comes_back(cluster, nodes, harm, mend):
+def test_a_node_whose_kubelet_is_silent_is_not_ready_until_it_is_mended(cluster, nodes, harm, mend):
     harm(nodes[1])
     try:
         until(lambda: is_ready(cluster, nodes[1], "Unknown"), "the node is not ready")
@@ -285,7 +285,7 @@ def test_a_node_whose_kubelet_is_silent_is_noticed_and_comes_back(cluster, nodes
 
 
 @pytest.mark.only_kind  # local nodes share a network
-def test_a_node_whose_network_is_cut_is_noticed_and_comes_back(cluster, nodes):
+def test_a_node_whose_network_is_cut_is_not_ready_until_it_is_mended(cluster, nodes):
     KindProvider().cut_off(NAME, nodes[1])
     try:
         until(lambda: is_ready(cluster, nodes[1], "Unknown"), "the node is not ready")
@@ -385,7 +385,7 @@ def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
     assert traces.of(known) == {}
 
 
-def test_up_after_a_killed_up_cleans_first_and_comes_up(other_name):
+def test_up_after_a_killed_up_cleans_first_and_succeeds(other_name):
     own_docker = provider().name == state.KIND and not docker_answers()
     half = state.begin(ClusterSpec(name=other_name, nodes=0), provider=provider().name, own_docker=own_docker)
     processes.start(

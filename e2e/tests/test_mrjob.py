@@ -101,16 +101,16 @@ def test_every_pod_of_a_job_is_bound_by_boathouse(place):
         assert pod["spec"]["schedulerName"] == names.SCHEDULER_NAME
         assert first_epoch <= int(pod["metadata"]["annotations"][names.ANNOTATION_EPOCH]) <= last_epoch
 
-    def told():
+    def scheduled_by():
         events = place.gateway.events(reason="Scheduled")
         return {event["involvedObject"]["name"]: event["reportingComponent"] for event in events}
 
-    harness.until(lambda: told().keys() >= {pod["metadata"]["name"] for pod in pods}, "every pod has its event")
-    assert told() == {pod["metadata"]["name"]: "boathouse.dev/operator" for pod in pods}
+    harness.until(lambda: scheduled_by().keys() >= {pod["metadata"]["name"] for pod in pods}, "every pod has its event")
+    assert scheduled_by() == {pod["metadata"]["name"]: "boathouse.dev/operator" for pod in pods}
 
 
 @pytest.mark.alone
-def test_a_job_of_another_queue_with_equal_weight_need_not_wait_until_the_first_has_all_it_wants(place):
+def test_a_job_of_another_queue_with_equal_weight_starts_before_the_first_has_all_it_requests(place):
     place.put("in/a.txt", harness.text(6_000_000))
     slow = {"command": ["sh", "-c", "sleep 1; wc -l"], "resources": {"requests": {"cpu": "500m", "memory": "128Mi"}}}
     place.start("left", queue="left", mapper=slow, splitMaxSize="128Ki", **NO_REDUCE)

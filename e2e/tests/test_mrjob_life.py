@@ -42,7 +42,7 @@ def of_type(place, name, task_type):
     return [pod for pod in place.raw_pods(name) if pod["metadata"]["labels"][mrjob_names.LABEL_TASK_TYPE] == task_type]
 
 
-def test_a_suspended_job_holds_nothing_and_goes_on_where_it_was(place):
+def test_a_suspended_job_holds_nothing_and_resumes_where_it_was(place):
     data = harness.text(5_000_000)
     place.put("in/a.txt", data)
     slow = {
@@ -78,7 +78,9 @@ def test_what_may_not_change_is_refused_by_name_and_placement_may_change_while_s
     with pytest.raises(errors.ClusterError, match=r"only be changed while the job is suspended"):
         patch(place, "fixed", nodeSelector=None)
     place.succeed("fixed")
-    assert all(pod["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux"} for pod in place.raw_pods("fixed"))
+    selectors = [pod["spec"]["nodeSelector"] for pod in place.raw_pods("fixed")]
+    assert selectors
+    assert all(selector == {"kubernetes.io/os": "linux"} for selector in selectors)
 
 
 def test_a_finished_job_expires_with_all_that_was_made_for_it(place):

@@ -196,9 +196,9 @@ def test_executors_that_start_together_have_nodes_reserved_for_them(apps):
     harness.until(lambda: len(task_pods(place, "busy", "map")) == 4, "maps fill the nodes")
     executor = {"instances": 2, "coreRequest": "1200m", "memory": "512m"}
     spark_programs.squares(apps, "gang", seconds=0, executor=executor)
-    told = harness.until(lambda: reserved_for(apps), "the condition says for how long nodes have been reserved")
+    message = harness.until(lambda: reserved_for(apps), "the condition says for how long nodes have been reserved")
     reserved = harness.until(lambda: reservations(place), "an event says which node is reserved")
-    print(f"{reserved}\n{told}\n{command_line.output(place, 'explain', 'sparkapp/gang')}")
+    print(f"{reserved}\n{message}\n{command_line.output(place, 'explain', 'sparkapp/gang')}")
     assert any(re.fullmatch(r"\S+ is reserved for its pods; predicted wait \d+ s", message) for message in reserved)
     executors = harness.until(lambda: both(apps), "both executors run", timeout_s=spark_harness.TIMEOUT_S)
     assert len({pod["spec"]["nodeName"] for pod in executors}) == 2
@@ -218,8 +218,8 @@ def scheduled(apps):
 
 def reserved_for(apps):
     """Return what the condition says of the age of the reservation."""
-    told = scheduled(apps)
-    return told if re.search(r"reserved for it for \d+ s", told) else None
+    message = scheduled(apps)
+    return message if re.search(r"reserved for it for \d+ s", message) else None
 
 
 def both(apps):
@@ -253,8 +253,8 @@ def spin(place, name, seconds, *, maps=1, node=None):
 def refused(place, name):
     """Return what a job's condition says if a predicted slowdown keeps tasks of it waiting."""
     conditions = raw(place, name).get("status", {}).get("conditions", ())
-    told = " ".join(one["message"] for one in conditions if one["type"] == names.ConditionType.SCHEDULED)
-    return told if "predicted slowdown" in told else ""
+    message = " ".join(one["message"] for one in conditions if one["type"] == names.ConditionType.SCHEDULED)
+    return message if "predicted slowdown" in message else ""
 
 
 def refused_on(place, node):
@@ -266,8 +266,8 @@ def refused_on(place, node):
         name = f"beside-{number}"
         spin(place, name, 0.1, node=node)
         harness.until(lambda name=name: refused(place, name) or place.look(name).finished, f"{name} waits, or ends")
-        if told := refused(place, name):
-            return name, told
+        if message := refused(place, name):
+            return name, message
     raise AssertionError("no task was refused")
 
 
@@ -279,8 +279,8 @@ def test_a_host_is_refused_because_of_its_neighbours_while_another_is_free(place
     place.succeed("known")
     spin(place, "neighbours", 3600, maps=NEIGHBOURS, node=busy)
     harness.until(lambda: len(task_pods(place, "neighbours", "map")) == NEIGHBOURS, "the neighbours compute")
-    beside, told = refused_on(place, busy)
-    print(f"{told}\n{command_line.output(place, 'explain', f'mrjob/{beside}')}")
+    beside, message = refused_on(place, busy)
+    print(f"{message}\n{command_line.output(place, 'explain', f'mrjob/{beside}')}")
     assert free(place.cluster, busy, "cpu") >= 100  # thousandths: it would fit
     spin(place, "elsewhere", 1)
     place.succeed("elsewhere")

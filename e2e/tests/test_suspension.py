@@ -39,7 +39,7 @@ def free_milli(cluster, node):
 def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_output(place):
     with faults.recording(place.cluster) as recording:
         data = reduces.start(place, count=2, cpu=CPU)
-        pods = reduces.running(place, 2)
+        pods = reduces.running_reduces(place, 2)
         free = {pod["spec"]["nodeName"]: free_milli(place.cluster, pod["spec"]["nodeName"]) for pod in pods}
         assert max(free.values()) < quantity.milli(CPU)
         mapper = {"command": ["sh", "-c", "sleep 5; cat"], "resources": {"requests": {"cpu": CPU, "memory": "128Mi"}}}

@@ -112,7 +112,7 @@ def drawn_pods(draw: st.DrawFn, where: st.SearchStrategy[str]) -> reference.Pod:
     )
 
 
-class Shell(core.Shell):
+class AffinityShell(core.Shell):
     """A shell whose pods have labels. It knows the same cluster as the reference."""
 
     def __init__(self, nodes: list[model.Node], namespaces: dict[str, dict[str, str]]) -> None:
@@ -196,16 +196,16 @@ def pod_of(of: model.TaskClass, job: model.Job, node: str = "") -> reference.Pod
     return reference.Pod(job.namespace, of.labels, of.constraints, node)
 
 
-def drawn_shell(data: st.DataObject, most_pods: int = 8) -> Shell:
+def drawn_shell(data: st.DataObject, most_pods: int = 8) -> AffinityShell:
     """A shell with drawn nodes, namespaces and pods of other schedulers."""
-    shell = Shell(data.draw(drawn_nodes()), data.draw(namespaces))
+    shell = AffinityShell(data.draw(drawn_nodes()), data.draw(namespaces))
     where = st.sampled_from([*shell.nodes, *shell.nodes, "gone"])
     for i, pod in enumerate(data.draw(st.lists(drawn_pods(where), max_size=most_pods))):
         shell.observe(f"p{i}", pod)
     return shell
 
 
-def submit_drawn(shell: Shell, data: st.DataObject, name: str, most: int = 4, **fields) -> None:
+def submit_drawn(shell: AffinityShell, data: st.DataObject, name: str, most: int = 4, **fields) -> None:
     """Submit a job with drawn labels and constraints."""
     drawn = {"namespace": st.sampled_from("xy"), "labels": labels, "constraints": constraints}
     count = data.draw(st.integers(1, most))

@@ -26,7 +26,7 @@ def elastic_estimates(
     return Elastic(run_time, ideal_bytes=ideal_bytes, **fields)
 
 
-class Shell(core.ReportingShell):
+class ElasticShell(core.ReportingShell):
     """Nodes of 4 cores and 8 GiB unless given; `slowdown` is what ILA predicts everywhere."""
 
     def __init__(

@@ -114,7 +114,7 @@ class Run:
         self.classes = [stage.task_class(self.job, i) for i, stage in enumerate(self.stages)]
 
 
-class Shell(core.ReportingShell):
+class FspyShell(core.ReportingShell):
     """Runs jobs in virtual time to their end. `ends_s` says when each job ended."""
 
     def __init__(self, nodes: list[model.Node], config: fspy.Config | None = None) -> None:
@@ -186,6 +186,6 @@ class Shell(core.ReportingShell):
         self.report(model.Ended(now_s=self.now_s, job=run.job.id, succeeded=True))
 
 
-def slots_shell(slots: int = 1, config: fspy.Config | None = None) -> Shell:
+def slots_shell(slots: int = 1, config: fspy.Config | None = None) -> FspyShell:
     """A shell with one node that holds so many tasks of a core and 1 GiB."""
-    return Shell([core.node(allocatable=core.amount(1000 * slots, slots))], config)
+    return FspyShell([core.node(allocatable=core.amount(1000 * slots, slots))], config)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 ONE = core.amount(1000, 1)
 
 
-class Shell(core.ReportingShell):
+class IKayakShell(core.ReportingShell):
     """Nodes of 8 cores and 16 GiB unless given; suspensions happen at once unless `refuses` is set."""
 
     def __init__(self, nodes: int | list[model.Node] = 1, **config) -> None:

@@ -96,7 +96,7 @@ def mean_error(model: Polynomial | exponential.Exponential, of: fitting.Samples)
     return float((np.abs(model.predict(of.rows) - of.slowdown) / of.slowdown).mean())
 
 
-class Shell(core.ReportingShell):
+class IlaShell(core.ReportingShell):
     """A shell on virtual machines, which are measured unless a test says otherwise."""
 
     def __init__(

@@ -49,7 +49,7 @@ def memory_folder() -> Path | None:
     return _MEMORY if has_room and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC else None
 
 
-class Clock:
+class SleepingClock:
     """A clock that only sleeping moves.
 
     Args:

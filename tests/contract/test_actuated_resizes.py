@@ -147,7 +147,7 @@ async def test_the_model_defers_a_resize_without_room_and_keeps_the_former_limit
     assert kubelet.counted_twice == []
 
 
-async def test_the_model_refuses_what_a_test_wants_refused(pod, kubelet):
+async def test_the_model_kubelet_refuses_a_resize_as_set(pod, kubelet):
     task = await pod("task").create(**BY_HAND)
     kubelet.verdict = lambda _pod: "Infeasible"
     await task.resize(SMALL)

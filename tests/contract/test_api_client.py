@@ -33,7 +33,7 @@ def config_map(name, **data):
 
 
 @asynccontextmanager
-async def running(coroutine):
+async def in_background(coroutine):
     task = asyncio.create_task(coroutine)
     try:
         yield task
@@ -212,7 +212,7 @@ async def test_a_server_of_another_authority_is_not_spoken_to(control_plane):
 async def informed(api, resource=catalogue.PODS, **options):
     changes: list[store.Change] = []
     followed = informer.Informer(api, resource, on_change=changes.append, **options)
-    async with running(followed.run()):
+    async with in_background(followed.run()):
         await followed.synced.wait()
         yield followed, changes
 
@@ -280,9 +280,9 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
         )
 
     first, second = candidate("first"), candidate("second")
-    async with running(first.run()):
+    async with in_background(first.run()):
         assert await first.acquired() == 1
-        async with running(second.run()):
+        async with in_background(second.run()):
             for _ in range(int(2 * timing.duration_s)):
                 clock.now_s += 1
                 await eventually(lambda: first._renewed_at == second._observed_at == clock.now_s)
@@ -297,7 +297,7 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
 async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace):
     made = await api.create_pod(namespace, pod("p", namespace))
     events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test", window_s=0)
-    async with running(events.run()):
+    async with in_background(events.run()):
         for _ in range(2):
             events.publish(
                 event_writer.reference(catalogue.PODS, namespace, made.metadata.name, made.metadata.uid),

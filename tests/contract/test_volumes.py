@@ -196,7 +196,7 @@ async def test_a_volume_of_a_zone_keeps_its_pods_out_of_others(world, eventually
     await eventually(lambda: world.node_of("p"))
 
 
-async def test_a_missing_claim_is_named_with_its_field_and_the_pod_goes_on_when_it_comes(world, eventually):
+async def test_a_missing_claim_is_named_with_its_field_and_the_pod_is_bound_once_it_exists(world, eventually):
     await world.pod("p", "data")
 
     async def named() -> bool:

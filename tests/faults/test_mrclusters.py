@@ -14,7 +14,7 @@ from tests.faults import clusters
 pytestmark = pytest.mark.apiserver
 
 IN_A_ROW = 3
-COMES_UP = {
+IS_CREATED = {
     "mrcluster.status": (1, 2),
     "mrcluster.network-policy": (1, 2),
     "mrcluster.service": (1,),
@@ -49,7 +49,7 @@ RUNS_A_JOB = {
 }
 STOPS_A_JOB = {"mrjob.status": (1,), "mrjob.tags": (1,), "mrjob.kill-application": (1,), "mrjob.delete-pod": (1,)}
 WRITES = {
-    write for life in (COMES_UP, GROWS, SHRINKS, ROLLS, LOSES_ITS_MASTER, RUNS_A_JOB, STOPS_A_JOB) for write in life
+    write for life in (IS_CREATED, GROWS, SHRINKS, ROLLS, LOSES_ITS_MASTER, RUNS_A_JOB, STOPS_A_JOB) for write in life
 } | {"mrcluster.expire"}
 """Each has its deaths in this module."""
 DYNAMIC = {"transient": {"minimum": 2, "maximum": 3}}
@@ -81,7 +81,7 @@ async def trial(laboratory):
         yield one
 
 
-async def comes_up(trial, operator, *, core=2, transient=0, **spec):
+async def create_ready_cluster(trial, operator, *, core=2, transient=0, **spec):
     """A cluster becomes ready, and its operator ends."""
     await trial.start_cluster(core={"count": core}, transient={"minimum": transient, "maximum": 3}, **spec)
     operator.start()
@@ -97,8 +97,8 @@ async def dies_until(trial, operator, failpoint, *, core, transient, record_prop
     assert kills, f"no life came to {failpoint}"
 
 
-@pytest.mark.parametrize("failpoint", cases("comes-up", COMES_UP))
-async def test_a_cluster_comes_up_once_whenever_the_operator_dies(trial, failpoint, record_property):
+@pytest.mark.parametrize("failpoint", cases("is-created", IS_CREATED))
+async def test_a_cluster_is_created_once_whenever_the_operator_dies(trial, failpoint, record_property):
     await trial.start_cluster()
     with trial.operator() as operator:
         await dies_until(trial, operator, failpoint, core=2, transient=0, record_property=record_property)
@@ -108,7 +108,7 @@ async def test_a_cluster_comes_up_once_whenever_the_operator_dies(trial, failpoi
 @pytest.mark.parametrize("failpoint", cases("grows", GROWS))
 async def test_a_cluster_grows_to_its_size_whenever_the_operator_dies(trial, failpoint, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         trial.write_blocks(20)
         await trial.patch({"core": {"count": 3}, **DYNAMIC})
         await dies_until(trial, operator, failpoint, core=3, transient=2, record_property=record_property)
@@ -118,7 +118,7 @@ async def test_a_cluster_grows_to_its_size_whenever_the_operator_dies(trial, fai
 @pytest.mark.parametrize("failpoint", cases("shrinks", SHRINKS))
 async def test_transient_nodes_leave_without_a_lost_task_whenever_the_operator_dies(trial, failpoint, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator, transient=2)
+        await create_ready_cluster(trial, operator, transient=2)
         application = trial.load(*LOAD_S)
         await trial.until(lambda: trial.hadoop.yarn.containers("t1"), "a transient node has containers")
         await trial.patch({"transient": {"minimum": 0}})
@@ -131,7 +131,7 @@ async def test_transient_nodes_leave_without_a_lost_task_whenever_the_operator_d
 @pytest.mark.parametrize("failpoint", cases("shrinks-core", SHRINKS))
 async def test_a_core_node_leaves_without_a_lost_block_whenever_the_operator_dies(trial, failpoint, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         await trial.patch({"core": {"count": 3}})
         operator.start()
         await trial.until(trial.has(core=3, transient=0), "the cluster has three core nodes")
@@ -148,7 +148,7 @@ async def test_new_settings_reach_one_node_after_the_other_whenever_the_operator
     trial, failpoint, record_property
 ):
     with trial.operator() as operator:
-        await comes_up(trial, operator, transient=1)
+        await create_ready_cluster(trial, operator, transient=1)
         trial.write_blocks(20)
         await trial.patch(OTHER_SETTINGS)
         kills = await trial.deaths(operator, failpoint, most=IN_A_ROW, unless=trial.is_rolled_out)
@@ -160,11 +160,11 @@ async def test_new_settings_reach_one_node_after_the_other_whenever_the_operator
 
 
 @pytest.mark.parametrize("failpoint", cases("loses-its-master", LOSES_ITS_MASTER))
-async def test_a_master_that_is_lost_comes_back_on_its_volume_whenever_the_operator_dies(
+async def test_a_lost_master_is_created_again_on_its_volume_whenever_the_operator_dies(
     trial, failpoint, record_property
 ):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         trial.write_blocks(20)
         application = trial.load(*LOAD_S)
         await trial.kill_pod("master")
@@ -177,7 +177,7 @@ async def test_a_master_that_is_lost_comes_back_on_its_volume_whenever_the_opera
 @pytest.mark.parametrize("failpoint", cases("job", RUNS_A_JOB))
 async def test_a_job_runs_as_one_application_whenever_the_operator_dies(trial, failpoint, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         job = await trial.submit_job()
         kills = await trial.deaths(operator, failpoint, most=IN_A_ROW, unless=trial.job_is(job, "Succeeded"))
         operator.start()
@@ -192,7 +192,7 @@ async def test_a_job_runs_as_one_application_whenever_the_operator_dies(trial, f
 async def test_a_suspended_jobs_application_is_killed_whenever_the_operator_dies(trial, failpoint, record_property):
     trial.clients.program.tasks_s = (600.0,) * 4
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         job = await trial.submit_job()
         operator.start()
         await trial.until(trial.job_is(job, "Map"), "the application runs")
@@ -231,7 +231,7 @@ async def judge_job(trial, job, *, finals):
 async def test_a_client_that_fails_before_it_submits_is_followed_by_another(trial):
     trial.clients.program.loses = frozenset({1})
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         operator.start()
         job = await trial.submit_job()
         await trial.until(trial.job_is(job, "Succeeded", "Failed"), "the job has ended")
@@ -241,10 +241,10 @@ async def test_a_client_that_fails_before_it_submits_is_followed_by_another(tria
 
 
 @pytest.mark.long
-async def test_a_deleted_job_goes_with_its_application_whenever_the_operator_dies(trial, record_property):
+async def test_a_job_is_deleted_with_its_application_whenever_the_operator_dies(trial, record_property):
     trial.clients.program.tasks_s = (600.0,) * 4
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         job = await trial.submit_job()
         operator.start()
         await trial.until(trial.job_is(job, "Map"), "the application runs")
@@ -264,7 +264,7 @@ async def test_a_deleted_job_goes_with_its_application_whenever_the_operator_die
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_cluster_expires_with_all_that_was_made_for_it(trial, moment, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator, ttlSecondsAfterIdle=60)
+        await create_ready_cluster(trial, operator, ttlSecondsAfterIdle=60)
         most = IN_A_ROW if moment == "before" else 1  # then the cluster is deleted
         kills = await trial.deaths(operator, f"{moment}-mrcluster.expire", most=most)
         operator.start()
@@ -277,7 +277,7 @@ async def test_a_cluster_expires_with_all_that_was_made_for_it(trial, moment, re
 @pytest.mark.parametrize("failpoint", cases("network", {"mrcluster.network-policy": (1, 2)}))
 async def test_network_policies_are_those_of_the_spec_whenever_the_operator_dies(trial, failpoint, record_property):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         first = await trial.policies()
 
         async def are_stricter():
@@ -302,7 +302,7 @@ async def test_network_policies_are_those_of_the_spec_whenever_the_operator_dies
 @pytest.mark.long
 async def test_the_volume_of_a_master_that_is_emptied_is_not_formatted(trial):
     with trial.operator() as operator:
-        await comes_up(trial, operator)
+        await create_ready_cluster(trial, operator)
         operator.start()
         trial.hadoop.hdfs.cluster_id = ""
         await trial.kill_pod("master")

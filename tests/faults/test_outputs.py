@@ -14,7 +14,7 @@ SMALL = Shape(maps=6, reduces=1)
 
 
 @pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "after"])
-async def test_a_deleted_job_goes_when_its_folder_is_removed(trial, moment, record_property):
+async def test_a_job_is_deleted_once_its_folder_is_removed(trial, moment, record_property):
     await trial.submit(SMALL, clean_up="OnDelete")
     trial.ledger.held = True
     with trial.operator() as operator:

@@ -73,11 +73,11 @@ def run(request: Mapping[str, Any]) -> dict[str, Any]:
         os.close(reader)
         _run_here(request, writer)
     os.close(writer)
-    told = _read(reader, began + request["wall_s"], is_whole=request["is_whole"])
+    output = _read(reader, began + request["wall_s"], is_whole=request["is_whole"])
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    rows = [json.loads(line) for line in told.splitlines() if line.endswith(b"}")]
+    rows = [json.loads(line) for line in output.splitlines() if line.endswith(b"}")]
     begun = [row["begins"] for row in rows if "begins" in row]
     failed = next((row for row in rows if "fails" in row), None)
     ended = next((row for row in rows if "ended" in row), None)
@@ -115,7 +115,7 @@ def _run_here(request: Mapping[str, Any], writer: int) -> None:
 
 def _read(reader: int, until_s: float, *, is_whole: bool) -> bytes:
     """Read what a run tells until it ends, takes too long, or fails if the first failure is enough."""
-    told = b""
+    output = b""
     with os.fdopen(reader, "rb", buffering=0) as stream:
         while (left_s := until_s - time.monotonic()) > 0:
             ready = select.select([stream, sys.stdin], [], [], left_s)[0]
@@ -124,10 +124,10 @@ def _read(reader: int, until_s: float, *, is_whole: bool) -> bytes:
             part = stream.read(1 << 16)
             if not part:
                 break
-            told += part
-            if b'{"ended"' in told or (not is_whole and b'{"fails"' in told and told.endswith(b"\n")):
+            output += part
+            if b'{"ended"' in output or (not is_whole and b'{"fails"' in output and output.endswith(b"\n")):
                 break
-    return told
+    return output
 
 
 if __name__ == "__main__":

@@ -1,13 +1,7 @@
 """Token buckets by key."""
 
 from boathouse import buckets
-
-
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.builders.clocks import Clock
 
 
 def test_a_bucket_gives_its_burst_and_then_its_rate():

@@ -75,13 +75,13 @@ async def test_an_exception_sets_one_pod_aside_and_the_others_proceed(api, event
 
 
 async def test_a_subscriber_that_raises_keeps_a_change_from_no_other(api, eventually):
-    told = []
+    reported = []
     async with scheduling(api) as w:
         w.parts.pods.subscribe(lambda change: fail(change.key))
-        w.parts.pods.subscribe(lambda change: told.append(change.key))
+        w.parts.pods.subscribe(lambda change: reported.append(change.key))
         api.add(manifests.pod("poison"))
         api.add(manifests.pod("good"))
-        await eventually(lambda: {POISON, "demo/good"} <= set(told) and w.events("SetAside"))
+        await eventually(lambda: {POISON, "demo/good"} <= set(reported) and w.events("SetAside"))
         assert w.metric("boathouse_objects_set_aside_total", kind="Pod", reason="HandlingFailed") == 1
 
 

@@ -89,7 +89,7 @@ async def test_a_strict_submission_with_notes_creates_nothing(api, run):
     assert api.objects("sparkapps") == {}
 
 
-async def test_what_the_api_server_refuses_is_told_in_its_words(api, run):
+async def test_what_the_api_server_refuses_is_reported_in_its_words(api, run):
     api.fail_next("create sparkapps", status=422, reason="Invalid")
     assert "the cluster does not create sparkapps/pi-… in namespace demo: a fault on order" in said(
         await run("submit", *LINE)

@@ -19,7 +19,7 @@ async def test_it_lists_then_watches(api, client, eventually):
         api.add(manifests.pod("b"))
         api.set_phase("demo/a", "Running")
         api.remove("pods", "demo/b")
-        await eventually(lambda: len(follower.told) == 3)
+        await eventually(lambda: len(follower.reported) == 3)
         assert follower.fresh() == ["Added b", "Modified a", "Deleted b"]
         assert cached(followed) == stored(api)
 
@@ -28,11 +28,11 @@ async def test_a_pod_that_ends_leaves_the_selection_as_deleted(api, client, even
     api.add(manifests.pod("a", node="n1", phase="Running"))
     async with following(api, client, fields=catalogue.PODS_THAT_HOLD_RESOURCES) as (followed, follower):
         api.end_pod("demo/a")
-        await eventually(lambda: follower.told == ["Added a", "Deleted a"])
+        await eventually(lambda: follower.reported == ["Added a", "Deleted a"])
         assert followed.objects == {}
 
 
-async def test_how_our_own_pods_ended_comes_by_another_informer(api, client, eventually):
+async def test_another_informer_reports_how_our_own_pods_ended(api, client, eventually):
     api.add(manifests.pod("a", labels={"boathouse.dev/job-uid": "j"}, phase="Running"))
     api.add(manifests.pod("foreign", phase="Running"))
     ended = following(api, client, labels="boathouse.dev/job-uid", fields=catalogue.PODS_THAT_ENDED)
@@ -40,7 +40,7 @@ async def test_how_our_own_pods_ended_comes_by_another_informer(api, client, eve
         assert follower.fresh() == []
         api.end_pod("demo/foreign")
         api.end_pod("demo/a", exit_code=3, message="{}")
-        await eventually(lambda: follower.told == ["Added a"])
+        await eventually(lambda: follower.reported == ["Added a"])
         terminated = followed.objects.get("demo/a").status.container_statuses[0].state.terminated
         assert (terminated.exit_code, terminated.message) == (3, "{}")
 
@@ -51,7 +51,7 @@ async def test_a_pod_made_anew_under_its_name_is_deleted_and_added(api, client, 
         with missing(api):
             api.remove("pods", "demo/a")
             api.add(manifests.pod("a"))
-        await eventually(lambda: follower.told == ["Added a", "Deleted a", "Added a"])
+        await eventually(lambda: follower.reported == ["Added a", "Deleted a", "Added a"])
         assert cached(followed) == stored(api)
 
 
@@ -73,7 +73,7 @@ async def test_a_pod_deleted_while_the_watch_was_lost_does_not_stay_as_a_ghost(a
         api.remove("pods", "demo/ghost")
         api.watches.speak("pods")
         lose(api.watches)
-        await eventually(lambda: "Deleted ghost" in follower.told)
+        await eventually(lambda: "Deleted ghost" in follower.reported)
         assert follower.fresh() == ["Deleted ghost"]
         assert cached(followed) == stored(api)
         assert followed.stats.lists == 2
@@ -93,17 +93,17 @@ async def test_a_watch_that_stands_still_is_given_up(api, client, eventually):
     async with following(api, client, stall_s=0.1) as (followed, follower):
         api.watches.silence("pods")
         api.remove("pods", "demo/ghost")
-        await eventually(lambda: follower.told == ["Added ghost", "Deleted ghost"])
+        await eventually(lambda: follower.reported == ["Added ghost", "Deleted ghost"])
         assert followed.stats.failures >= 1
 
 
-async def test_a_watch_whose_time_is_up_goes_on_without_a_list(api, client, eventually):
+async def test_a_watch_whose_time_is_up_resumes_without_a_list(api, client, eventually):
     async with following(api, client) as (followed, follower):
         api.add(manifests.pod("a"))
-        await eventually(lambda: follower.told)
+        await eventually(lambda: follower.reported)
         api.watches.end("pods")
         api.add(manifests.pod("b"))
-        await eventually(lambda: follower.told == ["Added a", "Added b"])
+        await eventually(lambda: follower.reported == ["Added a", "Added b"])
         assert followed.stats.lists == 1
 
 
@@ -122,19 +122,19 @@ async def test_a_watch_refused_as_too_old_leads_to_a_list(api, client, eventuall
         api.add(manifests.pod("a"))
         api.watches.cut("pods")
         await eventually(lambda: cached(followed) == stored(api))
-        assert follower.told == ["Added a"]
+        assert follower.reported == ["Added a"]
 
 
-async def test_stale_and_repeated_events_are_not_told(api, client, eventually):
+async def test_stale_and_repeated_events_are_not_reported(api, client, eventually):
     async with following(api, client) as (followed, follower):
         api.add(manifests.pod("a"))
         api.set_phase("demo/a", "Running")
         api.remove("pods", "demo/a")
-        await eventually(lambda: len(follower.told) == 3)
+        await eventually(lambda: len(follower.reported) == 3)
         api.watches.replay("pods", last=3)
         api.add(manifests.pod("end"))
-        await eventually(lambda: "Added end" in follower.told)
-        assert follower.told == ["Added a", "Modified a", "Deleted a", "Added end"]
+        await eventually(lambda: "Added end" in follower.reported)
+        assert follower.reported == ["Added a", "Modified a", "Deleted a", "Added end"]
         assert followed.stats.stale == 3
 
 
@@ -146,8 +146,8 @@ async def test_stale_events_after_a_list_do_not_bring_back_what_it_lacks(api, cl
         await eventually(lambda: api.watches.count("pods") == 1 and followed.stats.lists == 2)
         api.watches.replay("pods", last=2)
         api.add(manifests.pod("end"))
-        await eventually(lambda: "Added end" in follower.told)
-        assert follower.told == ["Added ghost", "Deleted ghost", "Added end"]
+        await eventually(lambda: "Added end" in follower.reported)
+        assert follower.reported == ["Added ghost", "Deleted ghost", "Added end"]
 
 
 async def test_bookmarks_keep_it_fresh_and_move_the_start_of_the_next_watch(api, client, eventually):
@@ -170,7 +170,7 @@ async def test_a_list_in_pages_whose_token_expires_begins_anew(api, client, even
         api.chaos = expires_second_pages(api)
         with missing(api):
             api.remove("pods", "demo/p0000")
-        await eventually(lambda: "Deleted p0000" in follower.told)
+        await eventually(lambda: "Deleted p0000" in follower.reported)
         assert cached(followed) == stored(api)
         assert "continue parameter is too old" in followed.stats.last_error
 
@@ -180,7 +180,7 @@ async def test_a_list_that_fails_is_tried_again(api, client, status):
     api.add(manifests.pod("a"))
     api.fail_next("list pods", times=3, status=status)
     async with following(api, client) as (followed, follower):
-        assert follower.told == ["Added a"]
+        assert follower.reported == ["Added a"]
         assert followed.stats.failures == 3
 
 
@@ -209,7 +209,7 @@ async def test_it_follows_some_namespaces_only(api, client, eventually):
     async with following(api, client, namespaces=["one", "two"]) as (followed, follower):
         api.add(manifests.pod("d", namespace="two"))
         api.add(manifests.pod("e", namespace="three"))
-        await eventually(lambda: "Added d" in follower.told)
+        await eventually(lambda: "Added d" in follower.reported)
         assert followed.objects.keys() == {"one/a", "two/b", "two/d"}
         assert followed.objects.get("two/d").metadata.namespace == "two"
 
@@ -217,7 +217,7 @@ async def test_it_follows_some_namespaces_only(api, client, eventually):
 async def test_a_line_of_many_kilobytes_is_read(api, client, eventually):
     async with following(api, client, catalogue.NODES) as (followed, follower):
         api.add(manifests.node("n1", labels={f"label-{n}": "x" * 60 for n in range(20_000)}))
-        await eventually(lambda: follower.told == ["Added n1"])
+        await eventually(lambda: follower.reported == ["Added n1"])
         assert len(followed.objects.get("n1").metadata.labels) == 20_001
 
 
@@ -262,7 +262,7 @@ async def test_an_object_of_a_list_that_cannot_be_decoded_is_set_aside(api, clie
     assert aside.counts == {("Pod", boundary.Reason.DECODING): 1}
 
 
-async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it_goes(api, client, eventually):
+async def test_an_object_of_a_watch_that_cannot_be_decoded_is_set_aside_until_it_is_deleted(api, client, eventually):
     async with following(api, client) as (followed, follower):
         api.add(manifests.pod("poison", **UNREADABLE))
         api.add(manifests.pod("a"))
@@ -292,7 +292,7 @@ async def test_a_comparison_finds_ghosts_and_gaps(api, client):
 
 async def test_a_comparison_forgives_a_stream_that_is_only_behind(api, client, eventually):
     async def catch_up(_):
-        await eventually(lambda: follower.told == ["Added late"])
+        await eventually(lambda: follower.reported == ["Added late"])
 
     async with following(api, client, sleep=catch_up) as (followed, follower):
         api.add(manifests.pod("late"))

@@ -23,7 +23,7 @@ def ready(api, hadoop):
     return create
 
 
-async def test_a_cluster_comes_up_with_all_that_its_nodes_need(api, hadoop, ready):
+async def test_a_cluster_is_created_with_all_that_its_nodes_need(api, hadoop, ready):
     await ready(transient={"minimum": 1, "maximum": 3})
     assert hadoop.hosts() == ["c0", "c1", "master", "t0"]
     assert hadoop.status()["clusterID"] == f"CID-{hadoop.uid()}"
@@ -40,10 +40,14 @@ async def test_core_nodes_are_on_different_nodes(hadoop, ready):
 
 async def test_other_kinds_find_the_cluster_and_the_nodes_of_its_hosts(hadoop, ready):
     await ready()
-    facts = hadoop.leader.clusters.find("demo", "etl")
-    assert (facts.is_ready, facts.image, facts.has_compute) == (True, "hadoop:dev", True)
-    assert facts.hosts == {host: pod["spec"]["nodeName"] for host, pod in hadoop.nodes.pods().items()}
-    assert facts.settings.rpartition("-")[2] == hadoop.status()["settings"][:8]
+    nodes = {host: pod["spec"]["nodeName"] for host, pod in hadoop.nodes.pods().items()}
+
+    def facts():
+        return hadoop.leader.clusters.find("demo", "etl")
+
+    await hadoop.until(lambda: facts().is_ready and facts().hosts == nodes)
+    assert (facts().image, facts().has_compute) == ("hadoop:dev", True)
+    assert facts().settings.rpartition("-")[2] == hadoop.status()["settings"][:8]
 
 
 async def test_a_cluster_grows_as_its_policy_decides_and_uses_each_decision_once(hadoop, ready):
@@ -95,7 +99,7 @@ async def test_a_lost_transient_node_is_replaced_by_another(api, hadoop, ready):
 
 
 @pytest.mark.parametrize("host", ["master", "c1"])
-async def test_a_lost_master_or_core_node_comes_again_under_its_name(api, hadoop, ready, host):
+async def test_a_lost_master_or_core_node_is_created_again_under_its_name(api, hadoop, ready, host):
     await ready()
     former = api.get("pods", hadoop.pod(host))["metadata"]
     api.remove("pods", hadoop.pod(host))
@@ -104,7 +108,7 @@ async def test_a_lost_master_or_core_node_comes_again_under_its_name(api, hadoop
     assert hadoop.nodes.formatted == [None]
 
 
-async def test_a_pod_whose_kubernetes_node_is_gone_is_deleted_and_comes_again(api, hadoop, ready):
+async def test_a_pod_whose_kubernetes_node_is_gone_is_deleted_and_created_again(api, hadoop, ready):
     await ready()
     pod = api.get("pods", hadoop.pod("c1"))
     hadoop.nodes.lost.add(pod["spec"]["nodeName"])
@@ -239,8 +243,8 @@ async def test_a_pod_that_does_not_start_is_named_in_the_conditions(api, hadoop,
     statuses = [{"name": "namenode", "state": waiting, "ready": False}]
     api.set_phase(hadoop.pod("master"), "Pending", containerStatuses=statuses)
 
-    def told():
+    def is_reported():
         found = [each for each in hadoop.status().get("conditions", ()) if each["type"] == "Ready"]
         return bool(found) and "no such image" in found[0]["message"]
 
-    await hadoop.until(told)
+    await hadoop.until(is_reported)

@@ -67,7 +67,7 @@ async def test_a_growing_cluster_takes_no_room_that_is_reserved_for_a_gang(api, 
 
 
 @pytest.mark.parametrize("profile", ["fair", "boathouse"])
-async def test_room_that_a_cluster_gives_back_goes_to_a_gang_before_any_cluster_grows(
+async def test_room_that_a_cluster_releases_is_given_to_a_gang_before_any_cluster_grows(
     api, eventually, monkeypatch, profile
 ):
     for name in ("PATIENCE_S", "RETRY_S", "WHOLE_EVERY_S"):

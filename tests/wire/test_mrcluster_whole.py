@@ -117,7 +117,7 @@ async def test_a_job_follows_its_application_by_its_tag_and_kills_it(whole):
     await world.until(lambda: applications.view(TAG).applications[0].state == "KILLED")
 
 
-async def test_a_successor_goes_on_with_a_drain(whole):
+async def test_a_successor_continues_a_drain(whole):
     world = whole.world
     await whole.create(transient={"minimum": 1, "maximum": 3})
     whole.submit(*[300.0] * 12)

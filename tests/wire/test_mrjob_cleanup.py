@@ -73,7 +73,7 @@ async def test_a_failed_job_expires_though_it_cannot_be_cleaned_up(cluster, even
 SUCCESS = {"message": '{"outcome":"succeeded"}'}
 
 
-async def test_a_deleted_job_goes_when_its_folder_is_removed(cluster, eventually):
+async def test_a_job_is_deleted_once_its_folder_is_removed(cluster, eventually):
     cluster.kubelet.script |= {("m-00001", 1): None, ("cleanup", 1): None}
     cluster.api.add(mrjob(cleanUp="OnDelete"))
     async with cluster.running():
@@ -94,7 +94,7 @@ async def test_the_finalizer_is_there_before_the_first_task(cluster, eventually)
     assert calls.index("patch mrjobs") < calls.index("create pods")
 
 
-async def test_a_job_that_succeeded_goes_at_once_when_it_is_deleted(cluster, eventually):
+async def test_a_job_that_succeeded_is_deleted_at_once(cluster, eventually):
     cluster.api.add(mrjob(cleanUp="OnDelete"))
     async with cluster.running():
         await eventually(lambda: cluster.status.get("phase") == "Succeeded")
@@ -122,7 +122,7 @@ async def test_a_job_that_is_not_to_be_cleaned_up_any_more_loses_the_finalizer(c
         await eventually(lambda: finalizers(cluster) == [])
 
 
-async def test_in_a_terminating_namespace_a_deleted_job_goes_at_once(cluster, eventually, given_up):
+async def test_in_a_terminating_namespace_a_job_is_deleted_at_once(cluster, eventually, given_up):
     space = {"name": "demo", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     cluster.kubelet.script["m-00001", 1] = None
     cluster.api.add(mrjob(cleanUp="OnDelete"))
@@ -135,7 +135,7 @@ async def test_in_a_terminating_namespace_a_deleted_job_goes_at_once(cluster, ev
     assert given_up == [KEY]
 
 
-async def test_a_deleted_job_that_is_no_job_any_more_goes(cluster, eventually):
+async def test_a_job_that_has_become_invalid_is_deleted(cluster, eventually):
     cluster.kubelet.script["m-00001", 1] = None
     cluster.api.add(mrjob(cleanUp="OnDelete"))
     async with cluster.running():

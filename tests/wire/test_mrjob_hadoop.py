@@ -26,7 +26,7 @@ def ended(world):
     return lambda: world.phase() in {"Succeeded", "Failed"}
 
 
-def running(world):
+def is_running(world):
     return lambda: world.phase() == "Map"
 
 
@@ -56,7 +56,7 @@ async def test_a_job_whose_cluster_was_deleted_runs_on_the_next_one_of_its_name(
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         assert world.status()["hadoop"]["clusterUID"] == CLUSTER.uid
         world.nodes.delete_cluster()
         await eventually(lambda: world.condition("Admitted") == ("False", "ClusterNotFound"))
@@ -67,11 +67,11 @@ async def test_a_job_whose_cluster_was_deleted_runs_on_the_next_one_of_its_name(
     assert (world.phase(), world.status()["failures"]) == ("Succeeded", {"user": 0, "infrastructure": 1})
 
 
-async def test_a_deleted_job_goes_with_its_deleted_cluster(world, eventually):
+async def test_a_job_is_deleted_with_its_deleted_cluster(world, eventually):
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         world.nodes.delete_cluster()
         world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
@@ -124,7 +124,7 @@ async def test_the_next_leader_follows_the_application_of_the_last_one(world, ev
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         await world.restart()
         world.nodes.is_held = False
         await eventually(ended(world))
@@ -135,7 +135,7 @@ async def test_a_suspended_jobs_application_is_killed_and_another_one_follows(wo
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         world.patch(suspend=True)
         await eventually(lambda: world.status()["hadoop"].get("ended") is not None)
         assert (world.phase(), world.finals(), world.clients()) == ("Suspended", ["KILLED"], [])
@@ -145,11 +145,11 @@ async def test_a_suspended_jobs_application_is_killed_and_another_one_follows(wo
     assert (world.phase(), world.finals(), world.nodes.most_running) == ("Succeeded", ["KILLED", "SUCCEEDED"], 1)
 
 
-async def test_a_deleted_job_goes_when_its_application_has_ended(world, eventually):
+async def test_a_job_is_deleted_once_its_application_has_ended(world, eventually):
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
     assert world.finals() == ["KILLED"]
@@ -169,10 +169,12 @@ async def test_a_client_of_a_stopping_attempt_gets_no_leave(world, eventually):
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         world.patch(suspend=True)
         jobs, pod = world.kind.hadoop, next(iter(world.kind.hadoop.clients.of(world.uid())))
-        await eventually(lambda: not jobs.may_submit(world.uid(), pod))
+        await eventually(lambda: world.status()["hadoop"].get("stopping"))
+        assert world.status()["hadoop"].get("ended") is None
+        assert not jobs.may_submit(world.uid(), pod)
 
 
 NATIVE = {"clusterRef": None, "input": ["hdfs://lake/in"], "output": "hdfs://lake/out"}
@@ -200,7 +202,7 @@ async def test_a_new_leader_submits_no_task_before_it_knows_the_cluster_of_its_u
     assert [found["lake"].name_node for found in addresses(world)] == [CLUSTER.name_node]
 
 
-async def test_a_job_whose_urls_name_no_cluster_is_told_so_by_its_first_task(world, eventually):
+async def test_a_job_whose_urls_name_no_cluster_starts_a_task_without_addresses(world, eventually):
     world.nodes.has_cluster = False
     world.api.add(mrjob(**NATIVE))
     async with world.running():
@@ -228,7 +230,7 @@ async def test_a_suspension_survives_the_operators_death(world, eventually, monk
     world.nodes.is_held = True
     world.api.add(mrjob())
     async with world.running():
-        await eventually(running(world))
+        await eventually(is_running(world))
         world.kill_at(monkeypatch, name)
         world.patch(suspend=True)
         await eventually(lambda: world.status()["hadoop"].get("ended") is not None)

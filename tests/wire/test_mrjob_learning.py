@@ -64,7 +64,7 @@ async def test_what_is_left_to_place_agrees_with_what_is_placed(cluster, witness
         assert first.tasks[one.id] == len(placed), one.id
 
 
-async def test_a_failed_attempt_is_told_as_failed_and_its_successor_as_placed(cluster, witness, eventually):
+async def test_a_failed_attempt_is_reported_as_failed(cluster, witness, eventually):
     cluster.kubelet.script["m-00001", 1] = failing()
     cluster.api.add(mrjob())
     async with cluster.running():

@@ -48,7 +48,7 @@ async def endpoint(api, client, tmp_path):
         yield made
 
 
-async def run(endpoint, name=NAME):
+async def run_client(endpoint, name=NAME):
     """Run the client's side; returns its work folder."""
     folder = endpoint.folder
     (folder / "token").write_text(endpoint.api.issue_token(f"demo/{name}"))
@@ -69,17 +69,17 @@ async def run(endpoint, name=NAME):
 
 
 async def test_the_client_of_the_open_attempt_may_go(endpoint):
-    assert ((await run(endpoint)) / "go").exists()
+    assert ((await run_client(endpoint)) / "go").exists()
 
 
 async def test_another_client_is_stopped(endpoint):
     endpoint.jobs.is_open = False
-    stop = ((await run(endpoint)) / "stop").read_bytes()
+    stop = ((await run_client(endpoint)) / "stop").read_bytes()
     assert "only the client of the job's current attempt" in msgspec.json.decode(stop, type=TaskResult).message
     assert endpoint.count("progress_rejections_total", reason="NoLeave") == 1
 
 
 async def test_the_token_of_another_pod_is_no_leave(endpoint):
     endpoint.api.add(manifests.pod("another", node="n1"))
-    work = await run(endpoint, "another")
+    work = await run_client(endpoint, "another")
     assert not (work / "go").exists()

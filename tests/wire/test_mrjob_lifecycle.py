@@ -87,13 +87,13 @@ async def test_a_task_that_fails_again_and_again_fails_the_job_and_stops_the_oth
     cluster.kubelet.script |= {("m-00001", 1): failing(), ("m-00001", 2): failing(message="boom"), ("m-00002", 1): None}
     async with cluster.running():
         await eventually(ended(cluster))
-        await eventually(lambda: "m-00002-a1" not in running(cluster))
+        await eventually(lambda: "m-00002-a1" not in undeleted_pods(cluster))
     assert cluster.condition("Failed") == ("True", "TaskFailed")
     assert "boom" in next(c["message"] for c in cluster.status["conditions"] if c["type"] == "Failed")
     assert "m-00000-a1" in cluster.pods()
 
 
-def running(cluster):
+def undeleted_pods(cluster):
     """Pods that nobody has asked to go."""
     return [
         key.rpartition("-s0-")[2]
@@ -143,7 +143,7 @@ async def test_why_a_job_waits_is_in_its_status(cluster, eventually):
     assert cluster.status["reason"] == "NeverFits"
 
 
-async def test_a_missing_config_map_is_named_and_the_job_goes_on_when_it_comes(cluster, eventually):
+async def test_a_missing_config_map_is_named_and_the_job_runs_once_it_exists(cluster, eventually):
     cluster.api.add(mrjob(files=[{"name": "m.py", "configMapKeyRef": {"name": "wc", "key": "m.py"}}]))
     async with cluster.running():
         await eventually(lambda: cluster.condition("Admitted") == ("False", "ConfigMapNotFound"))

@@ -124,7 +124,7 @@ async def test_a_token_of_a_former_pod_of_the_same_name_is_refused(endpoint):
     assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 403
 
 
-async def test_a_pod_that_this_replica_has_not_seen_yet_is_told_to_come_again(endpoint):
+async def test_a_task_whose_pod_this_replica_does_not_know_gets_404(endpoint):
     token = endpoint.add("p")
     del endpoint.pods.known["p"]
     assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 404
@@ -144,7 +144,7 @@ async def test_a_token_is_reviewed_once_for_many_requests(endpoint, api):
     assert len(api.called("create tokenreviews")) == 1
 
 
-async def test_while_tokens_cannot_be_reviewed_tasks_are_told_to_come_again(endpoint, api):
+async def test_while_tokens_cannot_be_reviewed_tasks_get_503(endpoint, api):
     token = endpoint.add("p")
     api.fail_next("create tokenreviews", status=500)
     assert (await endpoint.ask("GET", "demo/job-1/tasks/p/orders", token))[0] == 503
@@ -165,7 +165,7 @@ async def test_a_small_body_that_becomes_large_is_refused(endpoint):
     assert status == 413
 
 
-async def test_a_task_that_reports_too_often_is_told_to_wait(endpoint, monkeypatch):
+async def test_a_task_that_reports_too_often_gets_429(endpoint, monkeypatch):
     monkeypatch.setattr(limits, "REPORT_DISTANCE_S", 3600.0)
     token = endpoint.add("p")
     body = msgspec.json.encode(contract.TaskReport(phase="read"))

@@ -49,7 +49,7 @@ async def test_a_job_that_had_succeeded_succeeds_again(cluster, client, eventual
     assert cluster.status["counters"] == {"g": {"map": SPLITS, "reduce": 1}}
 
 
-async def test_a_job_goes_on_from_the_backup_by_the_process_that_had_seen_more(cluster, client, eventually):
+async def test_a_job_restored_from_a_backup_is_finished_by_the_process_that_knows_more(cluster, client, eventually):
     async with cluster.running():
         await eventually(maps_done(cluster, 2))
         backup = cluster.api.world.backup()

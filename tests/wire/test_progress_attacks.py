@@ -310,7 +310,7 @@ async def test_an_address_that_begins_too_many_handshakes_is_cut_off(api, client
         assert endpoint.count("progress_rejections_total", reason="TooManyHandshakes") == 1
 
 
-async def test_without_descriptors_the_endpoint_waits_and_goes_on(endpoint, monkeypatch):
+async def test_without_descriptors_the_endpoint_waits_and_serves_again(endpoint, monkeypatch):
     monkeypatch.setattr(listener, "STARVED_S", 0.01)
     broken = _Starved(endpoint.server.listener._socket, times=3)
     endpoint.server.listener._socket = broken

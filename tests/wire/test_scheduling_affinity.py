@@ -90,7 +90,7 @@ async def test_pods_spread_evenly_over_zones_within_one_cycle(api, eventually):
     assert nodes.count("n3") == 3
 
 
-async def test_pods_of_one_owner_are_told_apart_by_a_label_once_a_selector_depends_on_it(api, eventually):
+async def test_pods_of_one_owner_are_distinguished_by_a_label_once_a_selector_depends_on_it(api, eventually):
     add_nodes(api, "n1", "n2")
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u", "controller": True}
     async with scheduling(api) as w:

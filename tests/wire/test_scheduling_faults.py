@@ -92,7 +92,7 @@ async def test_a_server_that_asks_for_patience_is_given_it(api, eventually):
     assert w.metric("boathouse_pod_scheduling_sli_duration_seconds_sum") >= 2
 
 
-async def test_an_exceeded_quota_is_told_and_not_tried_again_for_half_a_minute(api, eventually):
+async def test_an_exceeded_quota_is_reported_and_not_retried_for_half_a_minute(api, eventually):
     def refuse(call, _manifest):
         if call.name == "create pods":
             raise fake_api.Refused(403, "Forbidden", 'pods "x" is forbidden: exceeded quota: small, requested: cpu=1')
@@ -122,7 +122,7 @@ async def test_a_pod_that_was_made_anew_under_its_name_is_the_one_that_is_bound(
 
 
 @pytest.mark.parametrize("mistake", [lambda *_: 1 / 0, lambda *_: manifests.pod("wc-00000", cpu="9")])
-async def test_a_job_whose_pods_cannot_be_built_as_decided_is_told_and_others_go_on(api, eventually, mistake):
+async def test_a_job_whose_pods_cannot_be_built_as_decided_says_so_and_others_are_placed(api, eventually, mistake):
     api.add(manifests.node("n1"))
     async with scheduling(api) as w:
         w.submit("wc", 1, factory=SimpleNamespace(build=mistake))
@@ -282,9 +282,9 @@ async def test_a_watch_that_is_only_behind_is_no_drift(api, monkeypatch):
 
 async def test_a_watch_that_missed_an_event_is_drift_once_it_was_heard_of_again(api, eventually, monkeypatch):
     async def hear(_):
-        told = watch.stats.bookmarks
+        bookmarks = watch.stats.bookmarks
         api.watches.bookmark("pods")
-        await eventually(lambda: watch.stats.bookmarks > told)
+        await eventually(lambda: watch.stats.bookmarks > bookmarks)
 
     api.add(manifests.pod("p", node="n1", phase="Running"))
     async with scheduling(api) as w:

@@ -104,8 +104,10 @@ async def test_executors_of_a_driver_that_ended_stay_without_a_node(api, eventua
         small = executor(api, app, 2, cpu="4")
         await eventually(lambda: len({large, small} & w.placed().keys()) == 1)
         api.end_pod(str(app.driver))
-        left = ({large, small} - w.placed().keys()).pop()
-        api.end_pod(next(iter({large, small} - {left})))
+        (left,) = {large, small} - w.placed().keys()
+        (ended,) = {large, small} - {left}
+        api.end_pod(ended)
+        await eventually(lambda: ended not in w.scheduler.state.ledger)
         await eventually(lambda: w.scheduler.state.pods.get(model.TaskId(left)).task is None)
         await eventually(w.at_rest)
         assert left in w.waiting()

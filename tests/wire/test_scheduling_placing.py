@@ -148,7 +148,7 @@ async def test_room_nominated_for_another_schedulers_pod_is_left_to_it(api, even
         await eventually(lambda: len(w.placed()) == 2)
 
 
-async def test_a_node_that_comes_takes_what_waits(api, eventually):
+async def test_pending_pods_are_placed_on_a_new_node(api, eventually):
     async with scheduling(api, pending_ahead=0) as w:
         w.submit("wc", 2)
         await eventually(w.at_rest)
@@ -182,7 +182,7 @@ async def test_a_job_that_is_withdrawn_gets_no_more_pods(api, eventually):
     assert sorted(w.placed()) == ["demo/next-00000", "demo/wc-00000"]
 
 
-async def test_a_placement_is_told_by_an_event_as_kube_scheduler_words_it(api, eventually):
+async def test_a_placement_is_reported_by_an_event_in_the_words_of_kube_scheduler(api, eventually):
     api.add(manifests.node("n1"))
     async with scheduling(api) as w:
         w.submit("wc", 1)

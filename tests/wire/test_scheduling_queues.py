@@ -41,13 +41,15 @@ async def test_a_queue_alone_takes_the_whole_cluster_and_gives_way_as_its_pods_e
     async with scheduling(api, config=config) as w:
         await eventually(lambda: held(w) == {"a": 4})
         add_pods(api, "b", 8)
+        await eventually(lambda: w.condition("demo/b-07"))
         await eventually(w.at_rest)
+        assert held(w) == {"a": 4}
         for key in sorted(w.placed())[:2]:
             api.remove("pods", key)
         await eventually(lambda: held(w) == {"a": 2, "b": 2})
 
 
-async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, eventually):
+async def test_a_queue_does_not_exceed_its_limit_and_its_pods_say_so(api, eventually):
     api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "a", 5)
     async with scheduling(api, config=configured(QueueConfig(name="a", limits={"cpu": "3"}))) as w:
@@ -58,7 +60,7 @@ async def test_a_queue_goes_no_further_than_its_limit_and_its_pods_say_so(api, e
     assert "queue 'a' holds 3000 of its limit of 3000 cpu" in w.condition(w.waiting()[0])["message"]
 
 
-async def test_a_pod_of_a_queue_that_does_not_exist_is_told_so(api, eventually):
+async def test_a_pod_of_a_queue_that_does_not_exist_says_so(api, eventually):
     api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "nowhere", 1)
     async with scheduling(api) as w:
@@ -104,7 +106,7 @@ async def test_what_a_queue_demands_uses_and_is_due_is_measured(api, eventually)
 CLOSED = configured(QueueConfig(name="nightly", namespaces=["batch"], priority_classes=["low"]))
 
 
-async def test_a_pod_that_its_queue_does_not_accept_is_told_so(api, eventually):
+async def test_a_pod_that_its_queue_does_not_accept_says_so(api, eventually):
     api.add(manifests.node("n1", cpu="9"))
     add_pods(api, "nightly", 1, namespace="stranger")
     labels = {"boathouse.dev/queue": "nightly"}

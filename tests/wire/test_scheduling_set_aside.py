@@ -60,7 +60,7 @@ async def test_a_node_is_as_free_as_before_when_a_pod_of_too_many_cores_on_it_is
 
 
 @pytest.mark.parametrize("spec", UNTRANSLATABLE.values(), ids=UNTRANSLATABLE)
-async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, eventually, spec):
+async def test_a_pod_that_cannot_be_represented_is_set_aside_and_says_so(api, eventually, spec):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("listed", **spec))
     async with scheduling(api) as w:
@@ -75,7 +75,7 @@ async def test_a_pod_that_cannot_be_represented_is_set_aside_and_told(api, event
 
 
 @pytest.mark.parametrize("spec", [UNTRANSLATABLE["shape"], UNTRANSLATABLE["amount"]])
-async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_goes(api, eventually, spec):
+async def test_the_node_of_a_pod_that_cannot_be_counted_is_full_until_it_is_deleted(api, eventually, spec):
     api.add(manifests.node("n1"))
     api.add(manifests.pod("poison", scheduler="none", node="n1", **spec))
     async with scheduling(api) as w:

@@ -19,6 +19,7 @@ async def test_a_suspended_task_lends_its_cpu_and_gets_it_back_when_there_is_roo
         record = suspension_record.parse(s.record())
         assert (record.cpu_request_milli, record.cpu_limit_milli) == (1000, 2000)
         assert (record.order, record.by, record.reason) == ("1-1", "fair", "WaitingForMaps")
+        await eventually(s.world.at_rest)
         assert MAP not in s.world.placed()  # the node has not shrunk it
         api.actuate_resize(FIRST)
         await eventually(lambda: MAP in s.world.placed())

@@ -81,7 +81,12 @@ async def test_answers_that_are_lost_after_the_write_submit_once(api, spark, eve
     for call in ("create pods", "patch sparkapps/status", "create configmaps", "create services"):
         api.fail_next(call, status=504, after_commit=True, times=2)
     api.add(sparkapp())
-    await eventually(lambda: spark.phase() == "Succeeded")
+
+    async def has_succeeded():
+        await spark.reconciled()  # without the backoff of so many failures
+        return spark.phase() == "Succeeded"
+
+    await eventually(has_succeeded, turns=100)
     assert list(spark.nodes.created.values()) == [1]
 
 
@@ -155,7 +160,8 @@ async def test_a_driver_on_a_silent_node_is_followed_by_another_only_after_drive
     spark.later(60)
     spark.later(60)  # 90 s after the deletion
     await eventually(lambda: spark.kind.drivers.of(api.get("sparkapps", KEY)["metadata"]["uid"])[0].deleting_since_s)
-    assert spark.driver(2) is None
+    await spark.reconciled()
+    assert (spark.status()["attempt"], spark.status().get("pastAttempts")) == (1, None)
     spark.later(60)
     await eventually(lambda: spark.driver(2))
     await eventually(lambda: not [key for key in _undeleted(api) if "-a1-" in key])
@@ -243,10 +249,11 @@ async def test_whatever_a_status_says_the_application_runs_once(api, eventually,
     api.add(sparkapp(restartPolicy=ON_FAILURE) | {"status": status})
     spark = RunningSparkApp(api)
     async with spark.running():
-        await eventually(lambda: spark.phase() in {"Succeeded", "Restarting"})
-        spark.later(20)
         await eventually(lambda: spark.phase() == "Succeeded")
-    assert spark.nodes.most_live == 1
+        spark.later(20)
+        await spark.reconciled()
+        assert spark.phase() == "Succeeded"
+    assert list(spark.nodes.created.values()) == [1]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ async def test_an_application_gets_a_config_map_a_service_a_driver_and_executors
     assert spark.condition("ExecutorsReady") == ("True", "MinimumRunning")
 
 
-async def test_an_application_goes_through_its_phases_and_succeeds(api, spark, eventually):
+async def test_an_application_passes_through_its_phases_and_succeeds(api, spark, eventually):
     spark.nodes.scripts[0] = Script(runs=False, ends=False)
     api.add(sparkapp())
     await eventually(lambda: spark.phase() == "Starting")

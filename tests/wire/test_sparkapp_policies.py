@@ -19,7 +19,7 @@ async def world(api, request):
         yield made
 
 
-def running(world):
+def running_tasks(world):
     return world.leader.profile.running.tasks.values()
 
 
@@ -27,21 +27,21 @@ def running(world):
 async def test_ikayak_knows_the_share_of_spark(api, world, eventually):
     world.nodes.scripts[0].ends = False
     api.add(sparkapp())
-    await eventually(lambda: sum(task.started_s is not None for task in running(world)) == 3)
+    await eventually(lambda: sum(task.started_s is not None for task in running_tasks(world)) == 3)
     (suspension,) = world.leader.profile.controllers
     assert suspension.delay_factor(world.leader.scheduling.scheduler.state.ledger.snapshot(0.0)) == 1.0
     world.nodes.end(world.driver())
-    await eventually(lambda: not running(world) and world.phase() == "Succeeded")
+    await eventually(lambda: not running_tasks(world) and world.phase() == "Succeeded")
 
 
 @pytest.mark.parametrize("world", ["ikayak"], indirect=True)
 async def test_a_new_leader_knows_the_executors_that_run(api, world, eventually):
     world.nodes.scripts[0].ends = False
     api.add(sparkapp())
-    await eventually(lambda: len(running(world)) == 3)
-    before = {task.task: task.node for task in running(world)}
+    await eventually(lambda: len(running_tasks(world)) == 3)
+    before = {task.task: task.node for task in running_tasks(world)}
     await world.restart()
-    await eventually(lambda: {task.task: task.node for task in running(world)} == before)
+    await eventually(lambda: {task.task: task.node for task in running_tasks(world)} == before)
 
 
 @pytest.mark.parametrize("world", ["fspy"], indirect=True)

@@ -23,7 +23,7 @@ def chunk(data):
 
 
 @dataclasses.dataclass
-class Server:
+class ScriptedServer:
     """An API server that answers each request of a connection with the next of its answers, and then breaks off.
 
     An answer that is None breaks off at once; an event among the parts of an answer is waited for. After the last
@@ -66,7 +66,7 @@ async def request_of(reader):
 
 @asynccontextmanager
 async def served(*answers, endless=False, **options):
-    authority, server = tls.authority(None, "api", NOW), Server(list(answers), endless)
+    authority, server = tls.authority(None, "api", NOW), ScriptedServer(list(answers), endless)
     context = tls.server_context(authority, ["localhost"], NOW)
     listening = await asyncio.start_server(server.connected, "127.0.0.1", 0, ssl=context)
     url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"

@@ -30,7 +30,7 @@ def until_whole(clusters: Clusters, name: str) -> None:
 @pytest.mark.parametrize(
     "core", [pytest.param(ON_CLAIMS, id="with-its-volume"), pytest.param(ON_THE_NODE, id="without-its-volume")]
 )
-def test_a_core_node_that_is_killed_comes_back_and_no_data_are_lost(hadoop: Clusters, core: dict[str, Any]) -> None:
+def test_a_killed_core_node_is_created_again_and_no_data_are_lost(hadoop: Clusters, core: dict[str, Any]) -> None:
     hadoop.start("lake", core=core)
     hadoop.ready("lake")
     hadoop_harness.fill(hadoop, "lake")

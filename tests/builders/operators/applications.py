@@ -97,9 +97,9 @@ class DriverDesk(desks.Desk):
         tasks = app.tasks(app.minimum if expected is None else expected)
         self.scheduler.submit(app.job, app.classes, tasks, desks.Factory())
         counts = {one.id: sum(task.task_class == one.id for task in tasks) for one in app.classes}
-        told = model.Submitted(now_s=self.now_s, job=app.job, classes=tuple(app.classes), tasks=counts)
+        submitted = model.Submitted(now_s=self.now_s, job=app.job, classes=tuple(app.classes), tasks=counts)
         for observer in self.scheduler.state.profile.observers:
-            observer.observe(told)
+            observer.observe(submitted)
 
     def reserved(self, app: App) -> list[str]:
         """Return the nodes where room is reserved for an application, sorted."""

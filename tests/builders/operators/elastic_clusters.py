@@ -40,7 +40,7 @@ _POD = {"volume": {"emptyDir": True}, "resources": ONE}
 
 
 class Witness(framework.Observer):
-    """Keeps what observers are told is refused."""
+    """Keeps the refusals that observers are notified of."""
 
     def __init__(self) -> None:
         self.refused: list[tuple[str, str]] = []
@@ -50,7 +50,7 @@ class Witness(framework.Observer):
             self.refused.append((event.decision.job, event.reason))
 
 
-class Clock:
+class AdvancedClock:
     """A scheduler's clock, which a test may advance."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class Operator:
         profile: framework.Profile,
         witness: Witness,
         config: OperatorConfig,
-        clock: Clock,
+        clock: AdvancedClock,
     ) -> None:
         self._config, self._clock = config, clock
         self.world, self.clusters, self.refused = world, dict[ObjectUid, Cluster](), witness.refused
@@ -213,7 +213,7 @@ async def scaling(
     switches = profiles.Switches(scale=True)
     built, witness = profiles.build(profile, switches=switches), Witness()
     observed = dataclasses.replace(built, observers=(*built.observers, witness))
-    config, clock = config or OperatorConfig(), Clock()
+    config, clock = config or OperatorConfig(), AdvancedClock()
     running = schedulers.scheduling(api, profile=observed, config=config, switches=switches, **options)
     with mock.patch.object(scheduler, "steady_clock", return_value=clock):
         async with running as w:

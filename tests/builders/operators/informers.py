@@ -1,4 +1,4 @@
-"""An informer under test: it runs, writes down what it is told, and is stopped at the end."""
+"""An informer under test: it runs, writes down the changes it reports, and is stopped at the end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ChangeLog:
     """What an informer said, and what it would make of the cluster."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.changes: list[store.Change] = []
         self.believed: dict[str, str] = {}
 
     def take(self, change: store.Change) -> None:
-        self.told.append(f"{type(change).__name__} {change.key.partition('/')[2] or change.key}")
+        self.reported.append(f"{type(change).__name__} {change.key.partition('/')[2] or change.key}")
         self.changes.append(change)
         match change:
             case store.Added(key=key, new=new):
@@ -34,8 +34,8 @@ class ChangeLog:
                 assert self.believed.pop(key) == old.metadata.uid
 
     def fresh(self) -> list[str]:
-        """Return what was told since the last time."""
-        words, self.told = self.told, []
+        """Return the changes reported since the last time."""
+        words, self.reported = self.reported, []
         return words
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from boathouse import failpoints
 from boathouse.cluster import events, informer, store, wire
-from boathouse.services.frame import controllers, reconciler, status_writer
+from boathouse.services.frame import controllers, reconciler, status_writer, work_queue
 from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
 from boathouse_policies import profiles
@@ -76,6 +76,17 @@ class RestartableLeader:
         """Turn the operator's clock, and let it look at the object."""
         self.offset_s += seconds
         self.kind._mark(self.uid())
+
+    async def reconciled(self):
+        """Wait for a reconcile that began after this call."""
+        for _ in range(2):  # the first may have begun before it
+            before = self._reconciles()
+            self.later(0.0)
+            await waiting.eventually(lambda before=before: self._reconciles() > before)
+
+    def _reconciles(self):
+        value_of = self.leader.metrics.registry.get_sample_value
+        return sum(value_of("boathouse_reconcile_total", {"result": result}) for result in work_queue.RESULTS)
 
     def kill_at(self, monkeypatch, name, count=1):
         """Kill the operator at a failpoint."""

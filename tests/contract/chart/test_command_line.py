@@ -61,7 +61,7 @@ def test_an_administrator_of_a_namespace_lets_drivers_run_there(installed, as_ro
     )
 
 
-def test_an_editor_is_told_who_may(as_role):
+def test_an_editor_may_not_create_the_role_binding(as_role):
     result = as_role("edit")("enable-spark", "--name", ACCOUNT)
     assert f"the cluster does not create rolebinding/{ACCOUNT} in namespace {NAMESPACE}: " in output(result)
     assert "forbidden" in output(result)

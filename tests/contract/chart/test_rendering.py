@@ -186,7 +186,7 @@ def test_placement_values_reach_the_pod(chart):
     assert {name: pod[name] for name in values} == values
 
 
-def test_custom_resources_stay_when_the_chart_goes(chart, defaults):
+def test_custom_resources_are_kept_when_the_release_is_uninstalled(chart, defaults):
     definitions = defaults.of("CustomResourceDefinition")
     assert [definition["metadata"]["name"] for definition in definitions] == [
         "mrclusters.boathouse.dev",

@@ -53,7 +53,7 @@ def test_who_may_create_pods_creates_applications(pod_creator):
     assert pod_creator.creates(new_sparkapp(driver={"serviceAccountName": "boathouse-spark-etl"})) == "admitted"
 
 
-def test_who_may_neither_is_told_what_is_missing(as_user):
+def test_the_refusal_names_the_missing_right(as_user):
     refusal = as_user("nobody-special").creates(new_sparkapp())
     assert "spec.driver.serviceAccountName: a SparkApp creates pods as the service account boathouse-spark" in refusal
     assert "ask the administrator for the role edit, or for the verb use on accounts.boathouse.dev/boathouse" in refusal

@@ -20,7 +20,7 @@ from boathouse_e2e import hostile, lab
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES
 from tests.builders import clusters
 from tests.hostile import reports
-from tests.hostile.attacks.pressure import goes_on
+from tests.hostile.attacks.pressure import continues
 from tests.hostile.form import Attack
 
 NAME = "lake"
@@ -64,7 +64,7 @@ async def begins(siege, **spec):
 
 async def is_small(siege):
     """What a cluster says of itself does not make its status large, nor the page of metrics."""
-    await goes_on(siege)
+    await continues(siege)
     assert len(json.dumps(await status(siege))) < MOST_STATUS_BYTES
     assert len(await siege.metrics()) < 400_000
 
@@ -443,11 +443,13 @@ ATTACKS = (
         name="a claim with a cluster's name", act=takes(claim, **CLAIMED), first=True, holds=says_whose_it_is, long=True
     ),
     Attack(name="a pod with a cluster's name", act=takes(pod), first=True, holds=says_whose_it_is, long=True),
-    Attack(name="30 clusters in one namespace", objects=many(FEW), holds=goes_on, most_writes=1_500, most_events=1_500),
+    Attack(
+        name="30 clusters in one namespace", objects=many(FEW), holds=continues, most_writes=1_500, most_events=1_500
+    ),
     Attack(
         name="1,000 clusters in one namespace",
         objects=many(MANY),
-        holds=goes_on,
+        holds=continues,
         most_writes=20_000,
         most_events=20_000,
         long=True,
@@ -480,7 +482,7 @@ ATTACKS = (
         name="a cluster whose settings change in a loop",
         act=is_there,
         again=changes_settings,
-        holds=goes_on,
+        holds=continues,
         most_writes=800,
         most_events=400,
         long=True,
@@ -488,7 +490,7 @@ ATTACKS = (
     Attack(
         name="clusters that are created and deleted in a loop",
         again=makes_and_deletes_clusters,
-        holds=goes_on,
+        holds=continues,
         most_writes=1_500,
         most_events=800,
         long=True,

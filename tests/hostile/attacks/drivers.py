@@ -10,7 +10,7 @@ from boathouse.cluster import catalogue, errors
 from boathouse_e2e import hostile
 from boathouse_e2e.hostile import pod
 from tests.hostile import rest
-from tests.hostile.attacks.pressure import goes_on
+from tests.hostile.attacks.pressure import continues
 from tests.hostile.form import Attack
 
 EXECUTORS = 20
@@ -128,7 +128,7 @@ async def answers_the_operator(siege):
 
 
 async def is_read_within_bounds(siege):
-    await goes_on(siege)
+    await continues(siege)
     assert siege.aside.requests == 0, "the operator followed a redirect"
     for name, server in siege.servers.items():
         assert server.sent_bytes / server.requests < MOST_SENT_BYTES, name
@@ -141,12 +141,16 @@ ATTACKS = (
     Attack(name="a driver that creates what it may not", act=creates_what_it_may_not, holds=has_created_nothing),
     Attack(name="a driver that takes pods of others", act=takes_what_others_have, holds=has_taken_nothing),
     Attack(
-        name="a driver of 400 executors", act=makes_executors(400), holds=goes_on, most_writes=1_500, most_events=1_500
+        name="a driver of 400 executors",
+        act=makes_executors(400),
+        holds=continues,
+        most_writes=1_500,
+        most_events=1_500,
     ),
     Attack(
         name="a driver of 10,000 executors",
         act=makes_executors(10_000),
-        holds=goes_on,
+        holds=continues,
         most_writes=5_000,
         most_events=5_000,
         long=True,
@@ -155,7 +159,7 @@ ATTACKS = (
         name="a driver that replaces its executors in a loop",
         act=has_executors,
         again=replaces_its_executors,
-        holds=goes_on,
+        holds=continues,
         most_writes=3_000,
         most_events=3_000,
     ),
@@ -163,7 +167,7 @@ ATTACKS = (
         name="a driver that labels its executors in a loop",
         act=has_executors,
         again=labels_its_executors,
-        holds=goes_on,
+        holds=continues,
         most_writes=200,
         most_events=200,
     ),

@@ -53,7 +53,7 @@ async def changes_its_mind(siege):
         await siege.attacker.api.patch(MRJOBS, JOB, {"spec": {"suspend": suspend}}, hostile.ATTACKER)
 
 
-async def goes_on(siege):
+async def continues(siege):
     """The attack goes on for a while after the victim's job, so that what it costs can be seen."""
     await siege.until(siege.passes(OBSERVED_S), "the attack went on for a while")
 
@@ -85,7 +85,7 @@ ATTACKS = (
         name="a tenant that deletes its task pods in a loop",
         act=runs_a_job,
         again=deletes_its_tasks,
-        holds=goes_on,
+        holds=continues,
         most_writes=600,
         most_events=300,
     ),
@@ -93,14 +93,14 @@ ATTACKS = (
         name="a job that is suspended and resumed in a loop",
         act=runs_a_job,
         again=changes_its_mind,
-        holds=goes_on,
+        holds=continues,
         most_writes=600,
         most_events=300,
     ),
     Attack(
         name="jobs that are created and deleted in a loop",
         again=makes_and_deletes_jobs,
-        holds=goes_on,
+        holds=continues,
         most_writes=600,
         most_events=300,
         long=True,

@@ -43,7 +43,7 @@ async def is_granted_the_account(siege):
     await siege.submit(job("named", maps=SMALL.maps, serviceAccountName=ROBOT), SMALL)
 
 
-async def is_told_what_is_missing(siege):
+async def names_the_missing_right(siege):
     """The job's status names the account and the right."""
 
     async def is_explained():
@@ -121,7 +121,7 @@ ATTACKS = (
     Attack(
         name="a job that names a service account without a grant",
         act=names_an_account,
-        holds=is_told_what_is_missing,
+        holds=names_the_missing_right,
         most_refused=10,
     ),
     Attack(name="a job that names a service account with a grant", act=is_granted_the_account, holds=succeeds),

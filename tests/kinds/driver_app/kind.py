@@ -83,7 +83,7 @@ class DriverApps:
 
     async def _submit(self, app, wanted, writes):
         job = model.JobId(app.uid)
-        if not wanted.wants_driver:
+        if not wanted.needs_driver:
             self._scheduling.scheduler.withdraw(job)
             return
         writes.check_lead()

@@ -42,7 +42,7 @@ class Plan:
 
     state: object
     delete: tuple[object, ...] = ()
-    wants_driver: bool = False
+    needs_driver: bool = False
     recheck_at_s: float | None = None
 
 
@@ -61,11 +61,11 @@ def plan(observation):
     if observation.driver is None and state.phase == "Running":
         return Plan(state=state, recheck_at_s=observation.now_s + UNSEEN_S)
     if observation.driver is None or not observation.driver.node_name:
-        return Plan(state=_enter(observation, state, "Pending"), wants_driver=True)
+        return Plan(state=_enter(observation, state, "Pending"), needs_driver=True)
     if observation.driver.is_terminal:
         ended = _enter(observation, state, observation.driver.status.phase)
         return Plan(state=dataclasses.replace(ended, completion_s=observation.now_s), delete=live)
-    return Plan(state=_enter(observation, state, "Running"), wants_driver=True)
+    return Plan(state=_enter(observation, state, "Running"), needs_driver=True)
 
 
 def _enter(observation, state, phase):

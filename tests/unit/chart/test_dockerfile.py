@@ -24,7 +24,7 @@ def test_both_images_run_as_the_same_user_without_rights():
     assert instructions("USER") == ["10001:10001", "10001:10001"]
 
 
-def test_nothing_comes_from_a_named_registry():
+def test_no_image_is_of_a_named_registry():
     assert not re.search(r"\b[\w-]+\.(io|com|org|dev)/", "\n".join(instructions("FROM") + instructions("ARG")))
 
 

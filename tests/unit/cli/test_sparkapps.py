@@ -46,7 +46,7 @@ def test_an_application_that_is_not_admitted_says_what_to_do():
     assert headline(refused, phase="Pending") == expected
 
 
-def test_a_suspended_application_says_how_it_goes_on():
+def test_a_suspended_application_says_how_it_resumes():
     suspended = condition("Suspended", "True", "Suspended", "spec.suspend is true: set it to false to resume")
     line = headline(suspended, condition("Scheduled", "False", "Suspended"), phase="Suspended")
     assert line == "sparkapp/pi is suspended: spec.suspend is true: set it to false to resume"

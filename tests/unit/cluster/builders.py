@@ -10,7 +10,7 @@ def pod(name: str, revision: int, *, uid: str = "u1", phase: str = "Pending") ->
     return wire.PodView(metadata=metadata, status=wire.PodStatus(phase=phase))
 
 
-def told(*changes: store.Change[wire.PodView]) -> list[str]:
+def summaries(*changes: store.Change[wire.PodView]) -> list[str]:
     """Return the changes as short words: `Added a`."""
     return [f"{type(change).__name__} {change.key.removeprefix('demo/')}" for change in changes]
 

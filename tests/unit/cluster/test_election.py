@@ -93,7 +93,7 @@ async def test_a_candidate_that_stops_leaves_the_lease_to_others(into_its_life_s
         assert not a.election.valid()
 
 
-async def test_a_candidate_that_stops_does_not_take_a_lease_that_comes_free():
+async def test_a_candidate_that_stops_does_not_acquire_a_released_lease():
     server = LeaseServer()
     async with candidates(server, "a", "b") as (a, b):
         await asyncio.sleep(5)

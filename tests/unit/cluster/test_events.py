@@ -16,7 +16,7 @@ pytestmark = pytest.mark.looptime
 POD = event_writer.reference(catalogue.PODS, "demo", "p", "u1")
 
 
-class Server:
+class EventServer:
     """Remembers the events it was given."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def waits(events, note="no room", about=POD):
 
 
 async def test_an_event_says_what_happened_to_whom():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         events.publish(POD, type_="Normal", reason="Scheduled", action="Binding", note="Assigned demo/p to n1")
         await events.drain(5)
@@ -71,7 +71,7 @@ async def test_an_event_says_what_happened_to_whom():
 
 
 async def test_a_repeated_note_is_written_once_a_minute_with_its_count():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         for _ in range(100):
             waits(events)
@@ -83,7 +83,7 @@ async def test_a_repeated_note_is_written_once_a_minute_with_its_count():
 
 
 async def test_a_new_note_is_written_at_once():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         waits(events, "0/2 nodes")
         waits(events, "0/3 nodes")
@@ -92,7 +92,7 @@ async def test_a_new_note_is_written_at_once():
 
 
 async def test_another_object_is_another_event():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         waits(events)
         waits(events, about=event_writer.reference(catalogue.PODS, "demo", "q", "u2"))
@@ -101,7 +101,7 @@ async def test_another_object_is_another_event():
 
 
 async def test_a_series_whose_event_has_expired_begins_anew():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         waits(events)
         await asyncio.sleep(61)
@@ -112,7 +112,7 @@ async def test_a_series_whose_event_has_expired_begins_anew():
 
 
 async def test_a_long_note_is_cut_where_a_letter_ends():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         waits(events, "ü" * 2000)
         await events.drain(5)
@@ -122,7 +122,7 @@ async def test_a_long_note_is_cut_where_a_letter_ends():
 
 
 async def test_an_event_that_cannot_be_encoded_costs_no_other_event():
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         server.fails = [TypeError("no such type")]
         waits(events, "first")
@@ -132,14 +132,14 @@ async def test_an_event_that_cannot_be_encoded_costs_no_other_event():
 
 
 async def test_a_full_queue_drops_and_counts_and_never_waits():
-    events = event_writer.EventWriter(Server(), controller="c", instance="me", queue_size=10)
+    events = event_writer.EventWriter(EventServer(), controller="c", instance="me", queue_size=10)
     for number in range(25):
         waits(events, f"note {number}")
     assert events.stats.dropped == 15
 
 
 async def test_a_lost_answer_is_no_second_event():
-    server = Server()
+    server = EventServer()
     server.fails = [errors.ConnectionLost("reset"), errors.AlreadyExists(409, "AlreadyExists", "")]
     async with recording(server) as events:
         waits(events)
@@ -148,7 +148,7 @@ async def test_a_lost_answer_is_no_second_event():
 
 
 async def test_an_event_that_is_refused_is_counted_and_the_next_is_written():
-    server = Server()
+    server = EventServer()
     server.fails = [errors.Forbidden(403, "Forbidden", "the namespace is being terminated")]
     async with recording(server, writers=1) as events:
         waits(events, "one")
@@ -159,7 +159,7 @@ async def test_an_event_that_is_refused_is_counted_and_the_next_is_written():
 
 
 async def test_draining_gives_up_in_time(looptime):
-    server = Server()
+    server = EventServer()
     async with recording(server) as events:
         server.fails = [errors.ServerError(500, "", "")] * 100
         waits(events)
@@ -168,7 +168,7 @@ async def test_draining_gives_up_in_time(looptime):
 
 
 async def test_draining_ends_as_soon_as_all_events_are_written(looptime):
-    async with recording(Server()) as events:
+    async with recording(EventServer()) as events:
         waits(events)
         await events.drain(5)
         assert looptime < 0.1
@@ -176,7 +176,7 @@ async def test_draining_ends_as_soon_as_all_events_are_written(looptime):
 
 async def test_of_many_events_the_oldest_are_forgotten_first(monkeypatch):
     monkeypatch.setattr(event_writer, "_REMEMBERED", 2)
-    server = Server()
+    server = EventServer()
     abouts = [event_writer.reference(catalogue.PODS, "demo", name, name) for name in "abc"]
     async with recording(server) as events:
         for about in [*abouts, abouts[2], abouts[1], abouts[0]]:
@@ -186,7 +186,7 @@ async def test_of_many_events_the_oldest_are_forgotten_first(monkeypatch):
 
 
 async def test_events_of_one_namespace_do_not_crowd_out_those_of_others():
-    server = Server()
+    server = EventServer()
     async with recording(server, rate_per_s=1) as events:
         for number in range(1000):
             waits(events, about=event_writer.reference(catalogue.PODS, "busy", f"p{number}", f"u{number}"))

@@ -24,7 +24,7 @@ class Rounds:
             raise outcome
 
 
-async def run(rounds: Rounds, *, for_s: float, name: str = "test", **options) -> None:
+async def run_loop(rounds: Rounds, *, for_s: float, name: str = "test", **options) -> None:
     """Run a loop for some time; its end by an exception is the caller's."""
     clock = asyncio.get_running_loop().time
     with pytest.raises(TimeoutError):
@@ -34,7 +34,7 @@ async def run(rounds: Rounds, *, for_s: float, name: str = "test", **options) ->
 
 async def test_a_round_that_fails_is_counted_and_followed_by_the_next():
     rounds = Rounds(None, KeyError("x"), KeyError("y"), None)
-    await run(rounds, for_s=45, name="counted", every_s=10)
+    await run_loop(rounds, for_s=45, name="counted", every_s=10)
     assert (len(rounds.began_s), loops.FAILURES["counted"]) == (4, 2)
 
 
@@ -56,19 +56,19 @@ async def test_ten_failures_within_ten_minutes_end_a_loop():
 
 async def test_failures_far_apart_do_not_end_a_loop():
     rounds = Rounds(*[KeyError("x"), None] * 20)
-    await run(rounds, for_s=40 * 60, every_s=60)
+    await run_loop(rounds, for_s=40 * 60, every_s=60)
     assert len(rounds.began_s) == 39
 
 
 async def test_an_api_server_that_does_not_answer_ends_no_loop():
     rounds = Rounds(*[errors.ConnectionLost("no answer")] * 30)
-    await run(rounds, for_s=100.5, every_s=1)
+    await run_loop(rounds, for_s=100.5, every_s=1)
     assert len(rounds.began_s) > 5
 
 
 async def test_the_first_round_may_come_sooner():
     rounds = Rounds()
-    await run(rounds, for_s=200, first_s=20, every_s=120)
+    await run_loop(rounds, for_s=200, first_s=20, every_s=120)
     assert [round(at_s) - round(rounds.began_s[0]) for at_s in rounds.began_s] == [0, 120]
 
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.cluster import store, wire
-from tests.unit.cluster.builders import pod, store_of, told
+from tests.unit.cluster.builders import pod, store_of, summaries
 
 
 def test_a_new_object_is_added_and_a_newer_state_modifies_it():
     known = store_of()
-    assert told(*known.put(pod("a", 11))) == ["Added a"]
-    assert told(*known.put(pod("a", 12, phase="Running"))) == ["Modified a"]
+    assert summaries(*known.put(pod("a", 11))) == ["Added a"]
+    assert summaries(*known.put(pod("a", 12, phase="Running"))) == ["Modified a"]
     assert known.objects["demo/a"].status.phase == "Running"
 
 
@@ -23,7 +23,7 @@ def test_an_older_state_of_a_known_object_is_ignored():
     assert known.objects["demo/a"].metadata.resource_version == "15"
 
 
-def test_the_same_event_twice_is_told_once():
+def test_a_repeated_event_is_no_change():
     known = store_of()
     known.put(pod("a", 11))
     assert known.put(pod("a", 11)) == ()
@@ -54,20 +54,20 @@ def test_a_stale_deletion_does_not_remove_the_object_that_took_the_name():
 def test_an_object_of_another_uid_is_a_deletion_and_an_addition():
     known = store_of(pod("a", 9))
     deleted, added = known.put(pod("a", 12, uid="u2"))
-    assert told(deleted, added) == ["Deleted a", "Added a"]
+    assert summaries(deleted, added) == ["Deleted a", "Added a"]
     assert (deleted.old.metadata.uid, added.new.metadata.uid) == ("u1", "u2")
 
 
 def test_what_a_relist_does_not_show_is_deleted():
     known = store_of(pod("a", 5), pod("b", 6))
     listing = store.Listing(known, 20)
-    assert told(*listing.page([pod("a", 5)])) == []
-    assert told(*listing.finish()) == ["Deleted b"]
+    assert summaries(*listing.page([pod("a", 5)])) == []
+    assert summaries(*listing.finish()) == ["Deleted b"]
 
 
 def test_a_list_that_breaks_off_half_way_deletes_nothing():
     known = store_of(pod("a", 5), pod("b", 6))
-    assert told(*store.Listing(known, 20).page([pod("a", 18)])) == ["Modified a"]
+    assert summaries(*store.Listing(known, 20).page([pod("a", 18)])) == ["Modified a"]
     assert known.objects.keys() == {"demo/a", "demo/b"}
 
 
@@ -78,7 +78,7 @@ def test_an_event_from_before_the_list_is_ignored_even_for_an_object_the_list_la
 
 def test_events_out_of_order_across_objects_all_count():
     known = store_of()
-    assert told(*known.put(pod("a", 13)), *known.put(pod("b", 12))) == ["Added a", "Added b"]
+    assert summaries(*known.put(pod("a", 13)), *known.put(pod("b", 12))) == ["Added a", "Added b"]
     assert known.revision == 13
 
 
@@ -92,8 +92,8 @@ def test_a_bookmark_moves_the_start_of_the_next_watch_and_makes_older_events_sta
 def test_after_a_restored_backup_the_list_is_believed():
     known = store_of(pod("a", 90), pod("b", 95), revision=100)
     listing = store.Listing(known, 40)
-    assert told(*listing.page([pod("a", 30)]), *listing.finish()) == ["Modified a", "Deleted b"]
-    assert told(*known.put(pod("c", 41))) == ["Added c"]
+    assert summaries(*listing.page([pod("a", 30)]), *listing.finish()) == ["Modified a", "Deleted b"]
+    assert summaries(*known.put(pod("c", 41))) == ["Added c"]
 
 
 def test_differences_name_what_is_missing_a_ghost_or_outdated():

@@ -40,7 +40,7 @@ def test_a_pod_names_its_claims_and_its_controller():
     assert pod.metadata.controller.name == "j"
 
 
-def test_required_affinities_are_told_from_wishes():
+def test_a_required_anti_affinity_is_decoded():
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "x"}]}}
     assert view(manifests.pod("p", affinity=anti)).spec.affinity.pod_anti_affinity.required
 

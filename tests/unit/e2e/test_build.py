@@ -101,7 +101,7 @@ def test_every_tool_has_a_pinned_module_and_a_sum(release):
 
 
 @pytest.mark.parametrize("release", catalogue.RELEASES)
-def test_clients_are_told_the_version_that_is_pinned(release):
+def test_the_version_that_clients_read_is_the_pinned_one(release):
     kubelet = catalogue.TOOLS_BY_NAME["kubelet"].of(release)
     assert kubelet.version().startswith(f"v{release}.")
     assert f"gitVersion={kubelet.version()}" in kubelet.ldflags()

@@ -130,7 +130,7 @@ def test_an_empty_volume_is_not_formatted_without_permission():
         hadoop.name_node()
 
 
-def test_a_master_that_starts_again_goes_on(hadoop):
+def test_a_master_that_starts_again_keeps_its_data_and_orders(hadoop):
     hadoop.write(10)
     hadoop.order(7, Leaving("c2", stores=True))
     hadoop.pass_time(3)

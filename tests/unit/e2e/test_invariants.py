@@ -104,7 +104,7 @@ def test_a_write_of_a_former_leader_is_found():
         ({"phase": "Succeeded"}, {"phase": "Running"}),
     ],
 )
-def test_a_status_that_goes_back_is_found(before, after):
+def test_a_status_that_regresses_is_found(before, after):
     assert invariants.status_went_back([status_write(**before), status_write(**before)]) == []
     assert invariants.status_went_back([status_write(**before), status_write(**after)])
 

@@ -58,7 +58,7 @@ def test_a_cgroup_is_made_in_every_hierarchy(hierarchy):
     assert len(cgroups.find("boathouse0/node-0", hierarchy)) == 3
 
 
-def test_a_cgroup_goes_with_all_that_is_beneath_it_and_nothing_beside_it(hierarchy):
+def test_a_cgroup_is_removed_with_all_beneath_it_and_nothing_beside_it(hierarchy):
     cgroups.create("boathouse0/node-0", hierarchy)
     cgroups.create("boathouse1", hierarchy)
     cgroups.remove("boathouse0", hierarchy)

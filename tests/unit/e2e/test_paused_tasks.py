@@ -9,6 +9,7 @@ from boathouse.cluster import wire
 from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_task.contract import Acknowledgement, Orders, SuspendOrder
 from boathouse_task.pausing import Ended
+from tests.builders.clocks import Clock
 
 ORDER = SuspendOrder(id="7-1", for_s=60.0)
 
@@ -16,13 +17,6 @@ ORDER = SuspendOrder(id="7-1", for_s=60.0)
 def limited_pod(limit="2"):
     status = {"name": "task", "resources": {"limits": {"cpu": limit}}}
     return msgspec.convert({"metadata": {"uid": "u"}, "status": {"containerStatuses": [status]}}, wire.PodView)
-
-
-class Clock:
-    now_s = 0.0
-
-    def __call__(self):
-        return self.now_s
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def test_what_others_did_and_what_was_not_allowed_is_no_use():
     assert rights.used([audit_event(user="alice"), audit_event(decision="forbid")]) == set()
 
 
-def test_what_is_used_in_the_releases_namespace_is_told_apart():
+def test_a_right_used_in_the_namespace_of_the_release_is_its_own():
     assert rights.used([audit_event(namespace="boathouse-system")]) == {Right("own", "pods", "get")}
 
 

@@ -8,7 +8,7 @@ from boathouse_policies.ikayak import suspension
 from boathouse_policies.ila import metrics
 from boathouse_policies.profiles.sharing import OneOfTwo
 from tests.builders import core
-from tests.builders.core_elastic import SIZE, Shell
+from tests.builders.core_elastic import SIZE, ElasticShell
 from tests.builders.core_ila import linear
 
 
@@ -18,8 +18,8 @@ def calm(monkeypatch):
     monkeypatch.setattr(ila.Interference, "mask", lambda *_: None)
 
 
-def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
-    shell = Shell(*core.nodes(2))
+def test_a_map_with_less_memory_at_its_input_is_preferred_to_a_whole_one_elsewhere():
+    shell = ElasticShell(*core.nodes(2))
     shell.leave("n0", cpu=4000, gib=1)
     shell.leave("n1", cpu=1000, gib=2)
     shell.submit(count=4, locations=["n0"])
@@ -29,7 +29,7 @@ def test_a_map_takes_less_memory_at_its_input_before_it_goes_elsewhere_whole():
 
 
 def test_a_map_takes_less_memory_where_exactly_its_cpu_is_free():
-    shell = Shell()
+    shell = ElasticShell()
     shell.leave("n0", cpu=1000, gib=1)
     shell.submit(locations=["n0"])
     ((node, cpu, gib),) = core.sizes_of(shell.cycle())
@@ -38,7 +38,7 @@ def test_a_map_takes_less_memory_where_exactly_its_cpu_is_free():
 
 
 def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
-    shell = Shell()
+    shell = ElasticShell()
     for observer in shell.profile.observers:
         observer.load({"local": 1, "remote": 1})  # half of the maps had to read from afar: μ
     shell.leave("n0", cpu=600, gib=2)
@@ -47,7 +47,7 @@ def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
 
 
 def test_no_task_has_less_of_both():
-    shell = Shell()
+    shell = ElasticShell()
     shell.leave("n0", cpu=600, gib=1)
     task_class = shell.submit(count=4, locations=["n0"])
     plan = shell.cycle()
@@ -58,7 +58,7 @@ def test_no_task_has_less_of_both():
 @pytest.mark.parametrize("refused", [False, True])
 def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch, refused):
     monkeypatch.setattr(ila.Interference, "mask", lambda _self, _want, _scratch, where: np.array([not refused])[where])
-    shell = Shell()
+    shell = ElasticShell()
     shell.leave("n0", cpu=4000, gib=1)
     shell.submit(count=8, locations=["n0"])
     assert bool(core.sizes_of(shell.cycle())) is not refused
@@ -67,7 +67,7 @@ def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch,
 @pytest.fixture
 def shell_with_reservation():
     """n0 runs maps for 100 s, and is kept for an executor that needs all of it."""
-    shell = Shell()
+    shell = ElasticShell()
     shell.submit("maps", 3)
     shell.cycle()
     shell.submit_spark()
@@ -88,7 +88,7 @@ def test_who_ends_later_or_no_one_knows_when_may_not(shell_with_reservation, sec
 
 
 def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
-    shell = Shell(*core.nodes(2))
+    shell = ElasticShell(*core.nodes(2))
     shell.submit("maps", 4, core.amount(1800, 2))
     shell.cycle()
     job = core.job("spark")
@@ -106,8 +106,8 @@ def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
     assert found[:2] == [("spark/driver-0", "n0"), ("spark/executor-0", "n1")]
 
 
-def test_an_executor_goes_where_most_is_free():
-    shell = Shell(*core.nodes(2))
+def test_an_executor_is_placed_where_most_is_free():
+    shell = ElasticShell(*core.nodes(2))
     shell.leave("n0", cpu=2000, gib=4)
     shell.submit_spark(SIZE)
     assert core.where(shell.cycle()) == [("spark/executor-0", "n1")]
@@ -121,7 +121,7 @@ def submit_two_each(shell, *names):
 
 def test_whom_interference_refuses_is_seen_at_once_and_retried(monkeypatch):
     monkeypatch.undo()
-    classes, plan = submit_two_each(Shell(slowdown=9.0), "first", "second", "third")
+    classes, plan = submit_two_each(ElasticShell(slowdown=9.0), "first", "second", "third")
     assert len(core.placements(plan)) == 1  # an idle host takes anything
     held = {each.task_class.id for each in plan.decisions if isinstance(each, model.Reservation | model.Wait)}
     assert held == classes
@@ -131,13 +131,13 @@ def test_where_a_node_may_be_kept_for_whoever_aged_each_is_asked_for_itself(monk
     monkeypatch.undo()
     monkeypatch.setattr(fspy.SizeBased, "nobody_aged", property(lambda _: False, lambda *_: None), raising=False)
     monkeypatch.setattr(ila.Retry, "refused", lambda *_: pytest.fail("they would not be asked for"))
-    classes, plan = submit_two_each(Shell(slowdown=9.0), "first", "second")
+    classes, plan = submit_two_each(ElasticShell(slowdown=9.0), "first", "second")
     assert set(plan.left) == classes
 
 
 def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
     monkeypatch.undo()  # ILA judges as it does
-    shell = Shell(core.node(server="host"))
+    shell = ElasticShell(core.node(server="host"))
     interference = shell.observer(ila.Interference)
     interference.learner.model = linear(1.0, c_u=2.0)  # 1, 1.75, 2.5: the third is refused
     for observer in shell.profile.observers:
@@ -153,7 +153,7 @@ def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
 @pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
 @pytest.mark.parametrize("resize", [True, False])
 def test_without_the_switch_no_task_gets_less_memory(profile, resize):
-    shell = Shell(profile=profile, resize=resize)
+    shell = ElasticShell(profile=profile, resize=resize)
     shell.leave("n0", cpu=4000, gib=1)
     shell.submit(count=4, locations=["n0"])
     assert bool(core.sizes_of(shell.cycle())) is resize
@@ -162,7 +162,7 @@ def test_without_the_switch_no_task_gets_less_memory(profile, resize):
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 @pytest.mark.parametrize("resize", [True, False])
 def test_without_the_switch_no_task_gets_less_cpu(profile, resize):
-    shell = Shell(profile=profile, resize=resize)
+    shell = ElasticShell(profile=profile, resize=resize)
     shell.leave("n0", cpu=980, gib=8)
     shell.submit(locations=["n0"])
     assert bool(core.sizes_of(shell.cycle())) is resize

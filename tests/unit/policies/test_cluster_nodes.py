@@ -11,7 +11,7 @@ BY_SIZE = ("boathouse", "fspy", "srjf")
 Adjustment = model.Suspend | model.Resume | model.Resize | model.Speculate
 
 
-class Shell(core_elastic.Shell):
+class ClusterShell(core_elastic.ElasticShell):
     """A shell that reports of a cluster its job and load, and not its nodes one by one."""
 
     def submit_cluster(self, count: int = 1) -> model.TaskClass:
@@ -41,7 +41,7 @@ def placements_of(plan: framework.Plan, of: model.TaskClass) -> list[model.Place
 @pytest.mark.parametrize("profile", profiles.names())
 @pytest.mark.parametrize("left", [core.amount(4000, 1.9), core.amount(900, 8)], ids=["memory", "cpu"])
 def test_a_node_gets_all_that_it_requests_or_waits(profile, left):
-    shell = Shell(profile=profile, **ALL)
+    shell = ClusterShell(profile=profile, **ALL)
     shell.leave("n0", cpu=left.cpu_milli, gib=left.memory_bytes / core.GIB)
     nodes = shell.submit_cluster()
     assert placements_of(shell.cycle(), nodes) == []
@@ -52,7 +52,7 @@ def test_a_node_gets_all_that_it_requests_or_waits(profile, left):
 
 @pytest.mark.parametrize("profile", profiles.names())
 def test_running_nodes_are_never_suspended_resized_or_started_twice(profile):
-    shell = Shell(*core.nodes(2), profile=profile, **ALL)
+    shell = ClusterShell(*core.nodes(2), profile=profile, **ALL)
     nodes = shell.submit_cluster(3)
     assert len(placements_of(shell.cycle(), nodes)) == 3
     shell.submit("maps", 12, seconds=None)
@@ -68,7 +68,7 @@ def test_running_nodes_are_never_suspended_resized_or_started_twice(profile):
 
 @pytest.mark.parametrize("profile", ["boathouse", "fspy"])
 def test_a_cluster_that_runs_gets_another_node_though_short_jobs_never_cease(profile):
-    shell, plans = Shell(profile=profile), []
+    shell, plans = ClusterShell(profile=profile), []
     shell.ledger.observe(core.account("master", size=core.amount(100, 0.1), job=model.JobId("etl")))
     for number in range(8):
         shell.submit(f"before-{number}", seconds=10.0)
@@ -86,7 +86,7 @@ def test_a_cluster_that_runs_gets_another_node_though_short_jobs_never_cease(pro
 
 
 def test_by_the_shortest_remaining_time_a_node_counts_as_a_minute():
-    shell = Shell(core.node(allocatable=SIZE), profile="srjf")
+    shell = ClusterShell(core.node(allocatable=SIZE), profile="srjf")
     long, short = shell.submit("long", seconds=61.0), shell.submit("short", seconds=59.0)
     nodes = shell.submit_cluster()
     order = []
@@ -98,8 +98,8 @@ def test_by_the_shortest_remaining_time_a_node_counts_as_a_minute():
 
 
 @pytest.mark.parametrize("profile", BY_SIZE)
-def test_a_large_cluster_goes_after_a_short_job(profile):
-    shell = Shell(core.node(allocatable=SIZE), profile=profile)
+def test_a_large_cluster_is_placed_after_a_short_job(profile):
+    shell = ClusterShell(core.node(allocatable=SIZE), profile=profile)
     shell.submit_cluster(8)
     short = shell.submit("short", seconds=10.0)
     assert [each.task_class.id for each in core.placements(shell.cycle())] == [short.id]
@@ -107,7 +107,7 @@ def test_a_large_cluster_goes_after_a_short_job(profile):
 
 @pytest.mark.parametrize("profile", ["fair", "yarn"])
 def test_what_a_cluster_holds_counts_for_its_share(profile):
-    shell = Shell(core.node(allocatable=core.amount(3000, 6)), profile=profile)
+    shell = ClusterShell(core.node(allocatable=core.amount(3000, 6)), profile=profile)
     nodes = shell.submit_cluster(3)
     shell.ledger.observe(
         core.account("running", size=core.amount(2000, 4), job=nodes.job, queue=model.QueueName("default"))
@@ -118,7 +118,7 @@ def test_what_a_cluster_holds_counts_for_its_share(profile):
 
 @pytest.mark.parametrize("profile", profiles.names())
 def test_a_queue_limits_the_nodes_of_its_clusters(profile):
-    shell = Shell(profile=profile)
+    shell = ClusterShell(profile=profile)
     shell.queue.set_queues([core.queue(cpu=3000)])
     nodes = shell.submit_cluster(4)
     plan = shell.cycle()
@@ -127,7 +127,7 @@ def test_a_queue_limits_the_nodes_of_its_clusters(profile):
 
 
 def test_no_size_is_predicted_for_a_cluster_and_no_probe_is_run():
-    shell = Shell()
+    shell = ClusterShell()
     nodes = shell.submit_cluster(2)
     order = shell.profile.order
     assert isinstance(order, fspy.SizeBased)
@@ -136,7 +136,7 @@ def test_no_size_is_predicted_for_a_cluster_and_no_probe_is_run():
 
 
 def test_interference_is_not_predicted_for_nodes_nor_by_them():
-    shell = Shell(*core.nodes(2))
+    shell = ClusterShell(*core.nodes(2))
     nodes = shell.submit_cluster(2)
     plan = shell.cycle()
     assert len(placements_of(plan, nodes)) == 2
@@ -146,7 +146,7 @@ def test_interference_is_not_predicted_for_nodes_nor_by_them():
 
 @pytest.mark.parametrize("stage", [model.Stage.DRIVER, model.Stage.EXECUTOR])
 def test_a_growing_cluster_takes_no_node_that_is_reserved_for_spark(stage):
-    shell = Shell()
+    shell = ClusterShell()
     shell.submit("maps", 3)
     shell.cycle()
     shell.submit_spark(stage=stage)

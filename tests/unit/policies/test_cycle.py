@@ -56,7 +56,7 @@ def test_a_jobs_weight_is_its_part_of_the_share():
     assert sorted(core.classes_of(shell.plan())) == ["heavy/map"] * 6 + ["light/map"] * 2
 
 
-def test_the_higher_priority_goes_first_within_a_queue():
+def test_the_higher_priority_is_first_within_a_queue():
     shell = core.Shell(core.nodes(1))
     shell.submit("usual", 9)
     shell.submit("urgent", 3, priority=10, submitted_s=5.0)

@@ -11,7 +11,7 @@ from tests.builders import core, simulations
 ONE_SLOT = core.amount(1000, 1)
 
 
-class Shell(core.ReportingShell):
+class RacksShell(core.ReportingShell):
     """Three nodes of one slot; n0 holds all input and is busy, n1 is in its rack, n2 in another."""
 
     def __init__(self, busy=("n0",)) -> None:
@@ -26,25 +26,25 @@ class Shell(core.ReportingShell):
 
 
 def test_a_job_waits_five_seconds_for_its_node_before_it_takes_another_of_the_rack():
-    shell = Shell()
+    shell = RacksShell()
     shell.submit(locations=["n0"])
     assert shell.nodes_at(0.0, 4.9, 5.0) == [[], [], ["n1"]]
 
 
 def test_a_job_waits_five_more_seconds_before_it_takes_another_rack():
-    shell = Shell(busy=("n0", "n1"))
+    shell = RacksShell(busy=("n0", "n1"))
     shell.submit(locations=["n0"])
     assert shell.nodes_at(0.0, 5.0, 9.9, 10.0) == [[], [], [], ["n2"]]
 
 
 def test_a_node_with_the_data_is_taken_at_once():
-    shell = Shell(busy=())
+    shell = RacksShell(busy=())
     shell.submit(locations=["n0"])
     assert shell.nodes_at(0.0) == [["n0"]]
 
 
 def test_what_was_taken_last_is_the_level_from_then_on():
-    shell = Shell(busy=("n0", "n2"))
+    shell = RacksShell(busy=("n0", "n2"))
     shell.submit(count=2, locations=("n0",))
     assert shell.nodes_at(0.0, 5.0) == [[], ["n1"]]
     shell.end("ns/job/map-0")
@@ -52,13 +52,13 @@ def test_what_was_taken_last_is_the_level_from_then_on():
 
 
 def test_the_delay_restarts_after_each_task_at_its_level():
-    shell = Shell(busy=("n0",))
+    shell = RacksShell(busy=("n0",))
     shell.submit(count=2, locations=("n0",))
     assert shell.nodes_at(0.0, 5.0, 9.9, 10.0) == [[], ["n1"], [], ["n2"]]
 
 
 def test_each_class_of_a_job_has_a_level_of_its_own():
-    shell = Shell(busy=("n0",))
+    shell = RacksShell(busy=("n0",))
     shell.ledger.set_node(core.node("n3", ONE_SLOT, rack="r0"))
     job = core.job()
     classes = [core.task_class(job, name=name) for name in ("first", "second")]
@@ -77,14 +77,14 @@ def test_the_closest_node_is_taken_however_loaded_it_is():
 
 
 def test_a_job_that_waits_lets_the_next_one_go():
-    shell = Shell(busy=("n0",))
+    shell = RacksShell(busy=("n0",))
     shell.submit("first", count=1, locations=("n0",))
     shell.submit("second", count=1, submitted_s=1.0)
     assert shell.nodes_at(0.0) == [["n1"]]
 
 
 def test_it_says_what_it_waits_for():
-    shell = Shell()
+    shell = RacksShell()
     task_class = shell.submit(locations=["n0"])
     diagnosis = shell.cycle().diagnosis(task_class.id)
     assert diagnosis.code is model.Code.PATIENCE
@@ -92,7 +92,7 @@ def test_it_says_what_it_waits_for():
 
 
 def test_the_waits_of_a_job_that_is_over_are_forgotten():
-    shell = Shell()
+    shell = RacksShell()
     task_class = shell.submit(locations=["n0"])
     shell.nodes_at(0.0)
     shell.report(model.Ended(now_s=1.0, job=task_class.job, succeeded=True))

@@ -8,7 +8,7 @@ import pytest
 from boathouse_policies import framework, fspy, profiles, yarn_me
 from boathouse_policies.ikayak.placement import Executors
 from tests.builders import core
-from tests.builders.core_elastic import Shell
+from tests.builders.core_elastic import ElasticShell
 
 AGED_S = fspy.Config().ageing_s + 1.0
 
@@ -23,14 +23,14 @@ def figures_of_placement(plan) -> dict[str, float]:
 
 
 def test_a_placement_has_the_rank_of_its_job_and_the_predicted_slowdown():
-    shell = Shell(slowdown=1.5)
+    shell = ElasticShell(slowdown=1.5)
     shell.submit()
     found = figures_of_placement(shell.cycle())
     assert found == {"group": fspy.Group.SIZED, "virtualMemorySeconds": 100 * 2 * core.GIB, "slowdown": 1.5}
 
 
 def test_beside_others_a_placement_has_the_threshold_that_it_met():
-    shell = Shell(slowdown=1.5)
+    shell = ElasticShell(slowdown=1.5)
     shell.submit("first")
     shell.cycle()
     shell.submit("second")
@@ -47,7 +47,7 @@ def of_policy(shell) -> dict[str, list[float]]:
 
 
 def test_a_policy_says_what_it_accepts_where_tasks_run_and_how_wrong_its_model_is():
-    shell = Shell(*core.nodes(3), slowdown=1.5)
+    shell = ElasticShell(*core.nodes(3), slowdown=1.5)
     shell.submit()
     shell.cycle()
     found = of_policy(shell)
@@ -56,11 +56,11 @@ def test_a_policy_says_what_it_accepts_where_tasks_run_and_how_wrong_its_model_i
 
 
 def test_a_policy_that_has_not_decided_says_no_thresholds():
-    assert of_policy(Shell()) == {"interferenceError": [0.12], "interferenceThreshold": []}
+    assert of_policy(ElasticShell()) == {"interferenceError": [0.12], "interferenceThreshold": []}
 
 
 def test_a_job_of_unknown_size_has_a_group_and_no_size():
-    shell = Shell(slowdown=1.0)
+    shell = ElasticShell(slowdown=1.0)
     shell.submit(seconds=None)
     found = figures_of_placement(shell.cycle())
     assert "virtualMemorySeconds" not in found
@@ -69,7 +69,7 @@ def test_a_job_of_unknown_size_has_a_group_and_no_size():
 
 @pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
 def test_less_memory_says_what_it_costs(profile):
-    shell = Shell(profile=profile, slowdown=1.0)
+    shell = ElasticShell(profile=profile, slowdown=1.0)
     shell.leave("n0", cpu=4000, gib=1)
     shell.submit(count=4)
     found = figures(core.placements(shell.cycle())[0])
@@ -78,7 +78,7 @@ def test_less_memory_says_what_it_costs(profile):
 
 
 def test_less_memory_says_which_part_of_the_disk_budget_it_takes():
-    shell = Shell(profile="yarn-me")
+    shell = ElasticShell(profile="yarn-me")
     shell.observer(yarn_me.Disks).load({"bytesPerSecond": 1e9})
     shell.leave("n0", cpu=4000, gib=1)
     shell.submit(count=4)
@@ -87,7 +87,7 @@ def test_less_memory_says_which_part_of_the_disk_budget_it_takes():
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_less_cpu_says_which_share(profile):
-    shell = Shell(profile=profile, slowdown=1.0)
+    shell = ElasticShell(profile=profile, slowdown=1.0)
     shell.leave("n0", cpu=980, gib=8)
     shell.submit(locations=["n0"])
     assert figures_of_placement(shell.cycle())["cpuShare"] == 0.98
@@ -98,7 +98,7 @@ def pending_figures(shell, task_class) -> dict[str, float]:
 
 
 def test_a_pending_class_says_how_many_jobs_go_before_it():
-    shell = Shell(slowdown=1.0)
+    shell = ElasticShell(slowdown=1.0)
     shell.leave("n0", cpu=100, gib=8)
     jobs = [shell.submit(f"job{i}", count=i + 1) for i in range(3)]
     plan = shell.cycle()
@@ -107,7 +107,7 @@ def test_a_pending_class_says_how_many_jobs_go_before_it():
 
 
 def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_allowed():
-    shell = Shell(slowdown=9.0)
+    shell = ElasticShell(slowdown=9.0)
     shell.submit("first")
     shell.cycle()
     found = pending_figures(shell, shell.submit("second"))
@@ -116,7 +116,7 @@ def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_al
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(profile):
-    shell = Shell(profile=profile, slowdown=1.0)
+    shell = ElasticShell(profile=profile, slowdown=1.0)
     shell.submit("maps", 3)
     shell.cycle()
     spark = shell.submit_spark()
@@ -131,7 +131,7 @@ def test_an_executor_says_how_long_nodes_are_reserved_and_how_long_it_will_wait(
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])
 def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile):
-    shell = Shell(profile=profile, slowdown=1.0)
+    shell = ElasticShell(profile=profile, slowdown=1.0)
     shell.submit("maps", 3)
     maps = core.placements(shell.cycle())
     shell.submit_spark()
@@ -146,7 +146,7 @@ def test_an_executor_on_a_reserved_node_says_how_long_that_was_reserved(profile)
 
 @pytest.mark.parametrize("profile", ["boathouse", "fspy", "yarn-me"])
 def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_when_it_is_placed(profile):
-    shell = Shell(profile=profile)
+    shell = ElasticShell(profile=profile)
     shell.leave("n0", cpu=1000, gib=8)
     large = shell.submit("large", size=core.amount(4000, 8), seconds=None)
     for now_s in (0.0, AGED_S, AGED_S + 100.0):  # what has waited for so long has a node reserved, if not before
@@ -158,13 +158,13 @@ def test_a_task_says_how_long_a_node_is_reserved_for_it_while_it_is_pending_and_
 
 
 def test_an_executor_on_a_node_that_nobody_reserved_says_nothing_of_reservations():
-    shell = Shell(profile="ikayak")
+    shell = ElasticShell(profile="ikayak")
     shell.submit_spark()
     assert "reservedForSeconds" not in figures_of_placement(shell.cycle())
 
 
 def test_reservations_end_with_their_owner():
-    shell = Shell(profile="ikayak")
+    shell = ElasticShell(profile="ikayak")
     shell.submit("maps", 3)
     shell.cycle()
     spark = shell.submit_spark()
@@ -179,7 +179,7 @@ def test_reservations_end_with_their_owner():
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_figures_are_finite_numbers_in_json_of_bounded_length(name):
-    shell = Shell(*core.nodes(3), profile=name)
+    shell = ElasticShell(*core.nodes(3), profile=name)
     shell.leave("n0", cpu=1000, gib=1)
     classes = [shell.submit(f"job{i}", count=9, seconds=None if i % 2 else 50.0, locations=["n0"]) for i in range(4)]
     plan = shell.cycle()

@@ -87,7 +87,7 @@ def test_a_first_cycle_decides_the_same_with_all_nodes_reranked(profile, nodes, 
 @pytest.mark.parametrize("profile", PROFILES)
 @settings(max_examples=20, deadline=None)
 @given(clusters(), loads(), st.randoms(use_true_random=False))
-def test_who_looks_only_where_room_came_free_goes_where_it_would_have_gone(profile, nodes, load, chance: random.Random):
+def test_a_search_of_freed_nodes_decides_as_a_search_of_all_nodes(profile, nodes, load, chance: random.Random):
     narrow, wide = loaded_shell(nodes, load, profile), loaded_shell(nodes, load, profile)
     running = core.task_ids(narrow.cycle())
     wide.cycle()

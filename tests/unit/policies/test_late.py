@@ -64,7 +64,7 @@ def test_at_most_a_tenth_of_the_slots_have_second_attempts():
     assert at_once <= 4  # a tenth of 32, begun
 
 
-def test_a_job_whose_tasks_wait_and_that_has_less_of_the_cluster_goes_before(twenty_maps):
+def test_a_job_with_pending_tasks_and_less_of_the_cluster_is_before_a_second_attempt(twenty_maps):
     _, alone = twenty_maps
     _, found = simulate_late(job_of_maps(), job_of_maps(count=40, name="1", seconds=10, submit_ms=1000))
     assert alone.speculative_attempts == 1
@@ -97,7 +97,7 @@ def test_a_second_attempt_says_why():
 # Whom, and where
 
 
-class Shell(core.ReportingShell):
+class SpeculatingShell(core.ReportingShell):
     """Nodes of four slots each, whose tasks have reported at second 10."""
 
     def __init__(self, nodes=10, **config) -> None:
@@ -141,43 +141,43 @@ USUAL = (0.5,) * 8
 
 
 def test_the_slowest_runs_again_where_most_was_done():
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.2, *USUAL, 0.8])
     assert shell.seconds() == [("job/map-0", "n9")]
 
 
 def test_a_rate_is_progress_over_the_time_that_a_task_ran():
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.5, 0.4, *USUAL], started={0: 2.0, 1: 5.0})  # 0.06 and 0.08 a second, the others 0.05
     assert shell.seconds() == []
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.5, *(0.2,) * 9], started=dict.fromkeys(range(1, 10), 7.0))
     assert shell.seconds()[:1] == [("job/map-0", "n1")]
 
 
-def test_of_several_the_one_with_the_longest_time_left_goes_first():
-    shell = Shell(speculative_cap=1 / 40)
+def test_the_task_with_the_longest_time_left_is_speculated_first():
+    shell = SpeculatingShell(speculative_cap=1 / 40)
     shell.run([0.2, 0.1, *USUAL])
     assert [task for task, _ in shell.seconds()] == ["job/map-1"]
-    shell = Shell(speculative_cap=1 / 40)
+    shell = SpeculatingShell(speculative_cap=1 / 40)
     shell.run([0.8, 0.15, *USUAL], started={0: -30.0, 1: 5.0})  # 10 s left at 2 % a second, 28 s at 3 %
     assert [task for task, _ in shell.seconds()] == ["job/map-1"]
 
 
 def test_nobody_is_judged_before_he_has_run_for_a_while():
-    shell = Shell(least_run_s=5.0)
+    shell = SpeculatingShell(least_run_s=5.0)
     shell.run([0.1, *USUAL], started={0: 5.5})
     assert shell.seconds() == []
 
 
 def test_too_few_tasks_are_not_compared():
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.1, 0.5, 0.5])
     assert shell.seconds() == []
 
 
 def test_tasks_that_ended_are_compared_with_too():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.1, 0.5, 0.5, 0.5])
     for i in (1, 2, 3):
         shell.report_task(model.Finished, tasks[i], f"n{i}")
@@ -185,14 +185,14 @@ def test_tasks_that_ended_are_compared_with_too():
 
 
 def test_the_cap_is_of_all_slots_for_the_smallest_tasks():
-    shell = Shell(nodes=11, speculative_cap=0.06, slow_task_percentile=50.0)
+    shell = SpeculatingShell(nodes=11, speculative_cap=0.06, slow_task_percentile=50.0)
     shell.run([0.1, 0.12, 0.14, *USUAL[:7]])
     shell.run([0.5], "large", first=10, size=core.amount(4000, 1))
     assert len(shell.seconds()) == 3  # of 44 slots; of those that are free it would be 2, of large ones 1
 
 
 def test_room_that_one_takes_is_not_there_for_the_next():
-    shell = Shell(nodes=4, slow_task_percentile=60.0, slow_node_percentile=0.0, speculative_cap=1.0)
+    shell = SpeculatingShell(nodes=4, slow_task_percentile=60.0, slow_node_percentile=0.0, speculative_cap=1.0)
     for node, free in (("n0", 0), ("n1", 0), ("n2", 1), ("n3", 1)):
         shell.ledger.observe(core.account(f"other-{node}", node, core.amount(1000 * (3 - free), 1)))
     shell.run([0.1, 0.2, 0.5, 0.6])
@@ -200,31 +200,31 @@ def test_room_that_one_takes_is_not_there_for_the_next():
 
 
 def test_a_slow_node_gets_none_and_neither_does_its_own():
-    shell = Shell(nodes=5)
+    shell = SpeculatingShell(nodes=5)
     shell.run([0.1, 0.5, 0.5, 0.5])  # n4 has done nothing
     for node in ("n1", "n2", "n3"):
         shell.ledger.observe(core.account(f"full-{node}", node, core.amount(3000, 1)))
     assert shell.seconds() == []
-    shell = Shell(nodes=5)
+    shell = SpeculatingShell(nodes=5)
     shell.run([0.1, 0.5, 0.5, 0.5, 0.5])
     shell.run([0.9], "other")  # n0 has done most
     assert shell.seconds() == [("job/map-0", "n1")]
 
 
 def test_a_decision_names_the_slow_nodes():
-    shell = Shell(nodes=5)
+    shell = SpeculatingShell(nodes=5)
     shell.run([0.1, 0.5, 0.5, 0.5, 0.5])
     shell.run([0.9], "other")
     (found,) = shell.late.advise(shell.queue, shell.view())
     assert found.avoids == ()  # n0 has done most: its task is slow, and it is not
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.2, *USUAL, 0.8])
     (found,) = shell.late.advise(shell.queue, shell.view())
     assert found.avoids == ("n0",)
 
 
 def test_a_job_whose_second_attempts_wait_gets_no_more_of_that_stage():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.2, *USUAL, 0.1])
     of = core.task_class(core.job())
     apart = dataclasses.replace(of, id=f"{of.id}/not-on-n0")
@@ -233,15 +233,15 @@ def test_a_job_whose_second_attempts_wait_gets_no_more_of_that_stage():
     assert shell.seconds() == []
 
 
-def test_the_job_that_holds_least_goes_first():
-    shell = Shell(speculative_cap=1 / 40)
+def test_the_job_that_holds_least_is_first():
+    shell = SpeculatingShell(speculative_cap=1 / 40)
     shell.run([0.1, *USUAL], "large")
     shell.run([0.2, 0.5, 0.5, 0.5])
     assert [task for task, _ in shell.seconds()] == ["job/map-0"]
 
 
 def test_the_rates_of_a_job_that_is_over_are_forgotten():
-    shell = Shell()
+    shell = SpeculatingShell()
     for task in shell.run(USUAL):
         shell.report_task(model.Finished, task, "n0")
     shell.late.observe(model.Ended(now_s=10.0, job=model.JobId("job"), succeeded=True))
@@ -258,7 +258,7 @@ def test_it_does_not_know_which_virtual_machines_share_a_host():
 
 
 def test_it_is_due_after_a_report_only():
-    shell = Shell(speculative_cap=1 / 40)
+    shell = SpeculatingShell(speculative_cap=1 / 40)
     tasks = shell.run([0.2, *USUAL])
     shell.seconds()
     second = model.Task(id=model.TaskId(f"{tasks[0].id}-second"), task_class=tasks[0].task_class)
@@ -270,7 +270,7 @@ def test_it_is_due_after_a_report_only():
 
 
 def test_who_has_a_second_attempt_gets_no_third():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.2, *USUAL])
     assert len(shell.seconds()) == 1
     shell.second_attempt(tasks[0])
@@ -278,7 +278,7 @@ def test_who_has_a_second_attempt_gets_no_third():
 
 
 def test_who_was_placed_again_gets_no_third_attempt_while_its_second_runs():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.2, *USUAL])
     shell.second_attempt(tasks[0])
     shell.attempt(tasks[0], "n8", 11.0, 20.0, 0.01)
@@ -286,31 +286,31 @@ def test_who_was_placed_again_gets_no_third_attempt_while_its_second_runs():
 
 
 def test_a_job_of_which_tasks_wait_gets_none():
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.2, *USUAL], waiting=1)
     assert shell.seconds() == []
 
 
 def test_who_holds_more_than_a_job_that_waits_gets_none():
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.2, *USUAL])
     shell.submit("waits")
     assert shell.seconds() == []
 
 
 def test_what_was_done_on_a_node_that_is_gone_or_by_a_failed_task_does_not_count():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.2, *USUAL, 0.8])
     shell.report_task(model.Failed, tasks[9], "n9")
     assert shell.seconds() == [("job/map-0", "n1")]
-    shell = Shell()
+    shell = SpeculatingShell()
     shell.run([0.2, *USUAL, 0.8])
     shell.late.observe(model.NodeChanged(now_s=10.0, name=model.NodeName("n9"), node=None))
     assert shell.seconds() == [("job/map-0", "n1")]
 
 
 def test_a_task_has_one_second_attempt_whatever_its_name_and_none_of_that():
-    shell = Shell()
+    shell = SpeculatingShell()
     tasks = shell.run([0.2, *USUAL, 0.8])
     second = core.task(core.task_class(core.job("job")), 15)
     shell.attempt(second, "n9", 0.0, 10.0, 0.1, second_of=tasks[0].id)
@@ -321,7 +321,7 @@ def test_a_task_has_one_second_attempt_whatever_its_name_and_none_of_that():
 
 
 def test_a_cycle_is_due_once_a_task_has_reported():
-    shell = Shell()
+    shell = SpeculatingShell()
     assert shell.late.is_idle()
     shell.run(USUAL)
     assert not shell.late.is_idle()

@@ -117,7 +117,7 @@ def test_a_restart_keeps_rates_peaks_and_floors():
     assert estimated_s(after, later, 560) == estimated_s(found, later, 560)
 
 
-def test_a_dump_of_an_earlier_version_or_with_nonsense_is_taken_as_far_as_it_goes():
+def test_what_is_valid_in_a_dump_of_an_earlier_version_or_with_nonsense_is_loaded():
     found = run_times.Learner()
     key = stage().key
     found.load({"full": {key: [1, 10.0, 0.0]}, "floors": {key: -1, "x": 5}, "peaks": 7, "rate": "fast", "error": None})

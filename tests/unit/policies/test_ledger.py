@@ -79,7 +79,7 @@ def test_a_new_pod_of_the_same_name_that_waits_replaces_the_old_one(shell):
     assert free_cpu(shell) == 4000
 
 
-def test_a_node_that_flaps_comes_back_with_what_runs_on_it(shell):
+def test_a_node_that_flaps_is_charged_again_with_what_runs_on_it(shell):
     shell.ledger.observe(confirmed())
     assert shell.ledger.remove_node(model.NodeName("n0")) == ()
     assert shell.ledger.free(model.NodeName("n0")) is None
@@ -178,7 +178,7 @@ def test_a_snapshot_does_not_move_even_where_nobody_looked_before_the_change(she
     assert view.queue_usage(model.QueueName("default"))[model.PODS] == 2
 
 
-def test_a_resource_that_comes_later_is_counted_beside_what_was_held_before(shell):
+def test_a_resource_observed_later_is_counted_beside_what_was_held_before(shell):
     gpus = model.Resources.of(cpu_milli=1000, extended={"nvidia.com/gpu": 2})
     shell.ledger.observe(core.account("gpu", on="n0", size=gpus))
     shell.end(FIRST)

@@ -26,7 +26,7 @@ OPERATORS = config.PROFILES
 FEW = settings(max_examples=12, deadline=None)
 
 
-class Shell(core.ReportingShell):
+class NamespacesShell(core.ReportingShell):
     """Runs a cycle each second."""
 
     def cycle(self, now_s: float | None = None, **options) -> framework.Plan:
@@ -44,9 +44,9 @@ class Shell(core.ReportingShell):
             running += core.task_ids(self.cycle())
 
 
-def namespaces_shell(profile: str = "fair", cpus: int = 12, **fields) -> Shell:
+def namespaces_shell(profile: str = "fair", cpus: int = 12, **fields) -> NamespacesShell:
     """A shell with one node."""
-    return Shell(core.nodes(1, core.amount(1000 * cpus, cpus)), profile=profile, **fields)
+    return NamespacesShell(core.nodes(1, core.amount(1000 * cpus, cpus)), profile=profile, **fields)
 
 
 # Shares
@@ -69,7 +69,7 @@ def test_a_namespace_of_a_hundred_jobs_or_a_high_priority_gets_half_beside_one_j
 @pytest.mark.parametrize("profile", OPERATORS)
 @settings(max_examples=3, deadline=None)
 @given(chance=COURSES)
-def test_a_namespace_that_comes_late_gets_its_half_as_tasks_end(profile, chance):
+def test_a_late_namespace_gets_its_half_as_tasks_end(profile, chance):
     shell = namespaces_shell(profile)
     shell.submit("first", 200, namespace="a", priority=5)
     running = core.task_ids(shell.cycle())
@@ -79,9 +79,9 @@ def test_a_namespace_that_comes_late_gets_its_half_as_tasks_end(profile, chance)
     assert all(abs(tasks - 6) <= 1 for tasks in shell.held().values()), shell.held()
 
 
-def end_one_each_ten_minutes(profile, submit) -> Iterator[Shell]:
+def end_one_each_ten_minutes(profile, submit) -> Iterator[NamespacesShell]:
     """Yield the shell after each cycle: nodes full of small tasks of `a`, of which one ends after the other."""
-    shell = Shell(core.nodes(4, core.amount(4000, 4)), profile=profile)
+    shell = NamespacesShell(core.nodes(4, core.amount(4000, 4)), profile=profile)
     shell.submit("small", 200, core.amount(1000, 1), namespace="a")
     running = core.task_ids(shell.cycle())
     submit(shell)
@@ -141,7 +141,7 @@ def test_what_a_namespace_holds_of_another_queue_does_not_count():
 
 
 def test_shares_are_of_the_resource_of_which_a_namespace_holds_most():
-    shell = Shell(core.nodes(1, core.amount(90_000, 180)))
+    shell = NamespacesShell(core.nodes(1, core.amount(90_000, 180)))
     shell.submit("memory", 90, core.amount(1000, 4), namespace="a")
     shell.submit("cpu", 90, core.amount(3000, 1), namespace="b")
     shell.cycle()
@@ -274,7 +274,7 @@ loads = st.lists(
 
 def course(profile: framework.Profile, load, chance: random.Random, names) -> list[list[tuple[str, str]]]:
     """What each cycle decides as tasks end, one or two at a time."""
-    shell = Shell(core.nodes(2, core.amount(6000, 6)), profile=profile)
+    shell = NamespacesShell(core.nodes(2, core.amount(6000, 6)), profile=profile)
     for i, (namespace, priority, count, size) in enumerate(load):
         shell.submit(f"j{i}", count, size, namespace=names(namespace), priority=priority, submitted_s=float(i % 3))
     plans = [shell.cycle()]

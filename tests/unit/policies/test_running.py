@@ -111,7 +111,7 @@ def test_a_refused_decision_changes_nothing():
     assert dataclasses.asdict(running.tasks["t0"]) == before
 
 
-def test_a_profile_has_one_account_and_it_is_told_first():
+def test_a_profile_has_at_most_one_account_and_it_is_its_first_observer():
     for name in profiles.names():
         kinds = [type(observer) for observer in profiles.build(name).observers]
         assert framework.RunningTasks not in kinds[1:]

@@ -25,7 +25,7 @@ def test_less_than_nothing_is_nothing():
 
 
 @pytest.mark.parametrize("count", [1, 5000])
-def test_sums_of_poison_stay_below_the_largest_and_are_right_again_when_it_goes(count):
+def test_sums_with_huge_requests_do_not_overflow_and_are_exact_again_without_them(count):
     book = ledger()
     book.observe(core.account("small"))
     before = book.snapshot(0.0).requested.copy(), book.free(NODE)

@@ -184,7 +184,7 @@ def test_a_task_of_a_vanished_node_waits_again_at_once(full):
     assert (len(full.queue), active(full)) == (6, ["job/map"])
 
 
-def test_a_task_that_comes_back_is_first_again():
+def test_a_task_that_is_put_back_is_first_again():
     shell = core.Shell(core.nodes(1), profile="fifo")
     shell.submit(count=6)
     shell.cycle()

@@ -9,7 +9,7 @@ EXECUTOR = {"size": core.amount(4000, 4), "stage": model.Stage.EXECUTOR}
 MAP = {"size": core.amount(2000, 2)}
 
 
-class Shell(core.ReportingShell):
+class SparkShell(core.ReportingShell):
     """Four nodes of 8 cores."""
 
     def __init__(self, profile):
@@ -33,13 +33,13 @@ EVERY = ("n0", "n1", "n2", "n3")
 
 
 def test_spread_out_takes_the_nodes_in_turn():
-    shell = Shell("spread-out")
+    shell = SparkShell("spread-out")
     shell.submit("app", 4, **EXECUTOR)
     assert shell.nodes() == list(EVERY)
 
 
 def test_non_spread_out_fills_one_node_after_the_other():
-    shell = Shell("non-spread-out")
+    shell = SparkShell("non-spread-out")
     shell.submit("app", 4, **EXECUTOR)
     taken = shell.nodes()
     assert [taken.count(node) for node in sorted(set(taken))] == [2, 2]
@@ -48,14 +48,14 @@ def test_non_spread_out_fills_one_node_after_the_other():
 def test_which_node_is_first_differs_by_application():
     firsts = set()
     for name in ("a", "b", "c", "d", "e", "f"):
-        shell = Shell("non-spread-out")
+        shell = SparkShell("non-spread-out")
         shell.submit(name, 1, **EXECUTOR)
         firsts.update(shell.nodes())
     assert len(firsts) > 1
 
 
 def test_executors_without_room_have_nodes_reserved_which_nobody_else_may_use():
-    shell = Shell("spread-out")
+    shell = SparkShell("spread-out")
     shell.fill(*EVERY)
     shell.submit("app", 4, **EXECUTOR)
     assert shell.nodes() == []
@@ -64,8 +64,8 @@ def test_executors_without_room_have_nodes_reserved_which_nobody_else_may_use():
     assert shell.nodes() == []  # though two cores are free on each node
 
 
-def test_an_executor_waits_for_the_node_that_was_reserved_and_goes_to_no_other():
-    shell = Shell("spread-out")
+def test_an_executor_is_pending_until_its_reserved_node_has_room():
+    shell = SparkShell("spread-out")
     shell.fill(*EVERY)
     shell.submit("app", 1, **EXECUTOR)
     shell.nodes()
@@ -81,7 +81,7 @@ def test_an_executor_waits_for_the_node_that_was_reserved_and_goes_to_no_other()
 
 @pytest.mark.parametrize(("profile", "nodes"), [("spread-out", 4), ("non-spread-out", 2)])
 def test_as_many_nodes_are_reserved_as_the_strategy_needs(profile, nodes):
-    shell = Shell(profile)
+    shell = SparkShell(profile)
     shell.fill(*EVERY)
     shell.submit("app", 4, **EXECUTOR)
     shell.nodes()
@@ -89,7 +89,7 @@ def test_as_many_nodes_are_reserved_as_the_strategy_needs(profile, nodes):
 
 
 def test_no_node_is_reserved_that_is_full_of_the_applications_own_executors():
-    shell = Shell("non-spread-out")
+    shell = SparkShell("non-spread-out")
     shell.submit("app", 9, **EXECUTOR)
     assert len(shell.nodes()) == 8
     assert shell.nodes(1.0) == []  # the next heartbeat, at which they are counted
@@ -97,7 +97,7 @@ def test_no_node_is_reserved_that_is_full_of_the_applications_own_executors():
 
 
 def test_what_an_executor_does_not_fill_of_an_empty_node_reserves_nothing():
-    shell = Shell("non-spread-out")
+    shell = SparkShell("non-spread-out")
     shell.submit("app", 9, **EXECUTOR | {"size": core.amount(3000, 4)})  # two on each node, and two cores are left
     assert len(shell.nodes()) == 8
     assert shell.nodes(1.0) == []
@@ -105,14 +105,14 @@ def test_what_an_executor_does_not_fill_of_an_empty_node_reserves_nothing():
 
 
 def test_maps_reserve_nothing():
-    shell = Shell("yarn-cluster")
+    shell = SparkShell("yarn-cluster")
     shell.submit("maps", 40, **MAP)
     shell.nodes()
     assert shell.reserved() == {}
 
 
 def test_yarn_client_hosts_one_application_at_a_time():
-    shell = Shell("yarn-client")
+    shell = SparkShell("yarn-client")
     shell.submit("first", 2, **EXECUTOR)
     shell.submit("second", 2, submitted_s=1.0, **EXECUTOR)
     assert len(shell.nodes()) == 2
@@ -125,14 +125,14 @@ def test_yarn_client_hosts_one_application_at_a_time():
 
 
 def test_yarn_cluster_hosts_many():
-    shell = Shell("yarn-cluster")
+    shell = SparkShell("yarn-cluster")
     shell.submit("first", 2, **EXECUTOR)
     shell.submit("second", 2, submitted_s=1.0, **EXECUTOR)
     assert len(shell.nodes()) == 4
 
 
 def test_what_waits_behind_another_application_says_so():
-    shell = Shell("yarn-client")
+    shell = SparkShell("yarn-client")
     shell.submit("first", 2, **EXECUTOR)
     second = shell.submit("second", 2, submitted_s=1.0, **EXECUTOR)
     plan = shell.plan()

@@ -82,7 +82,7 @@ def test_a_cordoned_or_unready_node_takes_only_who_tolerates_it(node, reason):
     assert static.refusal(tolerates(operator=EXISTS), node) is None
 
 
-def test_a_pod_with_a_node_name_goes_nowhere_else():
+def test_a_pod_with_a_node_name_fits_no_other_node():
     constraints = model.Constraints(node_name=model.NodeName("n1"))
     assert static.refusal(constraints, core.node("n0")) == static.WRONG_NAME
     assert static.refusal(constraints, core.node("n1")) is None

@@ -90,7 +90,7 @@ async def test_nothing_is_written_of_a_pods_waiting_while_it_is_bound():
         assert await desk.decide() == [("bind", "u1 n1")]
 
 
-async def test_a_pod_whose_binding_failed_is_told_again_why_it_waits():
+async def test_the_condition_of_a_pod_whose_binding_failed_is_written_again():
     async with Desk().writing() as desk:
         desk.show(foreign_pod("u1"))
         await desk.decide()
@@ -301,7 +301,7 @@ async def test_what_is_decided_after_the_executor_has_ended_does_not_begin():
     assert await desk.decide() == []
 
 
-async def test_observers_are_told_of_a_placement_whose_write_failed():
+async def test_observers_are_notified_of_a_placement_whose_write_failed():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit()
@@ -310,7 +310,7 @@ async def test_observers_are_told_of_a_placement_whose_write_failed():
         assert [one[:2] for one in desk.refused] == [("demo/t", "n1")]
 
 
-async def test_observers_are_told_of_a_placement_that_its_node_did_not_wait_for():
+async def test_observers_are_notified_of_a_placement_whose_node_was_deleted():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit()
@@ -320,7 +320,7 @@ async def test_observers_are_told_of_a_placement_that_its_node_did_not_wait_for(
         assert desk.refused == [("demo/t", "n1", "Outdated")]
 
 
-async def test_observers_are_told_of_a_placement_whose_pod_went():
+async def test_observers_are_notified_of_a_placement_whose_pod_was_deleted():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.show(foreign_pod("u1"))

@@ -353,7 +353,7 @@ async def test_a_lost_executor_has_room_reserved_for_the_next_one():
         assert world.reserved(app) == ["n1"]
 
 
-async def test_reservations_move_when_their_node_goes():
+async def test_reservations_move_when_their_node_is_deleted():
     async with desk("n1") as world:
         app = App(minimum=3)
         world.submit_application(app)
@@ -570,7 +570,7 @@ async def test_a_gang_is_not_starved_by_small_tasks():
         assert await flood(world, App(minimum=3), rounds=12)
 
 
-async def test_room_that_is_reserved_as_it_comes_free_is_released_after_a_time_and_the_next_gang_has_its_turn():
+async def test_a_drained_reservation_is_released_after_a_time_and_the_next_gang_has_its_turn():
     async with desk("n1", "n2", pending_ahead=0) as world:
         first, second = App("a", minimum=3), App("b", minimum=2)
         running = [desks.task_pod(f"demo/t{n}", node=f"n{n % 2 + 1}", revision=5) for n in range(8)]
@@ -603,7 +603,7 @@ async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
         assert not await flood(world, App(minimum=3), rounds=12)
 
 
-async def test_the_factory_of_a_driver_is_told_what_was_chosen_for_its_executors():
+async def test_the_factory_of_a_driver_gets_the_resources_chosen_for_its_executors():
     async with desk() as world:
         app = App(minimum=2, cpu=1)
         world.submit_application(app)

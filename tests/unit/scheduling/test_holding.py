@@ -48,7 +48,7 @@ async def test_what_is_held_takes_no_room_from_others():
         assert [what for verb, what in desk.requests if verb == "create"] == ["t00000 n1", "t00001 n1"]
 
 
-async def test_a_job_that_comes_while_its_namespace_is_held_says_why_it_waits():
+async def test_a_job_submitted_while_its_namespace_is_held_says_why_it_is_pending():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.submit(*tasks("full", 3), job_id="a")
@@ -154,7 +154,7 @@ async def test_a_job_that_is_withdrawn_while_it_is_probed_leaves_nothing_behind(
         assert len(desk.scheduler.state.jobs.refused) == 0
 
 
-async def test_pods_of_others_whose_binding_is_refused_are_held_and_told():
+async def test_foreign_pods_whose_binding_is_refused_are_held():
     async with Desk().writing() as desk:
         desk.node("n1")
         desk.show(foreign_pod("u1"))

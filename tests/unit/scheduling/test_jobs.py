@@ -146,7 +146,7 @@ def test_pods_of_one_owner_with_equal_demands_are_one_class_of_one_job():
     assert (entry.job.name, len(entry.classes)) == ("demo/web", 2)
 
 
-def test_a_foreign_job_is_as_old_as_its_first_pod_and_goes_with_its_last():
+def test_a_foreign_job_is_as_old_as_its_first_pod_and_is_dropped_with_its_last():
     book, created = Book(), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     book.foreign("a", meta={"creation_timestamp": created})
     assert [entry.job.submitted_s for entry in book.jobs.entries()] == [created.timestamp()]

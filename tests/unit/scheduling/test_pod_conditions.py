@@ -102,7 +102,7 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
     assert await desk.written() == ["at 0", "at 2"]
 
 
-async def test_a_pod_that_is_placed_is_not_told_what_was_held_back():
+async def test_a_condition_that_was_held_back_is_not_written_to_a_placed_pod():
     desk = Desk()
     for message in ("one", "another"):
         desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=message))
@@ -211,7 +211,7 @@ async def test_conditions_of_one_namespace_do_not_hold_up_those_of_others():
     assert (await desk.written())[:3].count(OTHER.message) == 1
 
 
-async def test_a_namespace_that_used_up_its_share_is_told_later():
+async def test_conditions_of_a_namespace_that_used_up_its_share_are_written_later():
     desk = Desk()
     for number in range(2600):
         desk.set_pending(pod_view(f"p{number}"), WANT)

@@ -122,8 +122,8 @@ def test_of_other_namespaces_a_line_has_the_total_only():
     held("secret", who, b=("mrjob/secret/plan", "500"), c=("secret/merger", "7000"))
     message = reasons.diagnose(JOB, [found(scarce="cpu")], who).message
     assert message.endswith("; mrjob/demo/big holds 2.5, other namespaces hold 7.5.")
-    told = reasons.for_pod(found(scarce="cpu"), "nobody", who).message
-    assert told.endswith("Each requests 8 cpu; other namespaces hold 10.")
+    message = reasons.for_pod(found(scarce="cpu"), "nobody", who).message
+    assert message.endswith("Each requests 8 cpu; other namespaces hold 10.")
 
 
 GPU = "example.com/gpu"
@@ -139,9 +139,9 @@ def offering(name: str = "gpu", resource: str = GPU) -> devices.Devices:
 @pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
 def test_a_resource_that_only_a_device_class_offers_is_not_supported_and_the_reason_says_what_to_do(resource):
     absent = dataclasses.replace(found(model.Code.NEVER_FITS, scarce=resource), asked=1)
-    told = reasons.for_pod(absent, "demo", held(), offering())
-    assert told.reason == "UnsupportedConstraint"
-    assert told.message.endswith(
+    condition = reasons.for_pod(absent, "demo", held(), offering())
+    assert condition.reason == "UnsupportedConstraint"
+    assert condition.message.endswith(
         f"and the largest node has 0. DeviceClass gpu offers {resource} by dynamic resource allocation, which "
         "Boathouse does not support: request a resource that nodes have in status.allocatable, or name another "
         "scheduler in spec.schedulerName."

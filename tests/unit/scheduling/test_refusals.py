@@ -163,7 +163,7 @@ def test_probes_of_all_namespaces_together_keep_to_their_budget():
     assert len(set(grants)) == len(grants)  # none is probed twice before all others
 
 
-def test_what_an_overload_held_goes_on_without_a_probe():
+def test_what_an_overload_held_is_released_without_a_probe():
     desk = Desk()
     for i in range(100):
         desk.refused(OVERLOAD, f"n{i}")

@@ -49,7 +49,7 @@ def test_a_sidecar_does_not_run_beside_the_init_containers_before_it():
     assert cpu(pod_view(containers=(container(cpu="1"),), init_containers=inits)) == 3000
 
 
-def test_overhead_comes_on_top():
+def test_overhead_is_added_to_the_requests():
     assert cpu(pod_view(containers=(container(cpu="1"),), overhead={"cpu": "250m"})) == 1250
 
 

@@ -109,7 +109,7 @@ def reported_reason(desk: Desk, number: int) -> str:
     return desk.row(f"demo/p{number}").report.condition.reason
 
 
-async def test_a_pod_of_one_shape_too_many_is_told_so_and_placed_when_others_have_gone():
+async def test_a_pod_of_one_shape_too_many_says_so_and_is_placed_once_others_are_deleted():
     async with Desk(shape_limits=TWO).writing() as desk:
         pods = [waiting_pod(number) for number in range(3)]
         for pod in pods:
@@ -150,7 +150,7 @@ async def test_ten_thousand_shapes_leave_few_classes_to_each_cycle():
         assert not any(row.is_excess for row in desk.scheduler.state.pods.waiting())
 
 
-async def test_constraints_beyond_measure_are_dropped_and_the_pod_is_told():
+async def test_too_many_constraints_are_dropped_and_the_condition_says_so():
     values = [f"value-{number}" for number in range(20_000)]
     term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": values}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}

@@ -14,7 +14,7 @@ from tests.builders import manifests
 N1 = "n1"
 
 
-class Server:
+class PatchServer:
     """Answers patches, and leads as long as it should."""
 
     def __init__(self, *answers: object) -> None:
@@ -39,7 +39,7 @@ def promise(*, volume: str = "", provision: bool = False) -> volume_book.Promise
     return volume_book.Promise(node=N1, claims=("demo/c",), bindings=bindings)
 
 
-def writing(server: Server, *objects) -> writer.VolumeWriter:
+def writing(server: PatchServer, *objects) -> writer.VolumeWriter:
     known = dataclasses.replace(
         rules.Storage.empty(),
         claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
@@ -49,14 +49,14 @@ def writing(server: Server, *objects) -> writer.VolumeWriter:
 
 
 async def test_claims_that_are_bound_need_no_write():
-    server = Server()
+    server = PatchServer()
     assert await writing(server, manifests.claim_view(volume="v")).prepare(promise(volume="v")) is None
     assert server.patches == []
 
 
 @pytest.mark.parametrize("fields", [{"volume": "v"}, {"provision": True}])
 async def test_a_former_leader_writes_nothing(fields):
-    server = Server()
+    server = PatchServer()
     server.leads = False
     found = await writing(server, manifests.claim_view(), manifests.volume_view()).prepare(promise(**fields))
     assert found == outcomes.Fenced(message="the lease could not be renewed in time")
@@ -64,7 +64,7 @@ async def test_a_former_leader_writes_nothing(fields):
 
 
 async def test_a_volume_is_given_to_its_claim():
-    server = Server(9)
+    server = PatchServer(9)
     volume = manifests.volume_view()
     volume = structs.replace(volume, metadata=structs.replace(volume.metadata, resource_version="4"))
     assert await writing(server, manifests.claim_view(), volume).prepare(promise(volume="v")) == {("volume", "v"): 9}
@@ -85,13 +85,13 @@ async def test_a_volume_is_given_to_its_claim():
 
 
 async def test_a_volume_that_another_reserved_for_the_claim_is_not_marked_as_ours():
-    server = Server()
+    server = PatchServer()
     await writing(server, manifests.claim_view(), manifests.volume_view(claim="c")).prepare(promise(volume="v"))
     assert "annotations" not in server.patches[0][2]["metadata"]
 
 
 async def test_a_volume_that_its_claim_has_is_not_written_again():
-    server = Server()
+    server = PatchServer()
     volume = manifests.volume_view(claim="c")
     reference = structs.replace(volume.spec.claim_ref, uid="c")
     volume = structs.replace(volume, spec=structs.replace(volume.spec, claim_ref=reference))
@@ -100,7 +100,7 @@ async def test_a_volume_that_its_claim_has_is_not_written_again():
 
 
 async def test_a_claim_is_provisioned_for_the_node():
-    server = Server(9)
+    server = PatchServer(9)
     found = await writing(server, manifests.claim_view(revision=3)).prepare(promise(provision=True))
     assert found == {("claim", "demo/c"): 9}
     patch = {"metadata": {"resourceVersion": "3", "annotations": {storage.SELECTED_NODE: N1}}}
@@ -108,20 +108,20 @@ async def test_a_claim_is_provisioned_for_the_node():
 
 
 async def test_a_claim_that_is_provisioned_for_the_node_already_is_not_written_again():
-    server = Server()
+    server = PatchServer()
     found = await writing(server, manifests.claim_view(node=N1)).prepare(promise(provision=True))
     assert (found, server.patches) == ({("claim", "demo/c"): 0}, [])
 
 
 @pytest.mark.parametrize("fields", [{"volume": "v"}, {"provision": True}])
 async def test_a_claim_that_was_deleted_is_an_outcome(fields):
-    found = await writing(Server()).prepare(promise(**fields))
+    found = await writing(PatchServer()).prepare(promise(**fields))
     assert isinstance(found, outcomes.NotDone)
     assert (found.reason, "deleted" in found.message) == (writer.FAILED, True)
 
 
 async def test_a_refused_write_is_an_outcome():
-    refused = Server(errors.Conflict(409, "Conflict", "changed"))
+    refused = PatchServer(errors.Conflict(409, "Conflict", "changed"))
     found = await writing(refused, manifests.claim_view()).prepare(promise(provision=True))
     assert isinstance(found, outcomes.NotDone)
     assert found.message.startswith("the pod's volumes were not bound: ")
@@ -140,7 +140,7 @@ async def test_a_refused_write_is_an_outcome():
 )
 def test_a_claim_that_is_not_provisioned_for_the_node_any_more_fails(claim, reason):
     known = [] if claim is None else [claim]
-    found = writing(Server(), *known).failure(promise(provision=True), {("claim", "demo/c"): 9})
+    found = writing(PatchServer(), *known).failure(promise(provision=True), {("claim", "demo/c"): 9})
     assert (found and found.reason) == reason
 
 
@@ -154,5 +154,5 @@ def test_a_volume_that_is_not_given_to_the_claim_any_more_fails(revision, uid, h
         volume, spec=spec, metadata=structs.replace(volume.metadata, resource_version=revision or "")
     )
     known = [] if revision is None else [volume]
-    found = writing(Server(), *known).failure(promise(volume="v"), {("volume", "v"): 9})
+    found = writing(PatchServer(), *known).failure(promise(volume="v"), {("volume", "v"): 9})
     assert (found is not None) is has_failed

@@ -222,7 +222,7 @@ def test_a_disk_has_the_name_that_its_driver_gives_it(source, zones, handle):
         assert [disks.handle_of(key) for key in disks.attached_inline(inline)] == ([handle] if handle else [])
 
 
-def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_of_them_goes():
+def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_is_released():
     known = judge(claim("shared"), claim("other"), volume("v"))._objects
     book = volume_book.VolumeBook(known)
     first, second = (book.promise(task, ("ns/shared",), node("n1")) for task in ("ns/p1", "ns/p2"))

@@ -10,7 +10,7 @@ from tests.builders.operators.desks import operation, task_pod
 POD = task_pod("demo/t", node="n1", revision=1)
 
 
-class Server:
+class PodServer:
     """Takes a pod and says so badly; then answers as it is told. Holds the Lease as well."""
 
     epoch: int | None = 1
@@ -50,7 +50,7 @@ class Server:
 
 
 async def test_the_truth_is_asked_for_again_when_the_token_was_refused():
-    server = Server(errors.Unauthorized(401, "Unauthorized", ""), errors.ServerError(503, "", ""), POD)
+    server = PodServer(errors.Unauthorized(401, "Unauthorized", ""), errors.ServerError(503, "", ""), POD)
     assert await server.create() == outcomes.Done(pod=POD)
 
 
@@ -60,7 +60,7 @@ NAMED_FENCE = errors.Forbidden(403, "Forbidden", 'pods "boathouse-fence-m-00000-
 
 @pytest.mark.parametrize("refusal", [FORBIDDEN, NAMED_FENCE, errors.Invalid(422, "Invalid", "boathouse-fence")])
 async def test_a_refusal_ends_the_leader_only_if_the_lease_is_anothers(refusal):
-    server = Server()
+    server = PodServer()
     server.refusal = refusal
     assert (await server.create()).reason == "PodRefused"
     server.holder = "another holds the lease with 2"
@@ -70,14 +70,14 @@ async def test_a_refusal_ends_the_leader_only_if_the_lease_is_anothers(refusal):
 
 
 async def test_what_cannot_be_the_fence_does_not_read_the_lease():
-    server = Server()
+    server = PodServer()
     server.refusal = errors.TooManyRequests(429, "TooManyRequests", "")
     await server.create()
     assert server.confirmed == 0
 
 
 async def test_while_it_is_in_doubt_who_leads_nothing_is_written():
-    server = Server()
+    server = PodServer()
     server.in_doubt, server.holder = True, "another holds the lease with 2"
     assert isinstance(await server.create(), outcomes.Fenced)
     assert server.created == 0

@@ -145,7 +145,7 @@ def test_no_two_observers_of_a_profile_are_saved_under_one_name(name):
     assert len({learned.key(observer) for observer in observers}) == len(observers)
 
 
-async def test_the_oldest_part_of_another_profile_goes_first_if_all_are_too_large(monkeypatch):
+async def test_the_oldest_part_of_another_profile_is_dropped_first_if_all_are_too_large(monkeypatch):
     monkeypatch.setattr(learned, "MAX_BYTES", 400)
     text = random.Random(0).randbytes(100).hex()
     api = Api(json.dumps({"old": {"x": text + "1"}, "new": {"x": text[::-1]}}).encode())

@@ -63,7 +63,7 @@ def test_a_second_attempt_that_fails_is_settled_after_the_first(job):
     assert (map_states(both).user_failures, [each.attempt for each in both.failures]) == ([2], [1, 2])
 
 
-def test_the_second_attempt_goes_on_when_the_first_fails_or_is_lost(job):
+def test_the_second_attempt_keeps_running_when_the_first_fails_or_is_lost(job):
     for first in ([mrjobs.failed_pod("m-0")], []):
         desired = desired_of(job, *first, mrjobs.attempt_pod("m-0", 2))
         assert (map_states(desired).settled(0), list(desired.waiting), mrjobs.deleted_pods(desired)) == (1, [], [])

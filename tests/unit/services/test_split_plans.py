@@ -8,7 +8,7 @@ from boathouse.services.mrjob.splits import shards, split_plans
 from tests.builders import mrjobs
 
 
-class Server:
+class ConfigMapServer:
     """ConfigMaps by name; a leader may make a number of writes before it stops to lead."""
 
     def __init__(self, *, writes: int) -> None:
@@ -49,14 +49,14 @@ async def write_plan(server, job, splits):
 
 
 async def test_a_former_leader_stops_writing_a_plan():
-    server = Server(writes=1)
+    server = ConfigMapServer(writes=1)
     with pytest.raises(NotLeading):
         await write_plan(server, mrjobs.job(), 20)
     assert len(server.config_maps) == 1
 
 
 async def test_a_former_leader_does_not_delete_the_plan_of_its_successor():
-    server = Server(writes=100)
+    server = ConfigMapServer(writes=100)
     await write_plan(server, mrjobs.job(), 20)
     accepted = dict(server.config_maps)
     server.writes = 1  # of its own plan it tries to write a part, which the successor has written
@@ -70,7 +70,7 @@ async def stored_plan(server, job, digests, **more):
 
 
 async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere():
-    server, job = Server(writes=100), mrjobs.job()
+    server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
     digest = shards.encode(mrjobs.split_plan(20)).digest
     assert await stored_plan(server, job, set()) is None
@@ -81,7 +81,7 @@ async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere():
 
 
 async def test_a_plan_that_was_planted_before_is_not_read():
-    server, job = Server(writes=100), mrjobs.job()
+    server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
     digest = shards.encode(mrjobs.split_plan(20)).digest
     for config_map in server.config_maps.values():
@@ -90,7 +90,7 @@ async def test_a_plan_that_was_planted_before_is_not_read():
 
 
 async def test_an_absurd_number_of_shards_costs_one_request():
-    server, job = Server(writes=100), mrjobs.job()
+    server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
     server.gets = 0
     first = server.config_maps[shards.shard_name(job, 0, 0)]
@@ -101,7 +101,7 @@ async def test_an_absurd_number_of_shards_costs_one_request():
 
 async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
     job, kept = mrjobs.job(), shards.encode(mrjobs.split_plan(20))
-    plans = split_plans.Plans(Server(writes=0), limit_bytes=2 * kept.json_bytes)
+    plans = split_plans.Plans(ConfigMapServer(writes=0), limit_bytes=2 * kept.json_bytes)
     plans.post("a", "demo", kept)
     plans.post("a", "demo", kept)
     assert plans.has_room("b", "demo", kept)
@@ -115,7 +115,7 @@ async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
 
 
 async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not():
-    server, job = Server(writes=100), mrjobs.job()
+    server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
     digest = shards.encode(mrjobs.split_plan(20)).digest
     assert await stored_plan(server, job, {digest}, limit_bytes=10) is None
@@ -124,7 +124,7 @@ async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_n
 
 
 async def test_the_plan_of_the_step_before_is_not_held():
-    server, job = Server(writes=100), mrjobs.job()
+    server, job = ConfigMapServer(writes=100), mrjobs.job()
     plans = split_plans.Plans(server)
     plans.post(job.uid, job.namespace, shards.encode(mrjobs.split_plan(20)))
     await plans.write(job, 0, server.check_lead)

@@ -12,7 +12,7 @@ from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 
 
-class Server:
+class BundleServer:
     """Holds the replicas' authorities; a write of the bundle ends when the test releases it."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def bundles(server: Server) -> trust_bundle.Bundles:
+def bundles(server: BundleServer) -> trust_bundle.Bundles:
     return trust_bundle.Bundles(server, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
 
 
 async def test_an_older_bundle_is_not_written_after_a_newer_one():
-    server = Server()
+    server = BundleServer()
     subject = bundles(server)
     first = asyncio.create_task(subject.ensure("demo"))
     await settle()

@@ -81,7 +81,7 @@ def test_stated_run_times_need_no_probe():
     assert simulations.results(simulations.workload(stated), "fspy").probes == 0
 
 
-def test_a_probe_counts_as_neither_job_nor_task_and_its_memory_is_told():
+def test_a_probe_counts_as_neither_job_nor_task_and_its_memory_is_reported():
     found = simulations.results(simulations.workload(probed_job(), nodes=2), "fspy")
     assert (found.jobs, found.tasks) == (1, 6)
     probe_s = probe_of(job_features()).duration_ms / 1000
@@ -102,7 +102,7 @@ def test_what_was_probed_serves_the_next_job_of_its_program():
     assert sized_at_s["1"] == 100.0
 
 
-def test_a_probe_that_did_not_begin_goes_with_its_job():
+def test_a_probe_that_did_not_begin_is_removed_with_its_job():
     short = dataclasses.replace(
         probed_job(), phases=(simulations.phase(1, 5, 6000), simulations.phase(1, 5, 6000, kind="reduce"))
     )

@@ -8,7 +8,7 @@ import pytest
 
 from boathouse_task import hdfs
 from tests.builders.task_hdfs import NameNode
-from tests.builders.tasks import Clock, JobFolder, memory_folder
+from tests.builders.tasks import JobFolder, SleepingClock, memory_folder
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def job_folder(tmp_path: Path) -> JobFolder:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SleepingClock:
+    return SleepingClock()
 
 
 @pytest.fixture

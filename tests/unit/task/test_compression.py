@@ -92,7 +92,7 @@ def test_what_is_written_is_what_others_read(codec, chunks):
 
 
 @codecs
-def test_a_file_that_grows_a_thousandfold_comes_in_bounded_pieces(codec):
+def test_a_file_that_grows_a_thousandfold_is_read_in_bounded_pieces(codec):
     data = COMPRESS[codec](bytes(8_000_000))
     pieces = [len(piece) for piece in compression.decompressed([data], codec, "u")]
     assert (sum(pieces), max(pieces) <= 1 << 20) == (8_000_000, True)

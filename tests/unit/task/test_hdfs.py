@@ -10,7 +10,7 @@ from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.storage import Storage
 from boathouse_task.stores import Source
 from tests.builders.task_hdfs import rpc_error
-from tests.builders.tasks import Clock
+from tests.builders.tasks import SleepingClock
 
 SAFE_MODE = rpc_error("hdfs.server.namenode.SafeModeException", "Cannot create file. Name node is in safe mode.")
 DENIED = rpc_error("security.AccessControlException", "Permission denied: user=hadoop, access=WRITE")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("name_node")
 
 
 @pytest.fixture
-def store(clock: Clock) -> hdfs.HdfsStore:
+def store(clock: SleepingClock) -> hdfs.HdfsStore:
     address = HdfsAddress(name_node="nn:8020")
     return hdfs.HdfsStore("lake", address, {}, 30, sleep=clock.sleep, monotonic=clock.monotonic)
 

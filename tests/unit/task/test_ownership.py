@@ -64,7 +64,7 @@ def test_another_attempt_of_setup_finds_its_own_mark(outputs):
     assert outputs.names() == ["_temporary/owner-00001"]
 
 
-def test_a_job_that_has_ended_is_succeeded_by_the_next_generation_and_its_folder_goes(outputs):
+def test_a_job_that_has_ended_is_succeeded_by_the_next_generation_and_its_folder_is_removed(outputs):
     former, next_one = outputs.job("former"), outputs.job("next")
     former.setup()
     former.maps()
@@ -204,7 +204,7 @@ def assert_unmixed(outputs, former, next_one, reason):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("task", ["setup", "commit"])
-def test_a_former_owner_that_goes_on_after_it_was_taken_for_dead_mixes_nothing_in(job_folder, scheme, task):
+def test_a_former_owner_that_resumes_after_it_was_taken_for_dead_mixes_nothing_in(job_folder, scheme, task):
     taken = 0
     for number in range(1, MOST):
         outputs = shared_output(job_folder, scheme, number)

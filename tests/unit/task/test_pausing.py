@@ -15,12 +15,12 @@ from boathouse_task.storage import Storage
 from boathouse_task.task import Reporter
 from tests.builders.task_servers import credentials
 from tests.builders.task_suspensions import RESULT, Cgroup, SuspendingEndpoint, reduce_output, reduce_spec
-from tests.builders.tasks import Clock, start_pod, termination
+from tests.builders.tasks import SleepingClock, start_pod, termination
 
 ORDER = SuspendOrder(id="7-1", for_s=60.0)
 
 
-class ThreadClock(Clock):
+class ThreadClock(SleepingClock):
     """A clock at which other threads go on while somebody sleeps."""
 
     def sleep(self, seconds: float) -> None:
@@ -33,7 +33,7 @@ def obey(cgroup, *changes, order=ORDER, lacks_maps=True, pause=None):
 
     `changes`: (second, CPU limit) of the container.
     """
-    clock = Clock(*((at_s, functools.partial(cgroup.limit, milli)) for at_s, milli in changes))
+    clock = SleepingClock(*((at_s, functools.partial(cgroup.limit, milli)) for at_s, milli in changes))
     pause = pause or Pause(sleep=clock.sleep, monotonic=clock.monotonic)
     acknowledgements = []
     end = pause.obey(order, cgroup=cgroup.folder, lacks_maps=lacks_maps, acknowledge=acknowledgements.append)
@@ -136,7 +136,7 @@ def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(job_folder, cgr
     assert result.counters[counters.BOATHOUSE][counters.SUSPENDED_MILLISECONDS] == pytest.approx(30_000, abs=200)
 
 
-def test_a_reduce_that_has_all_maps_refuses_and_goes_on(job_folder):
+def test_a_reduce_that_has_all_maps_refuses_a_suspension_and_succeeds(job_folder):
     endpoint = SuspendingEndpoint(ORDER, maps=1)
     with endpoint.serving(job_folder.folder) as url:
         spec = reduce_spec(job_folder, url, maps=1)

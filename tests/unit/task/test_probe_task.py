@@ -78,7 +78,7 @@ def test_a_probe_writes_nothing_outside_of_its_work_folder(job_folder, writes):
     assert all(path.is_relative_to(surroundings.work_path) and path.is_dir() for path in left)
 
 
-def test_commands_of_a_probe_are_told_folders_in_the_pod(job_folder):
+def test_commands_of_a_probe_get_folders_in_the_pod(job_folder):
     tell = ["sh", "-c", "cat >/dev/null; env | grep -E '^mapreduce_(task_output_dir|output)' >&2; exit 9"]
     result = job_folder.run_task(probe(job_folder, [(split_of(job_folder, "a", TEXT), 100)], tell))
     assert (result.reason, result.exit_code) == (Reason.USER_COMMAND_FAILED, 9)

@@ -47,7 +47,7 @@ def test_a_task_reports_as_rarely_as_the_endpoint_requests(connect, response, ne
     assert client.report(TaskReport(phase="read")) == next_s
 
 
-def test_a_report_that_would_be_too_large_goes_without_counters(connect):
+def test_a_report_that_would_be_too_large_is_sent_without_counters(connect):
     endpoint, client = connect((200, b"{}"))
     client.report(TaskReport(phase="read", counters={"g": {f"counter {number}": number for number in range(900)}}))
     ((_, _, _, body),) = endpoint.requests

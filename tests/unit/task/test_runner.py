@@ -13,7 +13,7 @@ from boathouse_task.contract import Plan, Split, TaskResult, TaskSpec, TaskType,
 from tests.builders.tasks import SUM, start_pod, termination
 
 
-def test_the_order_in_a_pods_environment_comes_back_as_it_was():
+def test_the_order_in_a_pods_environment_is_decoded_as_it_was():
     spec = TaskSpec(
         job_uid="u", job_name="j", namespace="n", task_type=TaskType.MAP, work_url="s3://b/w", output_url="s3://b",
         split=Split(url="s3://b/k", offset_bytes=1, length_bytes=2, size_bytes=9), maps=3, mapper=["cat"],

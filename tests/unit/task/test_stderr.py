@@ -93,7 +93,7 @@ NOT_AMOUNTS = [
 
 
 @pytest.mark.parametrize("amount", NOT_AMOUNTS, ids=lambda amount: amount[:20])
-def test_an_amount_that_is_no_integer_of_64_bits_is_ignored_with_a_warning_and_reading_goes_on(amount):
+def test_an_amount_that_is_no_integer_of_64_bits_is_ignored_with_a_warning_and_reading_continues(amount):
     kept, passed, _ = pumped(f"reporter:counter:g,n,{amount}\nreporter:counter:g,n,2\nhello\n".encode())
     warning, line, *rest = passed.decode().splitlines()
     assert kept.values() == {"g": {"n": 2}}

@@ -131,7 +131,7 @@ def test_an_uber_task_before_the_last_step_leaves_its_commits_for_the_next(job_f
     assert not list(job_folder.output.glob("part-*"))
 
 
-def test_another_attempt_at_an_uber_task_goes_on_where_the_first_ended(job_folder):
+def test_another_attempt_at_an_uber_task_continues_where_the_first_ended(job_folder):
     order = uber(job_folder, mapper=WORDS, reducer=SUM)
     first = msgspec.structs.replace(order, task_type=TaskType.MAP, index=0, split=order.splits[0], splits=[])
     assert job_folder.run_task(first).succeeded
@@ -180,7 +180,7 @@ def test_a_stop_reaches_the_commands_of_an_uber_task(job_folder):
     assert not runner.run(order, job_folder.environment(), processes).succeeded
 
 
-def test_commits_of_both_kinds_are_told_apart(job_folder):
+def test_commits_of_maps_and_reduces_have_different_names(job_folder):
     order = msgspec.structs.replace(uber(job_folder, mapper=WORDS, reducer=SUM, reduces=2), steps=2)
     job_folder.run_task(order)
     task = job_folder.task(order)

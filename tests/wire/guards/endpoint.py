@@ -35,7 +35,7 @@ PLAN = f"demo/{JOB}/plan"
 
 
 @contextlib.asynccontextmanager
-async def running(api, folder):
+async def running_endpoint(api, folder):
     async with api.client() as client, serving_endpoint(api, client, folder) as endpoint:
         yield endpoint
 
@@ -56,7 +56,7 @@ async def post(endpoint, body, **headers):
 
 
 async def tokens_of_pods_that_are_not_there(api, tmp):
-    async with running(api, tmp) as endpoint:
+    async with running_endpoint(api, tmp) as endpoint:
         endpoint.add("p")
         pod = api.add(manifests.pod("p", namespace="elsewhere"))
         pod["metadata"]["namespace"] = "demo"
@@ -88,7 +88,7 @@ async def two_posts_at_once(api, tmp):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intake, "receive", receive)
-        async with running(api, tmp) as endpoint:
+        async with running_endpoint(api, tmp) as endpoint:
             token, second = (endpoint.add(name, TaskType.SETUP) for name in "st")
             length = {"Content-Length": str(len(plan))}
             first = asyncio.create_task(endpoint.ask("POST", PLAN, token, data=slowly(), headers=length))
@@ -101,14 +101,14 @@ async def two_posts_at_once(api, tmp):
 
 async def a_small_body_that_becomes_large(api, tmp):
     bomb = gzip.compress(b" " * (32 << 20) + msgspec.json.encode(split_plan(1)), 1)
-    async with running(api, tmp) as endpoint:
+    async with running_endpoint(api, tmp) as endpoint:
         status = await post(endpoint, bomb, **{"Content-Encoding": "gzip"})
         return [] if status == 413 else [status]
 
 
 async def a_body_of_very_many_values(api, tmp):
     body = b'{"splits":[],"location_sets":[' + b"[]," * posted.MAX_CONTAINERS + b"[]]}"
-    async with running(api, tmp) as endpoint:
+    async with running_endpoint(api, tmp) as endpoint:
         status = await post(endpoint, body)
         return [] if status == 413 else [status]
 
@@ -123,13 +123,13 @@ async def a_plan_to_decode(api, tmp):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(posted, "read", read)
-        async with running(api, tmp) as endpoint:
+        async with running_endpoint(api, tmp) as endpoint:
             assert await post(endpoint, msgspec.json.encode(split_plan(3))) == 200
     return [thread for thread in threads if thread is threading.main_thread()]
 
 
 async def many_requests_on_one_connection(api, tmp):
-    async with running(api, tmp) as endpoint:
+    async with running_endpoint(api, tmp) as endpoint:
         request = f"GET /v1/jobs/{ORDERS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {endpoint.add('p')}\r\n\r\n"
         async with connected(endpoint) as (reader, writer):
             writer.write(request.encode() * 2 + request.replace("1.1\r\n", "1.1\r\nConnection: close\r\n").encode())
@@ -138,7 +138,7 @@ async def many_requests_on_one_connection(api, tmp):
 
 
 async def a_head_of_128_kib(api, tmp):
-    async with running(api, tmp) as endpoint, connected(endpoint) as (reader, writer):
+    async with running_endpoint(api, tmp) as endpoint, connected(endpoint) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %04000d\r\n" % (number, 0) for number in range(32)))
         writer.write(b"\r\n")
         try:
@@ -151,7 +151,7 @@ async def a_head_of_128_kib(api, tmp):
 async def idle_connections(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, most=3))
-        async with running(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
+        async with running_endpoint(api, tmp) as endpoint, contextlib.AsyncExitStack() as stack:
             for _ in range(5):
                 await stack.enter_async_context(connected(endpoint))
             return list(range(3, endpoint.server.listener.open))
@@ -161,7 +161,7 @@ async def handshakes_without_end(api, tmp):
     with pytest.MonkeyPatch.context() as patch:
         rate = connections.Rate(per_s=0, burst=3)
         patch.setattr(server, "LIMITS", dataclasses.replace(server.LIMITS, address_rate=rate))
-        async with running(api, tmp) as endpoint:
+        async with running_endpoint(api, tmp) as endpoint:
             for _ in range(8):
                 with contextlib.suppress(ConnectionError):
                     async with connected(endpoint):
@@ -172,10 +172,10 @@ async def handshakes_without_end(api, tmp):
 
 async def a_report_of_impossible_numbers(api, tmp):
     body = b'{"phase":"read","progress":-7,"records_in":99999999999999999999}'
-    async with running(api, tmp) as endpoint:
+    async with running_endpoint(api, tmp) as endpoint:
         await endpoint.ask("POST", f"demo/{JOB}/tasks/p/report", endpoint.add("p"), data=body)
-        told = endpoint.reports.of(JOB)["p"]
-        return [each for each in (told.progress, told.records_in) if not 0 <= each < 2**63]
+        report = endpoint.reports.of(JOB)["p"]
+        return [each for each in (report.progress, report.records_in) if not 0 <= each < 2**63]
 
 
 @contextlib.asynccontextmanager

@@ -69,9 +69,9 @@ async def a_result_with_a_counter_beyond_64_bits(api, _tmp):
     refused = []
 
     def chaos(call):  # as the API server's schema
-        told = (call.body or {}).get("status", {}).get("counters") if call.name == "patch mrjobs/status" else None
-        wrong = any(value > MOST for group in (told or {}).values() for value in group.values())
-        refused.extend([told] if wrong else [])
+        counters = (call.body or {}).get("status", {}).get("counters") if call.name == "patch mrjobs/status" else None
+        wrong = any(value > MOST for group in (counters or {}).values() for value in group.values())
+        refused.extend([counters] if wrong else [])
         return fake_api.Fault(status=422, reason="Invalid") if wrong else fake_api.Fault()
 
     api.chaos = chaos
@@ -160,8 +160,8 @@ async def a_restore_of_etcd(api, _tmp):
             await waiting.eventually(lambda: known.get(KEY)["metadata"]["resourceVersion"] == str(newest))
             api.restore(backup)
             await Resync(cluster.client, known, ()).run_once()
-            told = known.get(KEY)["metadata"]["resourceVersion"]
-    return [] if int(told) < newest else ["the version before the restore is kept for ever"]
+            version = known.get(KEY)["metadata"]["resourceVersion"]
+    return [] if int(version) < newest else ["the version before the restore is kept for ever"]
 
 
 async def a_pod_that_is_labelled_as_a_task_of_a_step_that_is_not_there(api, _tmp):

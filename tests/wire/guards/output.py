@@ -40,7 +40,7 @@ async def a_former_owner_that_commits_after_the_takeover(_api, tmp_path):
     return sorted(place.writers())
 
 
-async def a_success_that_comes_in_between(_api, tmp_path):
+async def a_success_of_another_job_in_between(_api, tmp_path):
     place = outputs(tmp_path)
     job = place.job("one")
     job.setup()
@@ -116,7 +116,7 @@ def without_giving_up(patch):
 GUARDS = {
     "owner-at-setup": Guard(two_jobs_with_one_output, without_the_check_at_setup),
     "owner-at-commit": Guard(a_former_owner_that_commits_after_the_takeover, without_the_check_at_commit),
-    "exclusive-success": Guard(a_success_that_comes_in_between, without_an_exclusive_success),
+    "exclusive-success": Guard(a_success_of_another_job_in_between, without_an_exclusive_success),
     "finalizer-gives-up": Guard(a_deleted_job_whose_folder_cannot_be_removed, without_giving_up),
     "former-owner-disarmed": Guard(a_former_owner_that_still_promotes, without_disarming),
 }

@@ -64,7 +64,7 @@ async def a_deletion_while_no_watch_is_open(api, _tmp):
         return list((await followed.compare(settle_s=0)).ghosts)
 
 
-async def a_former_leader_that_goes_on_writing(api, _tmp):
+async def a_former_leader_that_still_writes(api, _tmp):
     api.add(manifests.node("n1", cpu="1"))
     lease = {"name": "boathouse", "namespace": "boathouse-system"}
     api.add({"kind": "Lease", "metadata": lease, "spec": {"leaseTransitions": 2}})
@@ -144,7 +144,7 @@ GUARDS = {
     "assume": Guard(placing_before_the_watch_tells, without_assuming),
     "uid-check": Guard(a_pod_replaced_while_its_bind_is_on_its_way, without_the_uid),
     "relist-difference": Guard(a_deletion_while_no_watch_is_open, without_the_difference_of_a_new_list),
-    "epoch": Guard(a_former_leader_that_goes_on_writing, without_its_own_epoch),
+    "epoch": Guard(a_former_leader_that_still_writes, without_its_own_epoch),
     "request-formula": Guard(pods_that_need_more_to_start_than_to_run, without_init_containers),
     "exclusive-commit": Guard(two_attempts_that_commit_at_once, without_exclusive_create),
 }

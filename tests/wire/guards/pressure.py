@@ -133,7 +133,7 @@ def with_a_backoff_for_each_task_alone(patch):
     patch.setattr(refusals.Refusals, "refused", lambda *_: False)
 
 
-def with_workers_for_whoever_comes_first(patch):
+def with_workers_in_order_of_arrival(patch):
     patch.setattr(executor, "SLOW_START", 1000)
     patch.setattr(fair.FairQueue, "_most", lambda *_: 1000)
 
@@ -166,5 +166,5 @@ GUARDS = {
     "constraints-bounded": Guard(a_pod_with_a_list_of_values_of_a_megabyte, with_any_number_of_constraints),
     "reconcile-turns": Guard(a_reconcile_queue_that_one_namespace_fills, with_one_line_for_all_keys),
     "retries-bounded": Guard(task_pods_that_their_owner_deletes_all_the_time, with_retries_at_any_rate),
-    "workers-shared": Guard(writes_of_one_namespace_that_hang, with_workers_for_whoever_comes_first),
+    "workers-shared": Guard(writes_of_one_namespace_that_hang, with_workers_in_order_of_arrival),
 }

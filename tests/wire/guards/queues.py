@@ -48,7 +48,7 @@ async def a_namespace_of_many_pods_of_a_high_priority(api, _tmp):
     return [] if found == {"greedy": 4, "modest": 4} else [found]
 
 
-async def a_namespace_that_holds_much_of_a_queue_when_another_comes(api, _tmp):
+async def a_namespace_that_holds_much_of_a_queue_when_another_submits(api, _tmp):
     api.add(manifests.node("n1", cpu="8"))
     add_pods(api, "early", 6, node="n1", phase="Running")
     add_pods(api, "early", 6, prefix="more")
@@ -177,7 +177,7 @@ def with_names_of_others(patch):
 
 GUARDS = {
     "namespaces' shares": Guard(a_namespace_of_many_pods_of_a_high_priority, without_shares_of_namespaces),
-    "what a namespace holds": Guard(a_namespace_that_holds_much_of_a_queue_when_another_comes, with_nothing_held),
+    "what a namespace holds": Guard(a_namespace_that_holds_much_of_a_queue_when_another_submits, with_nothing_held),
     "reserved nodes": Guard(a_pod_that_fits_nowhere_while_nodes_are_reserved, without_a_bound_of_reservations),
     "jobs within a namespace": Guard(pods_that_name_an_owner_of_another_namespace, with_jobs_across_namespaces),
     "queues' lists": Guard(pods_of_a_queue_that_does_not_accept_them, with_queues_for_everybody),

@@ -53,7 +53,7 @@ def test_every_placement_is_allowed_when_it_is_made_and_nothing_is_left_that_cou
         shell.check_nothing_is_left_that_could_start()
 
 
-def apply_change(shell: core_affinity.Shell, rng: random.Random, data: st.DataObject, i: int) -> None:
+def apply_change(shell: core_affinity.AffinityShell, rng: random.Random, data: st.DataObject, i: int) -> None:
     """A pod is created, ends or changes, or a namespace's labels do."""
     names = sorted(shell.pods)
     match rng.choice(("create", "end", "end", "label", "delete", "namespace")):

@@ -7,7 +7,7 @@ import pytest
 from boathouse_policies import framework, model
 from boathouse_policies.framework.affinity import tallies
 from tests.builders import core
-from tests.builders.core_affinity import ABSENT, IN, Shell, label, selector
+from tests.builders.core_affinity import ABSENT, IN, AffinityShell, label, selector
 
 from . import reference
 
@@ -36,8 +36,10 @@ def placed_pod(
     return reference.Pod(namespace, dict(labels), model.Constraints(pod_anti_affinity=anti), node, **fields)
 
 
-def zoned_shell(*zones: str | None, pods: tuple[reference.Pod, ...] = (), **namespaces: dict[str, str]) -> Shell:
-    shell = Shell(zoned_nodes(*zones), namespaces)
+def zoned_shell(
+    *zones: str | None, pods: tuple[reference.Pod, ...] = (), **namespaces: dict[str, str]
+) -> AffinityShell:
+    shell = AffinityShell(zoned_nodes(*zones), namespaces)
     for i, each in enumerate(pods):
         shell.observe(f"p{i}", each)
     return shell
@@ -52,7 +54,7 @@ def pods_apart(*terms: model.PodTerm) -> model.Constraints:
 
 
 def start_nodes(
-    shell: Shell, constraints: model.Constraints, count: int = 1, labels=(("app", "a"),), **fields
+    shell: AffinityShell, constraints: model.Constraints, count: int = 1, labels=(("app", "a"),), **fields
 ) -> list[str]:
     """The nodes of the pods that start."""
     shell.submit_pods("job", count, labels=labels, constraints=constraints, **fields)
@@ -166,13 +168,15 @@ def test_with_fewer_domains_than_the_minimum_the_fewest_counts_as_none():
 def test_nodes_that_the_pod_cannot_use_count_for_spread_by_policy():
     tainted = core.node("n2", labels={"zone": "c", "disk": "hdd"}, taints=(model.Taint(key="t"),))
     for honors_taints, expected in ((True, 1), (False, 0)):
-        shell = Shell([*zoned_nodes("a", "b"), tainted], {})
+        shell = AffinityShell([*zoned_nodes("a", "b"), tainted], {})
         shell.observe("p0", placed_pod("n0"))
         shell.observe("p1", placed_pod("n1"))
         found = start_nodes(shell, model.Constraints(spread=(spread(honors_taints=honors_taints),)))
         assert len(found) == expected
     for honors_affinity, expected in ((True, 1), (False, 0)):
-        shell = Shell([core.node(f"n{i}", labels={"zone": zone, "disk": "ssd"}) for i, zone in enumerate("ab")], {})
+        shell = AffinityShell(
+            [core.node(f"n{i}", labels={"zone": zone, "disk": "ssd"}) for i, zone in enumerate("ab")], {}
+        )
         shell.set_node(core.node("n2", labels={"zone": "c", "disk": "hdd"}))
         shell.observe("p0", placed_pod("n0"))
         shell.observe("p1", placed_pod("n1"))

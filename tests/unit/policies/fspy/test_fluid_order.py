@@ -36,6 +36,6 @@ def test_a_short_job_passes_a_long_one_and_a_longer_one_does_not():
     assert ends_under_fspy([(0, 10), (1, 2), (2, 30)]) == [12, 3, 42]
 
 
-def test_what_processor_sharing_would_have_ended_goes_before_a_shorter_newcomer():
+def test_a_job_with_less_left_under_processor_sharing_is_before_a_newcomer():
     # Alone for 8 s, the first has 4 of 12 left: the newcomer's 5 are fewer than 12, but not than 4.
     assert ends_under_fspy([(0, 12), (8, 5)]) == [12, 17]

@@ -15,20 +15,20 @@ from tests.builders import core, core_fspy
 from tests.builders.core_fspy import features, map_stage, reduce_stage
 
 
-def group_of(shell: core_fspy.Shell, name: str) -> Group:
+def group_of(shell: core_fspy.FspyShell, name: str) -> Group:
     state = framework.CycleState(shell.view())
     shell.order.begins(shell.queue, state)
     return shell.order.group(shell.runs[name].job, state)
 
 
-def placed_at(shell: core_fspy.Shell, at_s: float) -> list[str]:
+def placed_at(shell: core_fspy.FspyShell, at_s: float) -> list[str]:
     return sorted(name for when, name in shell.placed if when == at_s)
 
 
 # Size-based sub-queue
 
 
-def test_the_job_of_least_virtual_size_goes_first():
+def test_the_job_of_least_virtual_size_is_first():
     shell = core_fspy.slots_shell()
     for name, tasks in (("large", 9), ("small", 2), ("middle", 4)):
         shell.submit_at(name, 0.0, map_stage(tasks))
@@ -36,13 +36,13 @@ def test_the_job_of_least_virtual_size_goes_first():
 
 
 def test_sizes_are_in_memory_seconds():
-    shell = core_fspy.Shell(core.nodes(1, core.amount(9000, 4)))
+    shell = core_fspy.FspyShell(core.nodes(1, core.amount(9000, 4)))
     shell.submit_at("fat", 0.0, map_stage(1, 10, size=core.amount(100, 4)))
     shell.submit_at("long", 0.0, map_stage(1, 30, size=core.amount(9000, 1)))
     assert shell.run() == {"long": 30, "fat": 40}
 
 
-def test_whoever_finished_virtually_goes_before_all_of_larger_virtual_size():
+def test_a_job_that_finished_virtually_is_before_all_of_larger_virtual_size():
     shell = core_fspy.slots_shell(2)
     shell.submit_at("blocks", 0.0, map_stage(2, 30.0, stated=False))
     shell.submit_at("first", 1.0, map_stage(2, 1.0))
@@ -118,7 +118,7 @@ def test_a_job_that_no_event_announced_is_served_last_and_by_memory():
 # Probing queue
 
 
-def train(shell: core_fspy.Shell) -> None:
+def train(shell: core_fspy.FspyShell) -> None:
     for job in core_fspy.many_features(1, 40):
         shell.order.predictor.learn(job, core_fspy.total_times(job))
 
@@ -310,7 +310,7 @@ def test_a_job_that_can_never_fit_leaves_the_line_with_its_own_reason():
     assert [verdict.code for verdict in shell.queue.unschedulable().values()] == [model.Code.NEVER_FITS]
 
 
-def stream(shell: core_fspy.Shell, until_s: int) -> None:
+def stream(shell: core_fspy.FspyShell, until_s: int) -> None:
     """Two tasks of 3 s every 2 s on four slots: never four of them free at once, never all full."""
     for i in range(until_s // 2):
         shell.submit_at(f"s{i:04}", 2.0 * i, map_stage(2, 3.0))
@@ -349,7 +349,7 @@ def test_a_job_that_runs_is_not_aged():
 
 
 def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
-    shell = core_fspy.Shell(core.nodes(3, core.amount(4000, 4)), fspy.Config(ageing_s=5.0))
+    shell = core_fspy.FspyShell(core.nodes(3, core.amount(4000, 4)), fspy.Config(ageing_s=5.0))
     for on, cores in (("n0", 3), ("n1", 1), ("n2", 2)):
         shell.ledger.observe(core.account(f"other-{on}", on=on, size=core.amount(1000 * cores, cores)))
     shell.submit_at("wide", 0.0, map_stage(1, 1.0, size=core.amount(4000, 4), stated=False))
@@ -357,7 +357,7 @@ def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
     assert shell.queue.reserved == {"n1": "wide/0-map"}
 
 
-def test_what_is_owed_a_turn_goes_before_new_jobs_of_unknown_size():
+def test_an_aged_job_is_before_new_jobs_of_unknown_size():
     """All of the fair world belongs to a stream of jobs of unknown size: one that it has finished waits on and on."""
     shell = core_fspy.slots_shell(1, fspy.Config(ageing_s=20.0))
     shell.submit_at("owed", 0.5, map_stage(3, 0.5))

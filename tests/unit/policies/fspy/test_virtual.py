@@ -27,7 +27,7 @@ def add(world: virtual.World, name: str, what: Shape | None = None, at_s: float 
 # Algorithm 2
 
 
-def test_what_a_job_cannot_use_goes_to_those_after_it():
+def test_what_a_job_cannot_use_is_allocated_to_the_jobs_after_it():
     given_ = virtual.allocate([(2, 2), (4, 4), (10, 10)], [1, 1, 1], (12, 12))
     assert given_ == [(2, 2), (4, 4), (6, 6)]
 
@@ -79,7 +79,7 @@ def test_a_virtual_size_falls_by_the_virtual_resource_times_the_interval():
     assert (world.size_left(job, 0), world.size_left(job, 3), world.size_left(job, 10)) == (20, 14, 0)
 
 
-def test_sizes_fall_more_slowly_when_another_comes():
+def test_sizes_fall_more_slowly_when_another_job_is_submitted():
     world = fair_world(memory=2)
     job = add(world, "a", shape(tasks=2, task_s=10))
     add(world, "b", shape(tasks=2, task_s=10), at_s=4.0)
@@ -171,7 +171,7 @@ def test_a_finished_job_of_another_shape_and_the_same_size_stays_finished():
     assert (job.finished, job.finish_s, world.queue) == (True, 5.0, [])
 
 
-def test_a_job_that_turns_out_larger_comes_back():
+def test_a_finished_job_that_turns_out_larger_is_unfinished_again():
     world = fair_world()
     job = add(world, "a", shape(tasks=1, task_s=5))
     world.advance(20.0)
@@ -205,7 +205,7 @@ def test_a_job_that_was_cancelled_leaves_at_once():
     assert (job.id in world.jobs, other.rate) == (False, 1.0)
 
 
-def test_the_queue_goes_by_memory_of_the_bound_then_submission_then_id():
+def test_the_queue_is_ordered_by_memory_of_the_bound_then_submission_then_id():
     world = fair_world(memory=40)
     for name, at_s, tasks in (("wide", 0.0, 9), ("late", 2.0, 3), ("b", 1.0, 3), ("a", 1.0, 3)):
         add(world, name, shape(tasks=tasks, task_s=1000.0, cpu=0.0), at_s=at_s)

@@ -50,7 +50,7 @@ def test_sizes_of_one_namespace_do_not_depend_on_the_number_of_jobs_of_another()
     assert left[0] == left[1] < 99 * 10.0
 
 
-def test_a_world_that_stood_empty_goes_on_with_its_next_job():
+def test_an_empty_fair_world_advances_with_its_next_job():
     found = worlds(("a", "x"))
     found.end(model.JobId("j0"), 1.0, succeeded=False)
     found.add(core.job("next", "a", namespace="x"), shape(tasks=12, task_s=2.0), 5.0)

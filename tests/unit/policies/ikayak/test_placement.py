@@ -4,27 +4,27 @@ import pytest
 
 from boathouse_policies import ikayak, model
 from tests.builders import core
-from tests.builders.core_ikayak import Shell
+from tests.builders.core_ikayak import IKayakShell
 
 WHOLE = core.amount(8000, 16)
 MOST = core.amount(6000, 8)
 HALF = core.amount(4000, 8)
 
 
-def test_an_executor_goes_to_the_node_with_most_free():
-    shell = Shell([core.node("a", WHOLE), core.node("b", core.amount(16000, 32)), core.node("c", WHOLE)])
+def test_an_executor_is_placed_on_the_node_with_most_free():
+    shell = IKayakShell([core.node("a", WHOLE), core.node("b", core.amount(16000, 32)), core.node("c", WHOLE)])
     shell.submit_stages("spark", executor=(1, MOST))
     assert core.nodes_of(shell.cycle()) == ["b"]
 
 
 def test_executors_spread_as_what_is_free_shrinks():
-    shell = Shell(3)
+    shell = IKayakShell(3)
     shell.submit_stages("spark", executor=(3, MOST))
     assert sorted(core.nodes_of(shell.cycle())) == ["n0", "n1", "n2"]
 
 
 def test_where_none_is_free_a_node_with_maps_is_kept():
-    shell = Shell(3)
+    shell = IKayakShell(3)
     shell.run("a", "n0", reduces=8)
     shell.run("b", "n1", maps=8)
     shell.run("c", "n2", reduces=8)
@@ -34,7 +34,7 @@ def test_where_none_is_free_a_node_with_maps_is_kept():
 
 
 def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
-    shell = Shell(3)
+    shell = IKayakShell(3)
     slow = shell.run("slow", "n0", reduces=8)["reduce"]
     two = shell.run("fast", "n1", reduces=8)["reduce"]
     shell.run("none", "n2", reduces=8)
@@ -47,7 +47,7 @@ def test_among_reducers_the_node_with_the_least_predicted_wait_is_kept():
 
 
 def test_nobody_else_may_use_a_kept_node():
-    shell = Shell(1)
+    shell = IKayakShell(1)
     maps = shell.run("mr", "n0", maps=8)["map"]
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
@@ -60,7 +60,7 @@ def test_nobody_else_may_use_a_kept_node():
 
 
 def test_once_the_executor_is_placed_the_node_is_open_again():
-    shell = Shell(1)
+    shell = IKayakShell(1)
     maps = shell.run("mr", "n0", maps=8)["map"]
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
@@ -73,7 +73,7 @@ def test_once_the_executor_is_placed_the_node_is_open_again():
 
 
 def test_a_node_is_given_up_when_the_executor_is_placed_elsewhere():
-    shell = Shell(2)
+    shell = IKayakShell(2)
     shell.run("mr", "n0", maps=8)
     two = shell.run("other", "n1", reduces=8)["reduce"]
     shell.submit_stages("spark", executor=(1, MOST))
@@ -86,7 +86,7 @@ def test_a_node_is_given_up_when_the_executor_is_placed_elsewhere():
 
 
 def test_who_waits_for_a_kept_node_is_woken_when_it_is_given_up():
-    shell = Shell(2)
+    shell = IKayakShell(2)
     shell.run("mr", "n0", maps=7)
     two = shell.run("other", "n1", reduces=8)["reduce"]
     shell.submit_stages("spark", executor=(1, WHOLE))
@@ -102,7 +102,7 @@ def test_who_waits_for_a_kept_node_is_woken_when_it_is_given_up():
 
 
 def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
-    shell = Shell(2)
+    shell = IKayakShell(2)
     shell.run("a", "n0", reduces=8)
     two = shell.run("b", "n1", reduces=8)["reduce"]
     for index in range(8):
@@ -118,7 +118,7 @@ def test_a_node_of_an_earlier_tier_replaces_a_kept_one():
 
 
 def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
-    shell = Shell(6)
+    shell = IKayakShell(6)
     for i in range(6):
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.submit_stages("spark", executor=(2, MOST))
@@ -130,7 +130,7 @@ def test_as_many_nodes_are_kept_as_executors_wait_but_not_more_than_half():
 
 
 def test_two_executors_that_fit_beside_each_other_need_one_node():
-    shell = Shell(2)
+    shell = IKayakShell(2)
     shell.run("a", "n0", maps=8)
     shell.run("b", "n1", reduces=8)
     shell.submit_stages("spark", executor=(2, HALF))
@@ -139,7 +139,7 @@ def test_two_executors_that_fit_beside_each_other_need_one_node():
 
 
 def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
-    shell = Shell(4)
+    shell = IKayakShell(4)
     shell.submit_stages("spark", executor=(3, WHOLE), gang_min=1)
     for i in range(4):
         shell.run(f"mr{i}", f"n{i}", maps=8)
@@ -155,7 +155,7 @@ def test_a_minimum_is_what_nodes_are_kept_for_once_it_runs_none_is():
 
 
 def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
-    shell = Shell(4)
+    shell = IKayakShell(4)
     for i in range(4):
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.submit_stages("single", executor=(1, WHOLE))
@@ -171,7 +171,7 @@ def test_the_oldest_minimum_takes_the_nodes_of_others_and_more_than_half():
 
 
 def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
-    shell = Shell(2, kept_share=1.0)
+    shell = IKayakShell(2, kept_share=1.0)
     for i in range(2):
         shell.run(f"mr{i}", f"n{i}", maps=8)
     shell.submit_stages("old", executor=(2, WHOLE), gang_min=2)
@@ -182,8 +182,8 @@ def test_a_younger_minimum_does_not_take_an_older_ones_nodes():
     assert set(shell.queue.reserved.values()) == {"old/executor"}
 
 
-def test_a_minimum_holds_on_to_its_nodes_when_room_comes_free_before_the_map_is_known_to_have_ended():
-    shell = Shell(2)
+def test_a_gang_keeps_its_reservations_when_room_is_freed_before_the_map_is_known_to_have_ended():
+    shell = IKayakShell(2)
     for i in range(2):
         shell.run(f"mr{i}", f"n{i}", maps=2, size=HALF)
     shell.submit_stages("spark", driver=(1, core.amount(2000, 2)), executor=(1, core.amount(7000, 8)), gang_min=1)
@@ -195,7 +195,7 @@ def test_a_minimum_holds_on_to_its_nodes_when_room_comes_free_before_the_map_is_
 
 
 def test_a_minimum_holds_on_to_a_node_that_has_no_predicted_wait_any_more():
-    shell = Shell(2)
+    shell = IKayakShell(2)
     classes = [shell.run(f"mr{i}", f"n{i}", maps=1, size=WHOLE)["map"] for i in range(2)]
     shell.submit_stages("spark", executor=(2, MOST), gang_min=2)
     shell.cycle()
@@ -206,7 +206,7 @@ def test_a_minimum_holds_on_to_a_node_that_has_no_predicted_wait_any_more():
 
 
 def test_the_reason_names_the_node():
-    shell = Shell(1)
+    shell = IKayakShell(1)
     shell.run("mr", "n0", maps=8)
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
@@ -218,7 +218,7 @@ def test_the_reason_names_the_node():
 
 
 def test_reservations_end_with_their_job():
-    shell = Shell(1)
+    shell = IKayakShell(1)
     shell.run("mr", "n0", maps=8)
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
@@ -228,7 +228,7 @@ def test_reservations_end_with_their_job():
 
 @pytest.mark.parametrize("stage", ["map", "reduce"])
 def test_nothing_is_kept_for_maps_and_reducers(stage):
-    shell = Shell(1)
+    shell = IKayakShell(1)
     shell.run("mr", "n0", reduces=8)
     shell.submit_stages("other", **{stage: (1, MOST)})
     shell.cycle()
@@ -236,7 +236,7 @@ def test_nothing_is_kept_for_maps_and_reducers(stage):
 
 
 def test_without_placement_nothing_is_kept():
-    shell = Shell(1, placement=False)
+    shell = IKayakShell(1, placement=False)
     shell.run("mr", "n0", maps=8)
     shell.submit_stages("spark", executor=(1, MOST))
     shell.cycle()
@@ -244,7 +244,7 @@ def test_without_placement_nothing_is_kept():
 
 
 def test_an_executor_that_no_node_could_hold_keeps_none():
-    shell = Shell(1)
+    shell = IKayakShell(1)
     shell.run("mr", "n0", maps=8)
     shell.submit_stages("spark", executor=(1, core.amount(9000, 8)))
     shell.cycle()

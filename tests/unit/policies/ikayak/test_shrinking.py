@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from boathouse_policies import framework, ikayak, model
 from boathouse_policies.ikayak import Shrink
 from tests.builders import core
-from tests.builders.core_ikayak import Shell
+from tests.builders.core_ikayak import IKayakShell
 
 TWO = core.amount(2000, 2)
 
 
-def shell_with_history(*nodes, share=0.5, **config) -> Shell:
+def shell_with_history(*nodes, share=0.5, **config) -> IKayakShell:
     """Nodes of (millicores, GiB), with a history in which this share of the maps was local."""
-    shell = Shell([core.node(f"n{i}", core.amount(*size)) for i, size in enumerate(nodes)], **config)
+    shell = IKayakShell([core.node(f"n{i}", core.amount(*size)) for i, size in enumerate(nodes)], **config)
     shell.book.local, shell.book.remote = round(share * 100), round((1 - share) * 100)
     return shell
 
@@ -33,7 +33,7 @@ def test_the_papers_two_maps_share_what_one_asked_for():
 
 
 def test_without_history_nothing_is_shrunk():
-    shell = Shell([core.node("n0", core.amount(2000, 2))])
+    shell = IKayakShell([core.node("n0", core.amount(2000, 2))])
     assert maps_placed(shell, "n0", "n0") == [("n0", 2000, 2.0)]
 
 
@@ -145,9 +145,9 @@ def place_at(shell, *distances, stage="map"):
         shell.report_task(model.Placed, core.task(of, 100 + i), resources=TWO, distance=distance)
 
 
-def shell_with_remote_task(stage="map") -> Shell:
+def shell_with_remote_task(stage="map") -> IKayakShell:
     """A job of one task with its input on n1, which runs on n0."""
-    shell = Shell([core.node("n0", core.amount(2000, 2)), core.node("n1", core.amount(100, 1))])
+    shell = IKayakShell([core.node("n0", core.amount(2000, 2)), core.node("n1", core.amount(100, 1))])
     of = shell.submit_stages("mr", **{stage: (0, TWO)})[stage]
     shell.queue.submit(core.job("mr"), [of], [core.task(of, 0, ["n1"])])
     shell.cycle()
@@ -169,7 +169,7 @@ def test_a_map_that_is_placed_away_from_its_input_counts():
 
 
 def test_maps_that_have_no_input_anywhere_do_not_count():
-    shell = Shell()
+    shell = IKayakShell()
     shell.submit_stages("mr", map=(5, TWO))
     place_at(shell, *[model.Distance.ANYWHERE] * 5)
     assert (shell.book.local, shell.book.remote, shell.book.local_share()) == (0, 0, 1.0)
@@ -182,7 +182,7 @@ def test_reducers_do_not_count():
 
 
 def test_the_ratio_survives_a_restart():
-    shell, after = shell_with_remote_task(), Shell().book
+    shell, after = shell_with_remote_task(), IKayakShell().book
     place_at(shell, *[model.Distance.NODE] * 3, model.Distance.RACK)
     after.load(json.loads(json.dumps(shell.book.dump())))
     assert after.local_share() == 0.75

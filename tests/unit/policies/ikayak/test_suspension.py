@@ -8,7 +8,7 @@ from boathouse_policies import framework, model
 from boathouse_policies.ikayak import Config, suspension
 from boathouse_policies.ikayak.suspension import Suspension
 from tests.builders import core
-from tests.builders.core_ikayak import ONE, Shell
+from tests.builders.core_ikayak import ONE, IKayakShell
 
 
 @pytest.mark.parametrize(("factor", "seconds"), [(0.0, 0), (0.15, 0), (0.1, 0), (0.5, 105), (1.0, 255)])
@@ -21,13 +21,13 @@ def test_a_larger_weight_makes_it_shorter():
 
 
 def test_the_delay_factor_is_sparks_share_of_the_cpu():
-    for shell, factor in ((shared_node(spark=3000)[0], 3 / 8), (Shell(1), 0.0)):
+    for shell, factor in ((shared_node(spark=3000)[0], 3 / 8), (IKayakShell(1), 0.0)):
         assert lending(shell).delay_factor(shell.ledger.snapshot(0.0)) == factor
 
 
-def shared_node(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[Shell, dict]:
+def shared_node(*, waiting=4, more_maps=2, spark=3000, **config) -> tuple[IKayakShell, dict]:
     """A node of 8 cores, full: Spark, one map, and reducers of a job that waits for maps; λ is spark's share."""
-    shell = Shell(1, **config)
+    shell = IKayakShell(1, **config)
     job = core.job("spark")
     executor = core.task_class(job, core.amount(spark, 1), "executor", stage=model.Stage.EXECUTOR)
     shell.report(core.submitted(job, executor))
@@ -134,7 +134,7 @@ def lending(shell) -> Suspension:
     return next(question for question in shell.profile.filters if isinstance(question, Suspension))
 
 
-def refusing_shared_node() -> tuple[Shell, dict]:
+def refusing_shared_node() -> tuple[IKayakShell, dict]:
     shell, classes = shared_node()
     shell.refuses = True
     assert len(advised(shell)) == 4

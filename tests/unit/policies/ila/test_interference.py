@@ -12,7 +12,7 @@ from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.monitoring import Running
 from tests.builders import core
-from tests.builders.core_ila import Shell, constant, exponential_model, hosts, linear
+from tests.builders.core_ila import IlaShell, constant, exponential_model, hosts, linear
 
 CROWDED = linear(1.0, c_u=2.0, c_a=2.0)
 """Twice as slow where half of the host's CPUs are used by others."""
@@ -23,25 +23,25 @@ COMPUTES = {"demand": (1.0, 0.0, 0.0)}
 
 
 def test_one_task_for_each_host_where_any_neighbour_slows_it_down():
-    shell = Shell(hosts(3), model_=CROWDED)
+    shell = IlaShell(hosts(3), model_=CROWDED)
     shell.submit(count=6, **COMPUTES)
     assert sorted(name[:2] for name in core.nodes_of(shell.cycle())) == ["h0", "h1", "h2"]
 
 
-def test_a_task_that_minds_nobody_goes_beside_others():
-    shell = Shell(hosts(1), model_=constant(1.0))
+def test_tasks_without_interference_share_a_host():
+    shell = IlaShell(hosts(1), model_=constant(1.0))
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 4
 
 
 def test_nobody_is_refused_where_nothing_is_measured():
-    shell = Shell(hosts(1), model_=constant(6.0), measured=False)
+    shell = IlaShell(hosts(1), model_=constant(6.0), measured=False)
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 4
 
 
 def test_a_node_that_is_measured_no_more_refuses_nobody():
-    shell = Shell(hosts(1), model_=constant(6.0))
+    shell = IlaShell(hosts(1), model_=constant(6.0))
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 1
     shell.report(*(model.Measured(now_s=0.0, name=model.NodeName(name), usage={}) for name in ("h0v0", "h0v1")))
@@ -49,22 +49,22 @@ def test_a_node_that_is_measured_no_more_refuses_nobody():
 
 
 def test_the_models_error_is_let_pass():
-    shell = Shell(hosts(1), model_=constant(1.12))
+    shell = IlaShell(hosts(1), model_=constant(1.12))
     shell.submit(count=2, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 2
-    shell = Shell(hosts(1), ila.Config(first_error=0.05), model_=constant(1.1))
+    shell = IlaShell(hosts(1), ila.Config(first_error=0.05), model_=constant(1.1))
     shell.submit(count=2, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 1
 
 
 def test_the_error_widens_the_threshold_only_so_far():
-    shell = Shell(hosts(1), ila.Config(first_error=5.0), model_=constant(1.4))
+    shell = IlaShell(hosts(1), ila.Config(first_error=5.0), model_=constant(1.4))
     shell.submit(count=2, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 1
 
 
 def test_nobody_waits_for_ever_beside_what_never_ends():
-    shell = Shell(hosts(1), ila.static(1), model_=constant(3.0))
+    shell = IlaShell(hosts(1), ila.static(1), model_=constant(3.0))
     shell.submit(count=2, **COMPUTES)
     assert len(core.nodes_of(shell.cycle(0.0))) == 1
     assert core.nodes_of(shell.cycle(295.0)) == []
@@ -73,13 +73,13 @@ def test_nobody_waits_for_ever_beside_what_never_ends():
 
 @pytest.mark.parametrize(("threshold", "placed"), [(1.0, 1), (2.0, 3), (None, 4)])
 def test_a_higher_threshold_lets_more_in(threshold, placed):
-    shell = Shell(hosts(1), ila.static(threshold), model_=CROWDED)
+    shell = IlaShell(hosts(1), ila.static(threshold), model_=CROWDED)
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == placed
 
 
 def test_after_twenty_idle_seconds_a_host_takes_what_raises_its_throughput():
-    shell = Shell(hosts(1), model_=CROWDED)
+    shell = IlaShell(hosts(1), model_=CROWDED)
     shell.submit(count=4, **COMPUTES)
     assert len(core.nodes_of(shell.cycle(0.0))) == 1
     assert len(core.nodes_of(shell.cycle(19.0))) == 0
@@ -92,7 +92,7 @@ def reached(shell):
 
 
 def test_the_threshold_of_a_host_changes_when_a_task_is_bound_not_when_it_is_considered():
-    shell = Shell(hosts(1), model_=CROWDED)
+    shell = IlaShell(hosts(1), model_=CROWDED)
     shell.submit(count=2, **COMPUTES)
     shell.cycle(0.0)
     shell.advance(20.0)
@@ -103,7 +103,7 @@ def test_the_threshold_of_a_host_changes_when_a_task_is_bound_not_when_it_is_con
 
 
 def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
-    shell = Shell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
+    shell = IlaShell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
     task_class = shell.submit(count=2, **COMPUTES)
     plan = shell.cycle(0.5)
     holds = [hold for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)]
@@ -112,14 +112,14 @@ def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
 
 
 def test_who_only_lacks_room_waits_for_room_alone():
-    shell = Shell(hosts(1, each=1, cpus=1), model_=constant(1.0))
+    shell = IlaShell(hosts(1, each=1, cpus=1), model_=constant(1.0))
     task_class = shell.submit(count=2, **COMPUTES)
     shell.cycle()
     assert shell.queue.unschedulable()[task_class.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
-def test_a_class_that_fits_no_node_at_all_is_told_so():
-    shell = Shell(hosts(2), model_=CROWDED)
+def test_a_class_that_fits_no_node_at_all_is_unschedulable():
+    shell = IlaShell(hosts(2), model_=CROWDED)
     shell.submit("job", 3, **COMPUTES)
     task_class = shell.submit("huge", 1, **COMPUTES, size=core.amount(64_000, 1), submitted_s=1.0)
     shell.cycle()
@@ -127,7 +127,7 @@ def test_a_class_that_fits_no_node_at_all_is_told_so():
 
 
 def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
-    shell = Shell(hosts(2), model_=CROWDED)
+    shell = IlaShell(hosts(2), model_=CROWDED)
     names = {shell.submit(f"job{i}", 3, submitted_s=float(i), **COMPUTES).id for i in range(4)}
     plan = shell.cycle(0.0)
     assert {hold.task_class.id for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)} == names
@@ -135,29 +135,29 @@ def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
 
 
 def test_a_refusal_counts_the_nodes_with_room():
-    shell = Shell(hosts(2), model_=CROWDED)
+    shell = IlaShell(hosts(2), model_=CROWDED)
     task_class = shell.submit(count=4, **COMPUTES)
     plan = shell.cycle()
     assert [(r.reason, r.nodes) for r in plan.diagnosis(task_class.id).refusals] == [(ila.Interference.reason, 4)]
 
 
 def test_the_next_job_is_tried_where_the_first_would_suffer():
-    shell = Shell(hosts(1), model_=linear(1.0, c_u=4.0, c_a=4.0, t_r=-20.0))
+    shell = IlaShell(hosts(1), model_=linear(1.0, c_u=4.0, c_a=4.0, t_r=-20.0))
     shell.submit("computes", 2, **COMPUTES)
     shell.submit("reads", 1, submitted_s=1.0, demand=(0.1, 0.2, 0.0))
     assert core.classes_of(shell.cycle()) == ["computes/map", "reads/map"]
 
 
 def test_of_nodes_that_are_as_close_the_one_with_least_interference_is_taken():
-    shell = Shell(hosts(2), ila.Config(threshold=9.0), model_=CROWDED)
+    shell = IlaShell(hosts(2), ila.Config(threshold=9.0), model_=CROWDED)
     shell.submit("first", 1, **COMPUTES)
     first = core.nodes_of(shell.cycle())[0]
     shell.submit("second", 1, **COMPUTES)
     assert core.nodes_of(shell.cycle())[0][:2] != first[:2]
 
 
-def test_interference_comes_before_locality():
-    shell = Shell(hosts(2), model_=CROWDED)
+def test_interference_outranks_locality():
+    shell = IlaShell(hosts(2), model_=CROWDED)
     shell.submit("first", 1, **COMPUTES, locations=("h0v0",))
     shell.cycle(0.0)
     shell.submit("second", 1, **COMPUTES, locations=("h0v1",))
@@ -165,15 +165,15 @@ def test_interference_comes_before_locality():
     assert core.nodes_of(shell.cycle(6.5))[0][:2] == "h1"
 
 
-def test_closeness_comes_before_the_least_interference():
-    shell = Shell(hosts(2), ila.Config(threshold=9.0), model_=CROWDED)
+def test_locality_outranks_the_least_interference():
+    shell = IlaShell(hosts(2), ila.Config(threshold=9.0), model_=CROWDED)
     shell.submit("first", 1, **COMPUTES, locations=("h0v0",))
     shell.submit("second", 1, **COMPUTES, locations=("h0v1",), submitted_s=1.0)
     assert core.nodes_of(shell.cycle()) == ["h0v0", "h0v1"]
 
 
 def test_other_stages_are_not_judged_but_count_as_neighbours():
-    shell = Shell(hosts(1), model_=CROWDED)
+    shell = IlaShell(hosts(1), model_=CROWDED)
     shell.submit("spark", 2, stage=model.Stage.EXECUTOR)
     assert len(core.nodes_of(shell.cycle())) == 2
     shell.submit("job", 1, **COMPUTES)
@@ -182,7 +182,7 @@ def test_other_stages_are_not_judged_but_count_as_neighbours():
 
 @pytest.mark.parametrize("stage", [model.Stage.EXECUTOR, model.Stage.MAP])
 def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
-    shell = Shell(hosts(1, each=1, cpus=2), model_=CROWDED)
+    shell = IlaShell(hosts(1, each=1, cpus=2), model_=CROWDED)
     gang = shell.submit("gang", 3, stage=stage, gang_min=3)
     shell.submit("job", 1, **COMPUTES, submitted_s=1.0)
     assert core.classes_of(shell.cycle()) == ["job/map"]
@@ -191,7 +191,7 @@ def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
 
 
 def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
-    shell = Shell(hosts(2, cpus=4), model_=CROWDED)
+    shell = IlaShell(hosts(2, cpus=4), model_=CROWDED)
     shell.submit("job", 0)
     slowdowns, demand = slowdowns_in_cycle(shell), metrics.Demand(1.0, 0.1, 0.0)
     slowdowns.place(0, demand, is_judged=True)
@@ -203,7 +203,7 @@ def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
 
 
 def test_asking_what_is_refused_does_not_begin_the_wait():
-    shell = Shell(hosts(1), ila.static(1), model_=constant(3.0))
+    shell = IlaShell(hosts(1), ila.static(1), model_=constant(3.0))
     shell.submit(count=2, **COMPUTES)
     shell.cycle(0.0)
     refused = shell.submit("other", 1, **COMPUTES, submitted_s=1.0)
@@ -217,8 +217,8 @@ def test_asking_what_is_refused_does_not_begin_the_wait():
     assert shell.interference.profiles.get(refused.id).refused_s == math.inf
 
 
-def test_the_threshold_that_a_placement_made_goes_with_its_refusal():
-    shell = Shell(hosts(1), model_=CROWDED)
+def test_a_refused_placement_leaves_no_threshold():
+    shell = IlaShell(hosts(1), model_=CROWDED)
     shell.submit(count=2, **COMPUTES)
     shell.cycle(0.0)
     shell.advance(20.0)
@@ -229,7 +229,7 @@ def test_the_threshold_that_a_placement_made_goes_with_its_refusal():
 
 
 def test_what_was_measured_decides_for_the_tasks_that_follow():
-    shell = Shell(hosts(1), model_=linear(1.0, c_u=1.0, c_a=1.0))
+    shell = IlaShell(hosts(1), model_=linear(1.0, c_u=1.0, c_a=1.0))
     shell.submit("job", 4)
     first = core.placements(shell.cycle(0.0))[0]
     shell.now_s = 10.0
@@ -238,7 +238,7 @@ def test_what_was_measured_decides_for_the_tasks_that_follow():
 
 
 def test_a_task_with_distant_input_teaches_its_own_demand():
-    shell = Shell(hosts(1), model_=constant(1.0))
+    shell = IlaShell(hosts(1), model_=constant(1.0))
     task_class = shell.submit("job", 2)
     first = core.placements(shell.cycle(0.0))[0]
     shell.finish(first, seconds=40.0, cpu_s=10.0, remote_bytes=200e6)
@@ -248,7 +248,7 @@ def test_a_task_with_distant_input_teaches_its_own_demand():
 
 
 def test_observations_refit_the_model_every_hundred():
-    shell = Shell(hosts(1, cpus=8), ila.Config(refit_every=30))
+    shell = IlaShell(hosts(1, cpus=8), ila.Config(refit_every=30))
     learner = shell.interference.learner
     before = learner.model
     shell.submit(count=200, **COMPUTES)
@@ -261,7 +261,7 @@ def test_observations_refit_the_model_every_hundred():
 
 
 def test_the_state_survives_a_restart():
-    shell = Shell(hosts(1), model_=exponential_model())
+    shell = IlaShell(hosts(1), model_=exponential_model())
     shell.interference.learner.error = 0.2
     state = shell.interference.dump()
     again = ila.Interference(ila.Config())
@@ -296,7 +296,7 @@ def slowdowns_in_cycle(shell):
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0.05, 1.0), st.floats(0, 0.5)), min_size=1, max_size=10))
 @settings(max_examples=40, deadline=None)
 def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
-    shell = Shell(hosts(3, cpus=16), ila.Config(threshold=50.0))
+    shell = IlaShell(hosts(3, cpus=16), ila.Config(threshold=50.0))
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     for i, (node, cpu, disk) in enumerate(tasks):
@@ -310,7 +310,7 @@ def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
 
 
 def test_a_task_that_was_not_judged_leaves_the_threshold():
-    shell = Shell(hosts(1), model_=CROWDED)
+    shell = IlaShell(hosts(1), model_=CROWDED)
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     slowdowns.thresholds.reached[0] = 2.0
@@ -319,7 +319,7 @@ def test_a_task_that_was_not_judged_leaves_the_threshold():
 
 
 def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
-    shell = Shell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
+    shell = IlaShell(hosts(1), ila.Config(threshold=50.0), model_=linear(1.0, io_u=1.0))
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     for _ in range(3):
@@ -328,14 +328,14 @@ def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
 
 
 def test_columns_of_nodes_without_a_host_are_their_own():
-    shell = Shell([core.node("a"), core.node("b")], model_=CROWDED)
+    shell = IlaShell([core.node("a"), core.node("b")], model_=CROWDED)
     shell.submit(count=4, **COMPUTES)
     assert sorted(core.nodes_of(shell.cycle())) == ["a", "b"]
     assert math.isfinite(np.sum(reached(shell)))
 
 
 def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
-    shell = Shell(hosts(2), model_=CROWDED, measured=False)
+    shell = IlaShell(hosts(2), model_=CROWDED, measured=False)
     shell.ledger.observe(core.account("foreign", "h0v0", core.amount(2000, 1)))
     shell.submit("job", 1, **COMPUTES, locations=("h0v1",))
     shell.submit("other", 0)

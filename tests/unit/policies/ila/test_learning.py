@@ -19,7 +19,7 @@ def learn_samples(learner, some):
     )
 
 
-def test_a_fit_comes_with_every_hundred_observations():
+def test_the_model_is_fitted_at_every_hundred_observations():
     learner = ila.Learner(ila.Config())
     assert learn_samples(learner, samples(count=99)) == 0
     assert learn_samples(learner, samples(count=101)) == 2

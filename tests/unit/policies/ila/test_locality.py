@@ -9,7 +9,7 @@ from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.framework.cycle_state import Assignment
 from boathouse_policies.ila.locality import AdaptiveDelay
 from tests.builders import core
-from tests.builders.core_ila import Shell, hosts
+from tests.builders.core_ila import IlaShell, hosts
 
 MIB = 1 << 20
 BLOCK = 128 * MIB
@@ -46,7 +46,7 @@ def test_what_a_finished_task_read_tells_the_input_of_the_others():
 
 
 def delaying_shell(**fields):
-    return Shell(hosts(4), ila.Config(threshold=None, **fields))
+    return IlaShell(hosts(4), ila.Config(threshold=None, **fields))
 
 
 def submit_far_from_all(shell, count=1, **fields):

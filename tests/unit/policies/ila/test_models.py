@@ -95,7 +95,7 @@ def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
 
 @given(demands)
 @settings(max_examples=40, deadline=None)
-def test_no_exponent_goes_beyond_its_clip(demand):
+def test_no_exponent_exceeds_its_clip(demand):
     steep = dataclasses.replace(exponential_term(1.0, c_a=50.0, t_c=50.0), most=2.0)
     clipped = exponential.Exponential(cpu=steep, io=exponential_term(0.0), constant=1.0)
     predicted = clipped.weights(demand).predict(clipped.parts(metric_rows(40)[: metrics.SYSTEM]))

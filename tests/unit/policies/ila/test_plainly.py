@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import ila, model
 from tests.builders import core
-from tests.builders.core_ila import Shell, hosts, linear
+from tests.builders.core_ila import IlaShell, hosts, linear
 from tests.builders.core_plain import plain_rankings
 
 NAMES = [node.name for node in hosts(4, each=3)]
@@ -29,7 +29,7 @@ jobs = st.lists(
 
 def decided(loads, config):
     """What some cycles decide, with tasks that end between them, and why the rest waits."""
-    shell = Shell(hosts(4, each=3), config, model_=CROWDED)
+    shell = IlaShell(hosts(4, each=3), config, model_=CROWDED)
     for i, load in enumerate(loads):
         shell.submit(f"job{i}", submitted_s=float(i), **load)
     found = []

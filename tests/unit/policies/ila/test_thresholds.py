@@ -94,7 +94,7 @@ def test_with_one_idle_slot_left_the_static_threshold_counts():
     assert host.limit(0) == 1.0
 
 
-def test_who_comes_to_an_idle_host_leaves_its_threshold():
+def test_a_placement_on_an_idle_host_does_not_change_its_threshold():
     host = host_thresholds(running=0, reached=1.0)
     place_on_host(host, 3.0)
     assert host.reached[0] == 1.0

@@ -14,7 +14,7 @@ WORKER = core.amount(4000, 8)
 """A whole node."""
 
 
-class Shell(core.ReportingShell):
+class MastersShell(core.ReportingShell):
     """A shell whose clusters' masters report what a test says."""
 
     def __init__(
@@ -41,15 +41,15 @@ class Shell(core.ReportingShell):
         return [(each.job, each.workers, each.stores) for each in self.koala.advise(self.queue, self.view())]
 
 
-def busy(name: str = "c", shell: Shell | None = None, **options) -> Shell:
+def busy(name: str = "c", shell: MastersShell | None = None, **options) -> MastersShell:
     """A shell with one cluster of two nodes that has much to do."""
-    shell = shell or Shell(**options)
+    shell = shell or MastersShell(**options)
     shell.submit_cluster(name)
     shell.report_load(name, 16, waiting=500)
     return shell
 
 
-def largest_part(shell: Shell) -> int:
+def largest_part(shell: MastersShell) -> int:
     """The most nodes that one of four busy clusters takes."""
     for name in ("x", "y", "z", "zz"):
         busy(name, shell)
@@ -65,7 +65,7 @@ def test_a_cluster_is_offered_nodes_after_each_period_and_not_before():
 
 
 def test_the_first_period_begins_with_the_first_report():
-    shell = Shell()
+    shell = MastersShell()
     shell.submit_cluster("c")
     shell.now_s = 20.0
     shell.report_load("c", 16, waiting=500)
@@ -115,7 +115,7 @@ def test_nodes_that_workers_of_a_cluster_wait_for_are_offered_to_no_other():
 
 
 def test_a_cluster_below_the_minimum_shrinks_at_the_time_of_an_offer():
-    shell = Shell()
+    shell = MastersShell()
     shell.submit_cluster("c")
     shell.report_load("c", 1, transient=4)
     assert shell.scales(30.0) == [("c", 4, False)]
@@ -131,7 +131,7 @@ def test_idle_nodes_are_split_equally_over_clusters():
 def test_per_site_each_site_is_split_by_itself():
     for partition, most in (("all", 2), ("per-site", 3)):
         config = Config(partition=koala.Partition(partition))
-        assert largest_part(Shell(nodes=6, sites=("a", "b", "c"), profile=koala.build(config))) == most
+        assert largest_part(MastersShell(nodes=6, sites=("a", "b", "c"), profile=koala.build(config))) == most
 
 
 def test_a_static_cluster_leaves_its_part_to_others():
@@ -142,7 +142,7 @@ def test_a_static_cluster_leaves_its_part_to_others():
 
 
 def test_a_job_names_its_policy_by_its_kind():
-    shell = Shell()
+    shell = MastersShell()
     shell.submit_cluster("c", kind="ggdp")
     shell.report_load("c")
     assert shell.scales(30.0) == []
@@ -162,7 +162,7 @@ def test_what_waits_is_counted_in_nodes():
 
 
 def test_clusters_give_transient_nodes_back_for_submissions():
-    shell = Shell(nodes=0)
+    shell = MastersShell(nodes=0)
     shell.submit_cluster("c")
     shell.report_load("c", 16, transient=4)
     shell.submit_cluster("new", waiting=3)
@@ -172,7 +172,7 @@ def test_clusters_give_transient_nodes_back_for_submissions():
 
 
 def test_a_cluster_that_needs_its_nodes_keeps_them():
-    shell = Shell(nodes=0)
+    shell = MastersShell(nodes=0)
     shell.submit_cluster("c")
     shell.report_load("c", 48, transient=4, waiting=24)
     shell.submit_cluster("new", waiting=3)
@@ -190,7 +190,7 @@ def test_between_offers_and_reclaims_it_looks_at_neither_queue_nor_nodes():
 
 
 def test_idle_nodes_come_before_reclaims():
-    shell = Shell(nodes=3)
+    shell = MastersShell(nodes=3)
     shell.submit_cluster("c")
     shell.report_load("c", 16, transient=4)
     shell.submit_cluster("new", waiting=3)
@@ -198,7 +198,7 @@ def test_idle_nodes_come_before_reclaims():
 
 
 def test_a_node_with_room_for_several_workers_counts_as_several():
-    shell = Shell(nodes=1)
+    shell = MastersShell(nodes=1)
     shell.submit_cluster("c", size=core.amount(1000, 2))
     shell.report_load("c", 16, waiting=500)
     assert shell.scales(30.0) == [("c", 6, False)]
@@ -219,7 +219,7 @@ def test_waiting_jobs_that_no_node_would_help_keep_no_nodes_back():
 
 
 def test_a_cluster_may_have_constants_of_its_own():
-    shell = Shell()
+    shell = MastersShell()
     own = Config(policy=Policy.GGDP, offer_nodes=3)
     shell.koala.terms[model.JobId("c")] = koala.Terms(config=own)
     busy("c", shell)
@@ -235,7 +235,7 @@ def test_new_constants_of_a_cluster_hold_once_it_is_submitted_again():
 
 
 def test_only_the_class_that_a_cluster_grows_by_must_fit():
-    shell = Shell(nodes=2)
+    shell = MastersShell(nodes=2)
     job = core.job("c")
     master, worker = core.task_class(job, core.amount(400_000, 800), name="master"), core.task_class(job, WORKER)
     shell.koala.terms[job.id] = koala.Terms(config=Config(), worker=worker.id)
@@ -245,7 +245,7 @@ def test_only_the_class_that_a_cluster_grows_by_must_fit():
 
 
 def test_workers_that_share_no_node_count_one_for_each_node_without_such_a_worker():
-    shell = Shell(nodes=3)
+    shell = MastersShell(nodes=3)
     apart = (model.HostPort(port=0, protocol="apart/c"),)
     job = core.job("c")
     worker = core.task_class(job, core.amount(1000, 2), constraints=model.Constraints(host_ports=apart))
@@ -256,7 +256,7 @@ def test_workers_that_share_no_node_count_one_for_each_node_without_such_a_worke
 
 
 def test_a_cluster_at_its_maximum_is_offered_nothing():
-    shell = Shell()
+    shell = MastersShell()
     shell.submit_cluster("c")
     shell.report_load("c", 16, waiting=500, most_nodes=3)
     assert shell.scales(30.0) == [("c", 3, False)]
@@ -271,7 +271,7 @@ def test_the_last_offer_is_explained():
 
 
 def test_a_shell_need_not_wake_it_only_while_there_are_clusters():
-    shell = Shell()
+    shell = MastersShell()
     assert shell.koala.is_idle()
     assert not busy(shell=shell).koala.is_idle()
 
@@ -288,7 +288,7 @@ def test_every_profile_can_grow_clusters_and_none_does_unless_a_shell_allows_it(
 @pytest.mark.parametrize(("per_site", "most"), [(False, 2), (True, 3)])
 def test_a_shell_chooses_whether_each_site_is_split_by_itself(name, per_site, most):
     profile = profiles.build(name, switches=profiles.Switches(scale=True, per_site=per_site))
-    assert largest_part(Shell(nodes=6, sites=("a", "b", "c"), profile=profile)) == most
+    assert largest_part(MastersShell(nodes=6, sites=("a", "b", "c"), profile=profile)) == most
 
 
 def test_jobs_that_ended_are_forgotten():

@@ -30,7 +30,7 @@ def test_all_splits_the_idle_nodes_of_all_sites_and_per_site_those_of_each():
     assert sorted(totals(split_pools(idle, three, Partition.PER_SITE)).values()) == [2, 2, 4]
 
 
-def test_what_does_not_divide_goes_to_whoever_has_grown_least_then_by_name():
+def test_the_remainder_is_given_to_the_cluster_that_has_grown_least_then_by_name():
     two = users(cluster_state(name="x", transient=3), cluster_state(name="y", transient=1))
     assert totals(split_pools({"a": 3}, two, Partition.ALL)) == {"x": 1, "y": 2}
     equal = users(cluster_state(name="y"), cluster_state(name="x"))
@@ -70,7 +70,7 @@ def test_a_cluster_at_its_maximum_leaves_its_part_to_others():
     assert totals(split_pools({"a": 6}, two, Partition.ALL)) == {"x": 1, "y": 5}
 
 
-def test_a_node_without_room_for_the_worker_of_a_cluster_goes_to_another():
+def test_a_node_without_room_for_the_worker_of_a_cluster_is_given_to_another():
     first, other = cluster_state(name="x"), cluster_state(name="y")
     idle = [
         Pool(site="a", nodes=3, users=frozenset({first.name, other.name})),

@@ -50,7 +50,7 @@ def placed_sizes(workload):
     return [(task.split("/")[0], size_mib) for _, task, _, size_mib in placements]
 
 
-def test_a_node_with_room_for_the_ideal_goes_before_one_without():
+def test_a_node_with_room_for_the_ideal_is_preferred_to_one_without():
     jobs = simulations.job("0", simulations.phase(1, 500, 7000)), simulations.job("1", spilling(3, 100, 8000), at_s=1)
     assert placed_sizes(simulations.workload(*jobs, nodes=2))[1] == ("1", 8000)
 
@@ -189,7 +189,7 @@ def test_the_timeline_is_recomputed_when_a_job_arrives_or_ends():
     assert policy.ahead.made_s == [0.0, 1.0, 2.0]
 
 
-def test_among_many_jobs_one_that_comes_does_not_yet_make_the_future_look_different():
+def test_among_many_jobs_a_new_one_does_not_at_once_renew_the_prediction():
     policy = Policy()
     for i in range(200):
         policy.submit(f"first-{i}")

@@ -13,7 +13,7 @@ MB = 1e6
 IDEAL = core.amount(1000, 4)
 
 
-class Shell(core.ReportingShell):
+class SpillingShell(core.ReportingShell):
     """One elastic class, whose tasks spill 100 MB, which are written and read in 10 s."""
 
     def __init__(self, allocatable=IDEAL, **config) -> None:
@@ -38,13 +38,13 @@ class Shell(core.ReportingShell):
 
 
 def test_there_is_no_budget_until_a_rate_is_known():
-    shell = Shell()
+    shell = SpillingShell()
     shell.finish_task("quick")
     assert (shell.disks.has_budget, shell.disks.budget("n0")) == (False, math.inf)
 
 
 def test_a_disk_carried_the_rate_of_a_task_times_the_tasks_that_spilled_there():
-    shell = Shell()
+    shell = SpillingShell()
     shell.place("a")
     shell.place("b")
     shell.place("whole", gib=4)
@@ -53,21 +53,21 @@ def test_a_disk_carried_the_rate_of_a_task_times_the_tasks_that_spilled_there():
 
 
 def test_newer_rates_count_for_three_tenths():
-    shell = Shell()
+    shell = SpillingShell()
     shell.finish_task("a", rate=100 * MB)
     shell.finish_task("b", rate=50 * MB)
     assert shell.disks.budget("n0") == pytest.approx(85 * MB)
 
 
 def test_a_node_without_figures_has_the_median_of_the_others():
-    shell = Shell(disk_bytes_per_s=1.0)
+    shell = SpillingShell(disk_bytes_per_s=1.0)
     for on, rate in (("n0", 10 * MB), ("n1", 20 * MB), ("n2", 90 * MB)):
         shell.finish_task(on, on, rate)
     assert shell.disks.budget("n9") == 20 * MB
 
 
 def test_what_others_do_to_a_disk_is_taken_off():
-    shell = Shell(disk_bytes_per_s=100 * MB)
+    shell = SpillingShell(disk_bytes_per_s=100 * MB)
     shell.place("a")
     shell.measure(disk_bytes_per_s=50 * MB)
     assert shell.disks.budget("n0") == pytest.approx(70 * MB)  # 20 MB/s are of the task itself
@@ -76,7 +76,7 @@ def test_what_others_do_to_a_disk_is_taken_off():
 
 
 def test_nodes_that_went_do_not_count_but_the_last_one():
-    shell = Shell()
+    shell = SpillingShell()
     shell.finish_task("a", "n0", 10 * MB)
     shell.finish_task("b", "n1", 30 * MB)
     for name in ("n0", "n1"):
@@ -86,20 +86,20 @@ def test_nodes_that_went_do_not_count_but_the_last_one():
 
 @pytest.mark.parametrize(("dumped", "budget"), [({}, math.inf), ({"bytesPerSecond": -1}, math.inf)])
 def test_a_dump_without_a_rate_says_nothing(dumped, budget):
-    shell = Shell()
+    shell = SpillingShell()
     shell.disks.load(dumped)
     assert shell.disks.budget("n0") == budget
 
 
 def test_a_restart_keeps_the_usual_rate():
-    before, after = Shell(), Shell()
+    before, after = SpillingShell(), SpillingShell()
     before.finish_task("a", "n0", 10 * MB)
     after.disks.load(json.loads(json.dumps(before.disks.dump())))
     assert after.disks.budget("n0") == 10 * MB
 
 
 def test_a_third_spilling_task_is_refused_where_the_measured_disk_carries_two():
-    shell = Shell(core.amount(9000, 3), disk_share=0.5)
+    shell = SpillingShell(core.amount(9000, 3), disk_share=0.5)
     shell.disks.load({"bytesPerSecond": 80 * MB})  # of which half may be spills, of 20 MB/s each
     spilling = shell.task_class
     first = core.task_class(core.job(), core.amount(1000, 1), "first")

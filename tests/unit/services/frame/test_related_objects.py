@@ -12,7 +12,7 @@ from boathouse.services.frame.related_objects import RelatedObjects
 NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found'
 
 
-class Server:
+class ObjectServer:
     """Holds the PriorityClass `high`, and the service account and the ConfigMap `there`."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Server:
 
 @pytest.fixture
 def server():
-    return Server()
+    return ObjectServer()
 
 
 async def test_the_value_of_a_priority_class_is_cached_for_a_minute(server):

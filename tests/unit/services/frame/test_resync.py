@@ -5,7 +5,7 @@ from boathouse.services.frame import object_store, resync
 from tests.builders.frame import BOAT, KEY, boat
 
 
-class Server:
+class EmptyServer:
     """Holds no object; `on_get` is called during a read."""
 
     def __init__(self, on_get) -> None:
@@ -22,12 +22,12 @@ class Server:
 async def test_a_job_recreated_during_its_read_is_kept():
     jobs = object_store.ObjectStore(BOAT, lambda _: None)
     jobs.on_object(boat(1, "u1"))
-    await resync.Resync(Server(lambda: jobs.on_object(boat(5, "u2"))), jobs, ()).run_once()
+    await resync.Resync(EmptyServer(lambda: jobs.on_object(boat(5, "u2"))), jobs, ()).run_once()
     assert jobs.key("u2") == KEY
 
 
 async def test_a_job_that_is_gone_is_dropped():
     jobs = object_store.ObjectStore(BOAT, lambda _: None)
     jobs.on_object(boat(1, "u1"))
-    await resync.Resync(Server(lambda: None), jobs, ()).run_once()
+    await resync.Resync(EmptyServer(lambda: None), jobs, ()).run_once()
     assert jobs.keys() == []

@@ -6,7 +6,7 @@ from boathouse.cluster import errors
 from boathouse.services.instruments import identity
 
 
-class Server:
+class TokenServer:
     """Creates numbered tokens, or fails."""
 
     def __init__(self):
@@ -26,7 +26,7 @@ def clock():
 
 @pytest.fixture
 def server():
-    return Server()
+    return TokenServer()
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ async def test_cadvisor_is_read_too_where_it_is_switched_on():
     assert polling.published == [("n", {"cpu_cores": 0.5, "system_cpu_cores": 0.5, "io_pressure": 0.5})]
 
 
-async def test_the_port_of_the_settings_comes_before_that_of_the_node():
+async def test_the_port_of_the_settings_overrides_that_of_the_node():
     polling = Polling(port=1234)
     polling.add("n", port=0)
     await polling.run(6)

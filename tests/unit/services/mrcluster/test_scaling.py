@@ -26,7 +26,7 @@ def busy_cluster(name: str = "a", transient: int = 0, **fields) -> koala.Cluster
     return koala.Cluster(name=model.JobId(name), **values)
 
 
-class Shell(core.Shell):
+class ScalingShell(core.Shell):
     """A scheduler with profile `fair` whose clusters are resized, and nodes with room for one worker each."""
 
     def __init__(self, nodes: int = 8) -> None:
@@ -53,7 +53,7 @@ class Shell(core.Shell):
 
 
 def test_a_busy_cluster_gets_a_target_with_the_offer_in_its_reason():
-    shell = Shell()
+    shell = ScalingShell()
     shell.submit()
     shell.report()
     assert shell.cycle_at(30.0) == [""]
@@ -64,7 +64,7 @@ def test_a_busy_cluster_gets_a_target_with_the_offer_in_its_reason():
 
 
 def test_a_target_is_dropped_once_a_plan_used_it_and_a_later_one_is_kept():
-    shell = Shell()
+    shell = ScalingShell()
     shell.submit()
     shell.report()
     shell.cycle_at(30.0)
@@ -77,7 +77,7 @@ def test_a_target_is_dropped_once_a_plan_used_it_and_a_later_one_is_kept():
 
 
 def test_two_clusters_share_idle_nodes_by_weight():
-    shell = Shell(nodes=6)
+    shell = ScalingShell(nodes=6)
     for name in ("a", "b"):
         shell.submit(name)
     shell.report("a", weight=2)
@@ -91,7 +91,7 @@ def scale(workers: int, name: str = "a") -> model.Scale:
 
 
 def test_decisions_that_cannot_be_carried_out_are_refused_with_the_reason():
-    shell = Shell()
+    shell = ScalingShell()
     assert shell.scaling.take(scale(5)) == NO_CLUSTER
     shell.submit()
     assert shell.scaling.take(scale(5)) == NOT_READY
@@ -103,7 +103,7 @@ def test_decisions_that_cannot_be_carried_out_are_refused_with_the_reason():
 
 
 def test_a_cluster_that_cannot_be_resized_loses_its_target():
-    shell = Shell()
+    shell = ScalingShell()
     shell.submit()
     shell.report()
     shell.cycle_at(30.0)
@@ -112,7 +112,7 @@ def test_a_cluster_that_cannot_be_resized_loses_its_target():
 
 
 def test_a_cluster_that_cannot_be_resized_leaves_all_idle_nodes_to_others():
-    shell = Shell(nodes=4)
+    shell = ScalingShell(nodes=4)
     for name in ("a", "b"):
         shell.submit(name)
         shell.report(name)
@@ -125,7 +125,7 @@ def test_a_cluster_that_cannot_be_resized_leaves_all_idle_nodes_to_others():
 
 
 def test_a_cluster_has_the_constants_of_its_spec():
-    shell = Shell()
+    shell = ScalingShell()
     shell.submit(policy=koala.Policy.GGP, offer_nodes=1, greedy_every_s=60.0)
     shell.report()
     assert shell.cycle_at(59.0) == []
@@ -134,7 +134,7 @@ def test_a_cluster_has_the_constants_of_its_spec():
 
 
 def test_a_cluster_that_ended_is_forgotten():
-    shell = Shell()
+    shell = ScalingShell()
     shell.submit()
     shell.report()
     shell.scaling.end(UID, succeeded=True)
@@ -144,7 +144,7 @@ def test_a_cluster_that_ended_is_forgotten():
 
 def test_the_load_settles_without_growing_and_shrinking_in_turn():
     """80 tasks on nodes of two slots: the policy stops between its thresholds, and stays there."""
-    shell, nodes, sizes = Shell(nodes=40), 3, []
+    shell, nodes, sizes = ScalingShell(nodes=40), 3, []
     shell.submit()
     for i in range(40):
         running = min(80, 2 * nodes)

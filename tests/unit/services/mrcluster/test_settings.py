@@ -142,7 +142,7 @@ def test_the_name_node_enters_safe_mode_below_100_mib_and_leaves_it_at_once():
     assert found["dfs.namenode.safemode.extension"] == "0"
 
 
-def test_clients_wait_for_a_master_that_starts_again_unless_the_user_wants_otherwise():
+def test_clients_wait_for_a_master_that_starts_again_unless_the_spec_says_otherwise():
     spec = "dfs.client.retry.policy.spec"
     found = settings_of("hdfs-site.xml")
     assert (found["dfs.client.retry.policy.enabled"], found[spec]) == ("true", "2000,30,10000,30")
@@ -154,7 +154,7 @@ def test_an_application_survives_restarts_of_several_core_nodes():
     assert yarn["yarn.resourcemanager.am.max-attempts"] == mapred["mapreduce.am.max-attempts"] == "5"
 
 
-def test_logs_of_containers_are_kept_for_a_week_unless_the_user_wants_otherwise():
+def test_logs_of_containers_are_kept_for_a_week_unless_the_spec_says_otherwise():
     key = "yarn.log-aggregation.retain-seconds"
     assert settings_of("yarn-site.xml")[key] == "604800"
     assert settings_of("yarn-site.xml", yarn={"settings": {key: "-1"}})[key] == "-1"

@@ -339,7 +339,7 @@ def test_an_attempt_waits_for_what_it_needs():
     assert life.condition(ConditionType.ADMITTED) == ("True", "Admitted")
 
 
-def test_a_driver_that_runs_goes_on_without_what_others_would_need():
+def test_a_driver_that_runs_is_not_stopped_by_what_refuses_a_new_one():
     found = Life().running().plan(driver_pod(), refusal=MISSING)
     assert (found.submit, found.state.phase) == (1, "Running")
 

@@ -13,7 +13,7 @@ from boathouse_sim.workload import Cluster, WorkloadError
 from tests.builders import simulations
 
 
-def test_a_reducer_that_comes_after_the_maps_copies_sorts_and_reduces():
+def test_a_reducer_that_starts_after_the_maps_copies_sorts_and_reduces():
     found = simulations.live_workload(simulations.mapreduce(maps=3, reduces=1, slow_start=1.0), cores=3)
     assert simulations.job_times_s(found) == (10 + 4 + 6,)
 

@@ -23,20 +23,20 @@ def facts(decisions, *jobs, **options):
     return [(type(event).__name__, event.now_s) for event in reports_of(Script(decisions), *jobs, **options)]
 
 
-def test_a_suspension_is_told_when_the_task_stops_and_when_it_gets_its_resources_back():
+def test_a_suspension_is_reported_when_the_task_stops_and_when_it_gets_its_resources_back():
     assert facts({5.0: suspend_first, 12.0: resume_first}) == [("Suspended", 5.0), ("Resumed", 12.0)]
 
 
-def test_a_task_that_resumes_when_its_time_is_up_is_told_of():
+def test_the_end_of_a_timed_suspension_is_reported():
     assert facts({5.0: suspend_until(9.0)}) == [("Suspended", 5.0), ("Resumed", 9.0)]
 
 
-def test_a_suspension_is_told_with_what_the_task_keeps_and_until_when():
+def test_a_suspension_is_reported_with_what_the_task_keeps_and_until_when():
     (event,) = reports_of(Script({5.0: suspend_until(9.0)}), kinds=model.Suspended)
     assert (event.resources.cpu_milli, event.until_s) == (0, 9.0)
 
 
-def test_a_resize_is_told_once_the_task_has_the_size():
+def test_a_resize_is_reported_once_the_task_has_the_size():
     jobs = [simulations.mapreduce(str(i), submit_ms=i, map=simulations.mapper(30 - 10 * i)) for i in range(2)]
     assert facts({5.0: resize_first(500)}) == [("Resized", 5.0)]
     assert facts({5.0: resize_first(2000)}, *jobs, cores=2) == [("Resized", 20.001)]

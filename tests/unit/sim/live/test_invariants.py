@@ -152,7 +152,7 @@ def test_a_node_that_holds_too_much_is_seen():
         check(world)
 
 
-def test_work_that_comes_back_is_seen():
+def test_work_that_grows_again_is_found():
     world, check = running_world()
     world.clock.now_ms += 5
     check(world)
@@ -161,7 +161,7 @@ def test_work_that_comes_back_is_seen():
         check(world)
 
 
-def test_a_suspended_task_that_goes_on_is_seen():
+def test_a_suspended_task_that_runs_is_found():
     world, check = running_world()
     for pod in world.pods.values():
         pod.suspended = True

@@ -17,7 +17,7 @@ def spark_results(wait_s):
     return simulations.results(simulations.live_workload(app, cluster=cluster), "fair")
 
 
-def test_without_it_the_next_task_goes_anywhere():
+def test_without_a_locality_wait_the_next_task_is_placed_anywhere():
     assert spark_results(0.0).distances[0] == 5
 
 

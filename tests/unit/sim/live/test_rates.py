@@ -70,7 +70,7 @@ def test_a_pool_is_shared_by_all_wherever_they_run():
 
 
 @pytest.mark.parametrize("truth", [None, SATURATION], ids=["alone", "with contention"])
-def test_a_suspended_task_stands_still_and_goes_on_where_it_was(truth):
+def test_a_suspended_task_stands_still_and_resumes_where_it_was(truth):
     found = simulations.live_workload(simulations.mapreduce(map=simulations.mapper(30)), tick_ms=1000, contention=truth)
     assert Script({5.0: suspend_first, 12.0: resume_first}).run(found).job_times_s == (37.0,)
     assert Script({5.0: suspend_until(9.0)}).run(found).job_times_s == (34.0,)

@@ -104,12 +104,12 @@ def test_progress_hears_of_every_simulation():
     assert progress.calls == [("squares", 2), "advance", "advance"]
 
 
-def test_the_quick_form_has_fewer_seeds_unless_told():
+def test_the_quick_form_has_fewer_seeds_unless_a_number_is_given():
     quick, full = study.Form.QUICK, study.Form.FULL
     assert [study.Scale.of(quick).seeds, study.Scale.of(full).seeds, study.Scale.of(quick, 7).seeds] == [3, 10, 7]
 
 
-def test_an_unknown_paper_is_told_the_choices():
+def test_the_error_for_an_unknown_paper_names_the_choices():
     with pytest.raises(ValueError, match="choose from"):
         studies.chosen("yarn-you")
 

@@ -29,7 +29,7 @@ SMALL = Setting(pairs=3, size=0.25)
 # The load
 
 
-def test_each_mapreduce_job_comes_with_a_spark_application():
+def test_each_mapreduce_job_is_paired_with_a_spark_application():
     apps = Setting(pairs=6).workload(0).apps
     assert sum(isinstance(app, MapReduce) for app in apps) == sum(isinstance(app, Spark) for app in apps) == 6
 
@@ -103,7 +103,7 @@ def test_dynamic_allocation_begins_with_few_executors():
 @pytest.mark.parametrize(
     ("node", "kind"), [("w00", "T110"), ("w04", "T420"), ("w05", "T320"), ("w07", "T620"), ("w14", "Desktop")]
 )
-def test_machines_are_told_apart(node, kind):
+def test_the_kind_of_a_machine_is_known_by_its_name(node, kind):
     assert case.kind_of(node) == kind
 
 

@@ -117,7 +117,7 @@ def test_a_penalty_that_is_estimated_too_high_is_truly_lower():
     assert wrong.errors("duration", (-0.5, 0.0)).duration == (-0.5, 0.0)
 
 
-def test_wrong_estimates_are_judged_under_heartbeats_and_told_of_without():
+def test_wrong_estimates_are_judged_under_heartbeats_and_reported_without():
     cases = set(wrong.Wrong(traces=1, jobs=2, nodes=2, fewer=()).cases())
     beating = {case.errors for case in cases if case.heartbeat_s == 1.0}
     assert {wrong.errors(kind, span) for kind in wrong.KINDS for span in wrong.SPANS} < beating

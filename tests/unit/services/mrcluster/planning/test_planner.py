@@ -796,7 +796,7 @@ def test_a_rollout_does_not_replace_further_transient_nodes_while_new_ones_do_no
     assert {pod.settings for pod in cluster.pods.values()} == {"mended"}
 
 
-def test_a_rollout_stops_at_the_first_node_that_does_not_start_and_goes_on_with_settings_that_work():
+def test_a_rollout_stops_at_the_first_node_that_does_not_start_and_continues_with_settings_that_work():
     cluster = ready_cluster()
     start = cluster.start
     cluster.start = lambda host: None if cluster.pods[host].settings == "broken" else start(host)
