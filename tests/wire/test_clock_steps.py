@@ -74,7 +74,7 @@ async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_ta
     spark.api.add(manifests.node("n2", cpu="16", memory="32Gi"))
     await client.delete(catalogue.PODS, *reversed(spark.driver().split("/")))
     await reconciled(spark, eventually)
-    assert spark.drivers() == [spark.driver(1)]
+    assert (spark.phase(), spark.drivers()) == ("Running", [spark.driver(1)])
     await pass_time(spark, clock, 331)
     await eventually(lambda: spark.driver(2), turns=TURNS)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import email.utils
 import time
 
 from boathouse.cluster import catalogue, server_time
 from boathouse.services.frame import reconciler
+from tests.builders import clocks
 
 HOUR_S, DAY_S = 3600.0, 86400.0
 STEPS_S = (-DAY_S, -HOUR_S, HOUR_S, DAY_S)
@@ -14,9 +16,9 @@ OPERATOR_NOW = reconciler.Context.__dataclass_fields__["now"].default
 """The clock of reconcilers that are told no other."""
 
 
-def forget_server_time(monkeypatch):
-    """Let the operator know its machine's clock only, as when it starts; it knows the server's again after the test."""
-    for name, value in vars(server_time.ServerTime()).items():
+def forget_server_time(monkeypatch, monotonic=time.monotonic):
+    """Let the operator know its machine's clocks only, as when it starts; it knows the server's again after the test."""
+    for name, value in vars(server_time.ServerTime(monotonic)).items():
         monkeypatch.setattr(server_time.SERVER_TIME, name, value)
 
 
@@ -46,3 +48,22 @@ class ServerClock:
         self._ahead_s += seconds
         self._api.world.date = text(self())
         await self._client.list(catalogue.NODES)
+
+
+def known_server(monkeypatch, ahead_s):
+    """Let the operator know an API server whose clock is ahead of this machine's.
+
+    Returns:
+        The monotonic clock, which the test moves.
+    """
+    monotonic = clocks.Clock(1_000.0)
+    forget_server_time(monkeypatch, monotonic)
+    tell_date(time.time() + ahead_s)
+    return monotonic
+
+
+def tell_date(epoch_s):
+    """Let the operator get a response of the API server with this date."""
+    monotonic_s = server_time.SERVER_TIME.monotonic()
+    date = email.utils.formatdate(epoch_s, usegmt=True)
+    server_time.SERVER_TIME.observe(date, sent_s=monotonic_s, received_s=monotonic_s)
