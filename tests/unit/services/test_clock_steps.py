@@ -43,7 +43,7 @@ def stored_job(changes, **spec):
     return JobReconciler(mrjobs.mrjob(status=stripped(job_state.to_status(state)), **spec), clocks={})
 
 
-@pytest.mark.parametrize(("ago_s", "phase"), [(590, "Setup"), (610, "Failed")])
+@pytest.mark.parametrize(("ago_s", "phase"), [(590, "Pending"), (610, "Failed")])
 async def test_a_job_is_active_as_long_as_it_may_be(now_s, ago_s, phase):
     jobs = stored_job({"start_s": now_s - ago_s}, activeDeadlineSeconds=600)
     await jobs.reconcile()
