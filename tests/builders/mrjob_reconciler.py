@@ -18,6 +18,8 @@ from tests.builders import mrjobs
 from tests.builders.frame import NOT_FOUND
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from boathouse.cluster import errors
 
 KEY = "demo/wordcount"
@@ -32,9 +34,16 @@ class JobReconciler:
         status_error: The error with which writes of a status end.
         namespace_queue: The queue that the namespace's label names.
         ended: Tasks whose pods the scheduler observed to be gone.
+
+    Args:
+        resource: The MRJob.
+        clocks: `now` of the reconcilers' context, if it is not `now_s`; empty for the one that the operator uses.
+        config: Sections of the operator's configuration.
     """
 
-    def __init__(self, resource: dict[str, Any] | None = None, **config: Any) -> None:
+    def __init__(
+        self, resource: dict[str, Any] | None = None, clocks: dict[str, Callable[[], float]] | None = None, **config: Any
+    ) -> None:
         self.stored: dict[str, Any] | None = None
         self.on_request = lambda: None
         self.status_error: errors.ClusterError | None = None
@@ -48,21 +57,21 @@ class JobReconciler:
         self.now_s = mrjobs.CREATED_S
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.objects = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
-        context = self._context(limits)
+        context = self._context(limits, {"now": self.clock} if clocks is None else clocks)
         counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
         kind = self._kind(context, config)
         self.pods = kind.pods
         self.reconciler = reconciler.Reconciler(kind, context, self.objects, counts)
         self.store(resource)
 
-    def _context(self, limits: TenantLimits) -> reconciler.Context:
+    def _context(self, limits: TenantLimits, clocks: dict[str, Callable[[], float]]) -> reconciler.Context:
         return reconciler.Context(
             api=self,
             events=self,
             statuses=status_writer.StatusShare(limits.status_writes_per_second, self.clock),
             may_lead=lambda: True,
-            now=self.clock,
             monotonic=self.clock,
+            **clocks,
         )
 
     def clock(self) -> float:

@@ -9,17 +9,21 @@ import email.utils
 import math
 import time
 from collections.abc import Callable
+from typing import Final
 
 _RESOLUTION_S = 1.0
 """`Date` has whole seconds, rounded down."""
+TOLERANCE_S: Final = 2.0
+"""API servers whose clocks differ by no more count as one clock."""
 
 
 class ServerTime:
     """Estimates the API server's clock as an offset to the monotonic clock, so it advances without steps.
 
     Each response bounds the offset: its `Date` was written between the request and the response. The estimate moves
-    only as far as the bounds require. Bounds that contradict the earlier ones replace them: a clock was corrected.
-    Before the first response the wall clock at the start is used.
+    only as far as the bounds require. Bounds that contradict the earlier ones by up to `TOLERANCE_S` are those of
+    another API server, and are ignored. Others replace the earlier ones: a clock was corrected, and the estimate follows
+    it, also back. Else it never goes back. Before the first response the wall clock at the start is used.
 
     Args:
         monotonic: Returns monotonic seconds.
@@ -30,10 +34,12 @@ class ServerTime:
         self.monotonic = monotonic
         self._offset_s = wall() - monotonic()
         self._least_s, self._most_s = -math.inf, math.inf
+        self._latest_s = -math.inf
 
     def now_s(self) -> float:
         """Return seconds since the epoch."""
-        return self.monotonic() + self._offset_s
+        self._latest_s = max(self._latest_s, self.monotonic() + self._offset_s)
+        return self._latest_s
 
     def now(self) -> dt.datetime:
         """Return the time in UTC."""
@@ -57,10 +63,15 @@ class ServerTime:
         except (ValueError, OverflowError):
             return
         least_s, most_s = date_s - received_s, date_s + _RESOLUTION_S - sent_s
-        if max(least_s, self._least_s) <= min(most_s, self._most_s):
+        gap_s = max(least_s - self._most_s, self._least_s - most_s)
+        if 0 < gap_s <= TOLERANCE_S:
+            return
+        if gap_s <= 0:
             least_s, most_s = max(least_s, self._least_s), min(most_s, self._most_s)
         self._least_s, self._most_s = least_s, most_s
-        self._offset_s = min(max(self._offset_s, least_s), most_s)
+        before_s, self._offset_s = self._offset_s, min(max(self._offset_s, least_s), most_s)
+        if self._offset_s < before_s - TOLERANCE_S:
+            self._latest_s = -math.inf
 
 
 SERVER_TIME = ServerTime()

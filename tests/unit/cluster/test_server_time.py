@@ -57,3 +57,35 @@ def test_a_malformed_date_is_ignored(text):
     known = server_time.ServerTime(Clock(0.0), Clock(TRUE_S))
     known.observe(text, sent_s=0.0, received_s=0.0)
     assert known.now_s() == TRUE_S
+
+
+@pytest.mark.parametrize("apart_s", [-1.9, -1.0, 1.0, 1.9])
+def test_api_servers_that_disagree_by_seconds_are_one_clock_that_never_goes_back(apart_s):
+    monotonic = Clock(0.0)
+    known = server_time.ServerTime(monotonic, Clock(0.0))
+    known.observe(date(TRUE_S), sent_s=0.0, received_s=0.0)
+    told = [known.now_s()]
+    for turn in range(40):
+        monotonic.now_s += 0.1
+        server_s = int(TRUE_S + monotonic.now_s + apart_s * (turn % 2))
+        known.observe(date(server_s), sent_s=monotonic.now_s, received_s=monotonic.now_s)
+        told.append(known.now_s())
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(TRUE_S + monotonic.now_s, abs=server_time.TOLERANCE_S)
+
+
+def test_a_correction_below_the_tolerance_stops_the_clock_but_does_not_turn_it_back():
+    known = server_time.ServerTime(Clock(0.0), Clock(TRUE_S + 1.5))
+    before_s = known.now_s()
+    known.observe(date(TRUE_S - 1), sent_s=0.0, received_s=0.0)
+    assert known.now_s() == before_s
+
+
+@STEPS
+def test_after_a_step_of_the_server_its_new_clock_is_kept(step_s):
+    monotonic = Clock(0.0)
+    known = server_time.ServerTime(monotonic, Clock(TRUE_S))
+    known.observe(date(TRUE_S), sent_s=0.0, received_s=0.0)
+    for monotonic.now_s in (10.0, 20.0):
+        known.observe(date(TRUE_S + step_s + monotonic.now_s), sent_s=monotonic.now_s, received_s=monotonic.now_s)
+        assert known.now_s() == pytest.approx(TRUE_S + step_s + monotonic.now_s, abs=1.0)

@@ -1,6 +1,5 @@
 """Times that a node's clock wrote are used only if they can be right."""
 
-import datetime as dt
 import time
 
 import pytest
@@ -9,6 +8,8 @@ from boathouse.resources import names
 from boathouse.services.frame import pod_life
 from boathouse.services.sparkapp.pods import driver_reader
 from tests.builders.observed_pods import observed_pod
+from tests.builders.operators import server_clocks
+from tests.builders.operators.server_clocks import text
 
 STEPS = pytest.mark.parametrize("step_s", [-86400, -3600, 3600, 86400])
 OWNER = {"apiVersion": names.API_VERSION, "kind": "SparkApp", "uid": "a", "controller": True}
@@ -16,12 +17,8 @@ LABELS = {"boathouse.dev/job-uid": "a", "boathouse.dev/task-type": "driver", "bo
 PLACED_S = int(time.time()) - 600.0
 
 
-def text(epoch_s):
-    return dt.datetime.fromtimestamp(epoch_s, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def read_pod(phase, state):
-    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": text(PLACED_S)}
+def read_pod(phase, state, placed_s=PLACED_S):
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": text(placed_s)}
     container = {"name": "spark-kubernetes-driver", "state": state}
     manifest = {
         "metadata": {
@@ -30,7 +27,7 @@ def read_pod(phase, state):
             "name": "p",
             "namespace": "demo",
             "uid": "u",
-            "creationTimestamp": text(PLACED_S),
+            "creationTimestamp": text(placed_s),
         },
         "spec": {"nodeName": "n1"},
         "status": {"phase": phase, "conditions": [placed], "containerStatuses": [container]},
@@ -53,3 +50,12 @@ def test_times_of_a_node_whose_clock_is_right_are_kept():
 @STEPS
 def test_times_that_cannot_be_right_are_those_of_the_placement(step_s):
     assert times_by_a_node(step_s) == (PLACED_S, PLACED_S)
+
+
+@pytest.mark.parametrize("server_s", server_clocks.STEPS_S)
+@pytest.mark.parametrize(("node_s", "after_s"), [(0, 60), (-86400, 0), (-3600, 0), (3600, 0), (86400, 0)])
+def test_a_node_is_right_or_wrong_by_the_clock_of_the_api_server(monkeypatch, server_s, node_s, after_s):
+    server_clocks.known_server(monkeypatch, server_s)
+    placed_s = PLACED_S + server_s
+    pod = read_pod("Running", {"running": {"startedAt": text(placed_s + 60 + node_s)}}, placed_s)
+    assert pod_life.started_s(*pod) == placed_s + after_s

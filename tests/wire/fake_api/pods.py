@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from tests.wire.fake_api import merging
@@ -85,7 +86,8 @@ def delete(world: World, key: str, options: Manifest) -> Manifest:
     if not runs or options.get("gracePeriodSeconds") == 0 or (uid and uid != pod["metadata"]["uid"]):
         return world.delete("pods", key, uid)
     marked = copy.deepcopy(pod)
-    marked["metadata"].setdefault("deletionTimestamp", "2026-01-01T00:00:30Z")
+    ends = dt.datetime.fromisoformat(world.date) + dt.timedelta(seconds=30)
+    marked["metadata"].setdefault("deletionTimestamp", ends.strftime("%Y-%m-%dT%H:%M:%SZ"))
     return world.update("pods", key, marked)
 
 

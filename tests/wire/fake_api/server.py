@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import email.utils
 import itertools
 import json
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 from aiohttp import web
@@ -59,6 +61,7 @@ class FakeApi:
         tokens: What TokenReview knows: token to (user, audiences).
         logs: What pods wrote, by key.
         proxied: What web servers of pods answer, by what follows `pods/` in the path; else a redirect.
+        clock: The server's clock, by which its responses are dated: epoch seconds.
     """
 
     def __init__(self, *, latency_s: float = 0.0) -> None:
@@ -72,6 +75,7 @@ class FakeApi:
         self.logs: dict[str, str] = {}
         self.proxied: dict[str, str] = {}
         self.latency_s = latency_s
+        self.clock: Callable[[], float] = time.time
         self.url = ""
         self._faults = faults.Faults()
         self._pages: dict[str, tuple[int, list[Manifest]]] = {}
@@ -81,6 +85,7 @@ class FakeApi:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=8 << 20)
         app.router.add_route("*", "/{path:.*}", self._handle)
+        app.on_response_prepare.append(self._date)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -194,6 +199,9 @@ class FakeApi:
         self.refuse = refuse
 
     # Requests
+
+    async def _date(self, _: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = email.utils.formatdate(self.clock(), usegmt=True)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         call = await _parse(request)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.agent.reports import Reports
 from boathouse.services.progress.rejections import Reason, Rejected
-from boathouse_task.cluster_contract import AgentReport, ApplicationFigures, NodeFigures, YarnFigures
+from boathouse_task.cluster_contract import AgentReport, ApplicationFigures, HdfsFigures, NodeFigures, YarnFigures
 
 UID = ObjectUid("u-1")
 REPORT = AgentReport(yarn=YarnFigures(started_s=1, up_s=10), nodes=[NodeFigures("c0")])
@@ -95,3 +95,29 @@ def test_a_cluster_is_reconciled_if_its_report_has_changed(reported, changes, is
     reported.take()
     reported.take(replace(REPORT, **changes))
     assert reported.marked == [UID] * (2 if is_change else 1)
+
+
+@pytest.mark.parametrize("step_s", [-86_400, -3_600, 0, 3_600, 86_400])
+def test_a_name_node_started_between_the_last_report_of_the_one_before_and_its_own_first(step_s):
+    reported = AgentReports()
+    reported.now_s = 1_000_000.0
+    reported.take(name_node(500_000 + step_s))
+    reported.take(name_node(1_000_007 + step_s))
+    reported.now_s += 60
+    reported.take(name_node(1_000_007 + step_s))
+    started_s = reported.reports.last(UID).hdfs.started_s
+    assert 1_000_005 <= started_s <= 1_000_010
+    assert step_s or started_s == 1_000_007
+
+
+@pytest.mark.parametrize("ahead_s", [3_600, 86_400])
+def test_a_name_node_that_started_in_the_future_started_at_its_first_report(reported, ahead_s):
+    reported.take(name_node(1_000 + ahead_s))
+    reported.take(replace(REPORT, hdfs=None))
+    reported.take(name_node(1_000 + ahead_s))
+    assert reported.reports.last(UID).hdfs.started_s == 1_005
+
+
+def name_node(started_s):
+    """Return a report of a NameNode that started at this time by its node's clock."""
+    return replace(REPORT, hdfs=HdfsFigures(cluster_id="CID-1", started_s=started_s, safe_mode=False))

@@ -18,6 +18,22 @@ Arrival = NewType("Arrival", float)
 _NUMBER_BITS: Final = 62
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _NameNode:
+    """The NameNode of the last report that had one.
+
+    Attributes:
+        told_s: When it started, by its node's clock.
+        started_s: When it started, as far as that can be right: after the last report of its predecessor, and before
+            its own first one.
+        seen_s: When its last report arrived.
+    """
+
+    told_s: int
+    started_s: int
+    seen_s: float
+
+
 @dataclasses.dataclass(slots=True)
 class _Received:
     """A cluster's last report, and when the responses were made that its next report may follow."""
@@ -25,6 +41,7 @@ class _Received:
     report: AgentReport
     arrival: Arrival
     answers: dict[int, float]
+    name_node: _NameNode | None
 
 
 class Reports:
@@ -60,7 +77,7 @@ class Reports:
         return Arrival(self._monotonic())
 
     def take(self, uid: ObjectUid, report: AgentReport, arrival: Arrival) -> float | None:
-        """Keep a report in the place of the cluster's last.
+        """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
 
         Returns:
             A time, in epoch seconds, before the agent began the round of the report. None if it is unknown: the
@@ -74,7 +91,11 @@ class Reports:
             raise Rejected(Reason.OUT_OF_ORDER)
         began_s = last.answers.get(report.follows) if last else None
         answers = {} if began_s is None else {report.follows: began_s}
-        self._received[uid] = _Received(report=report, arrival=arrival, answers=answers)
+        name_node = last.name_node if last else None
+        if report.hdfs is not None:
+            name_node = _name_node(report.hdfs.started_s, name_node, self._now())
+            report = replace(report, hdfs=replace(report.hdfs, started_s=name_node.started_s))
+        self._received[uid] = _Received(report=report, arrival=arrival, answers=answers, name_node=name_node)
         if last is None or _news(last.report) != _news(report):
             self._mark(uid)
         return began_s
@@ -91,6 +112,14 @@ class Reports:
     def forget(self, uid: ObjectUid) -> None:
         """Drop the report of a deleted cluster."""
         self._received.pop(uid, None)
+
+
+def _name_node(told_s: int, last: _NameNode | None, now_s: float) -> _NameNode:
+    """Return the NameNode that started at a time by its node's clock, which may be wrong and may step."""
+    if last is not None and last.told_s == told_s:
+        return dataclasses.replace(last, seen_s=now_s)
+    after_s = last.seen_s if last is not None else 0.0
+    return _NameNode(told_s=told_s, started_s=int(min(max(told_s, after_s), now_s)), seen_s=now_s)
 
 
 def _news(report: AgentReport) -> AgentReport:

@@ -1,0 +1,109 @@
+"""Deadlines of real leaders while this machine's clock differs from the API server's by an hour or a day."""
+
+import pytest
+
+from boathouse.cluster import catalogue
+from tests.builders import manifests
+from tests.builders.operators import server_clocks
+from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
+
+ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 600}
+TURNS = 1_000
+
+
+@pytest.fixture(params=server_clocks.STEPS_S)
+async def clock(api, client, monkeypatch, request):
+    """Return the clock of an API server that the operator knows."""
+    server_clocks.forget_server_time(monkeypatch)
+    made = server_clocks.ServerClock(api, client, request.param)
+    await made.pass_time()
+    return made
+
+
+@pytest.fixture
+async def spark(api, clock):
+    """A leader of SparkApps with the clocks of the operator."""
+    api.add(account())
+    made = RunningSparkApp(api)
+    made.now = server_clocks.OPERATOR_NOW
+    async with made.running():
+        yield made
+
+
+@pytest.fixture
+def becomes(spark, eventually):
+    """Return a function that waits until the application has a phase."""
+
+    async def wait(phase):
+        await eventually(lambda: spark.phase() == phase, phase, turns=TURNS)
+
+    return wait
+
+
+async def reconciled(spark, eventually):
+    """Let a new leader reconcile the application."""
+    await spark.restart()
+    reconciler = spark.leader.controllers._reconcilers["SparkApp"]
+    await eventually(lambda: reconciler._objects.get(KEY), turns=TURNS)
+    await reconciler.reconcile(KEY)
+
+
+async def pass_time(spark, clock, seconds):
+    """Let time pass, and the operator look at the application."""
+    await clock.pass_time(seconds)
+    spark.kind._mark(spark.uid())
+
+
+async def test_a_starting_driver_is_lost_when_its_time_is_over_and_not_before(spark, clock, becomes, eventually):
+    spark.nodes.scripts[1].runs = False
+    spark.api.add(sparkapp(restartPolicy=ON_FAILURE))
+    await becomes("Starting")
+    await reconciled(spark, eventually)
+    assert (spark.status()["attempt"], spark.phase()) == (1, "Starting")
+    await pass_time(spark, clock, 601)
+    await eventually(lambda: spark.status()["failures"]["infrastructure"] == 1, turns=TURNS)
+
+
+async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_taken_to_have_ended(
+    spark, client, clock, becomes, eventually
+):
+    spark.nodes.scripts[1].ends = False
+    spark.api.add(sparkapp(restartPolicy=ON_FAILURE | {"onFailureRetryInterval": 1}))
+    await becomes("Running")
+    spark.nodes.lost.add("n1")
+    spark.api.add(manifests.node("n2", cpu="16", memory="32Gi"))
+    await client.delete(catalogue.PODS, *reversed(spark.driver().split("/")))
+    await reconciled(spark, eventually)
+    assert (spark.phase(), spark.drivers()) == ("Running", [spark.driver(1)])
+    await pass_time(spark, clock, 331)
+    await eventually(lambda: spark.driver(2), turns=TURNS)
+
+
+async def test_an_application_whose_executors_do_not_run_in_time_fails(spark, clock, becomes, eventually):
+    spark.nodes.scripts[1] = Script(executors=1, ends=False)
+    spark.api.add(sparkapp(restartPolicy=ON_FAILURE, executor={"instances": 2}))
+    await becomes("Running")
+    await reconciled(spark, eventually)
+    assert spark.phase() == "Running"
+    await pass_time(spark, clock, 601)
+    await becomes("Restarting")
+
+
+async def test_an_application_is_deleted_when_it_expires(spark, clock, becomes, eventually):
+    spark.api.add(sparkapp(ttlSecondsAfterFinished=600))
+    await becomes("Succeeded")
+    await reconciled(spark, eventually)
+    assert spark.phase() == "Succeeded"
+    await pass_time(spark, clock, 601)
+    await eventually(lambda: not spark.api.objects("sparkapps"), turns=TURNS)
+
+
+async def test_the_next_attempt_begins_after_the_back_off(spark, clock, becomes, eventually):
+    spark.nodes.scripts[1].exit_code = 1
+    spark.api.add(sparkapp(restartPolicy=ON_FAILURE))
+    await becomes("Restarting")
+    await reconciled(spark, eventually)
+    assert list(spark.nodes.created.values()) == [1]
+    await pass_time(spark, clock, 601)
+    await becomes("Succeeded")
+    assert spark.status()["attempt"] == 2
