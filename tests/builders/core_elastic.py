@@ -38,7 +38,7 @@ class ElasticShell(core.ReportingShell):
         for node in nodes:
             self.report(model.Measured(now_s=self.now_s, name=node.name, usage={"cpu_cores": 0.0}))
         if slowdown is not None and any(isinstance(each, ila.Interference) for each in built.observers):
-            self.observer(ila.Interference).learner.model = constant(slowdown)
+            self.observer(ila.Interference).learners.first.model = constant(slowdown)
 
     def submit(
         self,

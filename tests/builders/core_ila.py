@@ -111,7 +111,7 @@ class IlaShell(core.ReportingShell):
         found = [each for each in self.profile.observers if isinstance(each, ila.Interference)]
         self.interference = found[0] if found else None
         if model_ is not None and self.interference is not None:
-            self.interference.learner.model = model_
+            self.interference.learners.first.model = model_
         for node in nodes if measured else ():
             self.report(model.Measured(now_s=self.now_s, name=node.name, usage={"cpu_cores": 0.0}))
 

@@ -30,7 +30,7 @@ from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
 from boathouse_policies.framework import PREDICATES, JobOrder, Profile, Score, questions
 from boathouse_policies.ila.config import Config, static
 from boathouse_policies.ila.interference import Interference, Retry
-from boathouse_policies.ila.learning import Learner
+from boathouse_policies.ila.learning import Learner, Learners
 from boathouse_policies.ila.locality import LEVEL, AdaptiveDelay
 from boathouse_policies.ila.profiling import STAGES
 
@@ -40,6 +40,7 @@ __all__ = [
     "Config",
     "Interference",
     "Learner",
+    "Learners",
     "Retry",
     "build",
     "build_iao",

@@ -40,6 +40,7 @@ class Config:
         longest_wait_s: After so long it goes where it is slowed down least, so that nothing starves beside what never
             ends or leaves no slot idle (ours).
         programs_kept: Programs whose demand is remembered; the one unused for longest is forgotten (ours).
+        learners_kept: Namespaces whose model is kept; the one that learnt nothing for longest begins anew (ours).
     """
 
     threshold: float | None = 1.0
@@ -65,6 +66,7 @@ class Config:
     recheck_s: float = 5.0
     longest_wait_s: float = 300.0
     programs_kept: int = 256
+    learners_kept: int = 64
 
     def __post_init__(self) -> None:
         """Refuse values that have no meaning.
@@ -92,6 +94,7 @@ _POSITIVE = (
     "recheck_s",
     "longest_wait_s",
     "programs_kept",
+    "learners_kept",
 )
 _NOT_NEGATIVE = ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s")
 _RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (

@@ -39,16 +39,11 @@ class Thresholds:
 
     Args:
         config: The constants.
-
-    Attributes:
-        error: The model's current error.
     """
 
     def __init__(self, config: Config) -> None:
         self._first = math.inf if config.threshold is None else config.threshold
         self._idle_s = config.idle_s if config.dynamic else math.inf
-        self._largest_error = config.largest_error
-        self.error = config.first_error
         self._names: Sequence[str] = ()
         self._reached = np.zeros(0)
         self._idle_since_s = np.zeros(0)
@@ -72,7 +67,6 @@ class Thresholds:
         self._idle_since_s[fresh] = np.where(ended_s > -math.inf, ended_s, now_s)
         return HostThresholds(
             first=self._first,
-            margin=min(self.error, self._largest_error),
             is_due=self._idle_since_s + self._idle_s <= now_s,
             reached=self._reached.copy(),
             running=monitor.running.copy(),
@@ -102,7 +96,6 @@ class HostThresholds:
 
     Attributes:
         first: H.
-        margin: By how much more than the threshold is accepted.
         is_due: Hosts on which more than one slot has been idle for long enough, shape [H].
         reached: H_d of each host, shape [H].
         running: Z_R, shape [H].
@@ -111,31 +104,30 @@ class HostThresholds:
     """
 
     first: float
-    margin: float
     is_due: BoolVector
     reached: FloatVector
     running: IntVector
     idle: IntVector
     ripe_s: float = math.inf
 
-    def limits(self) -> FloatVector:
-        """The largest slowdown that is accepted on each host, shape [H]."""
-        limits = np.where(self.running == 0, math.inf, self.first + self.margin)
+    def limits(self, margin: float) -> FloatVector:
+        """The largest slowdown that is accepted on each host, with a margin for the model's error, shape [H]."""
+        limits = np.where(self.running == 0, math.inf, self.first + margin)
         due = (self.is_due & (self.idle > 1) & (self.running > 0)).nonzero()[0]
         if len(due):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
             running, reached = self.running[due], self.reached[due]
-            limits[due] = np.maximum(reached + self.margin, np.nextafter(reached * (running + 1) / running, 0.0))
+            limits[due] = np.maximum(reached + margin, np.nextafter(reached * (running + 1) / running, 0.0))
         return limits
 
-    def limit(self, host: int) -> float:
-        """The largest slowdown that is accepted on one host."""
+    def limit(self, host: int, margin: float) -> float:
+        """The very same on one host."""
         running = self.running.item(host)
         if not running:
             return math.inf
         if not self._is_dynamic(host):
-            return self.first + self.margin
+            return self.first + margin
         reached: float = self.reached.item(host)
-        return max(reached + self.margin, math.nextafter(reached * (running + 1) / running, 0.0))
+        return max(reached + margin, math.nextafter(reached * (running + 1) / running, 0.0))
 
     def _is_dynamic(self, host: int) -> bool:
         """Whether H_d is used on a host: line 19 ends that once one idle slot is left."""
@@ -162,6 +154,20 @@ class HostThresholds:
         self.idle[host] -= slots
 
 
+class Judged(NamedTuple):
+    """A task of which slowdowns are predicted, and by whom.
+
+    Attributes:
+        demand: What it uses.
+        model: The model of its namespace.
+        margin: By how much more than a threshold that model's error lets pass.
+    """
+
+    demand: Demand
+    model: Exponential
+    margin: float
+
+
 class _Used(NamedTuple):
     """What is used as a cycle begins.
 
@@ -177,19 +183,17 @@ class _Used(NamedTuple):
 
 
 class Slowdowns:
-    """What the model predicts in one cycle.
+    """What the models predict in one cycle.
 
     Args:
         state: The state of the cycle.
         monitor: What is used.
         thresholds: H_d of each host.
-        interference: The model.
-        weights: What the model makes of a demand.
+        weights: What a model makes of a demand.
         config: The constants.
 
     Attributes:
         thresholds: Algorithm 1's state of this cycle.
-        limits: The largest slowdown that is accepted on each node, shape [N].
     """
 
     def __init__(
@@ -197,12 +201,11 @@ class Slowdowns:
         state: CycleState,
         monitor: Monitor,
         thresholds: Thresholds,
-        interference: Exponential,
-        weights: Callable[[Demand], Weights],
+        weights: Callable[[Exponential, Demand], Weights],
         config: Config,
     ) -> None:
         self._state, self._config = state, config
-        self._model, self._weights = interference, weights
+        self._weights = weights
         self._hosts, self._unit = monitor.hosts, monitor.unit
         others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0)
         self._used = _Used(monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy())
@@ -211,15 +214,16 @@ class Slowdowns:
         idle = self._of_hosts(self._slots).astype(np.int64)
         self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
         self._at_least = np.where(monitor.instrumented, 0.0, math.inf)
-        self.limits = np.maximum(self.thresholds.limits()[self._hosts.of], self._at_least)
-        self._columns: dict[Demand, tuple[int, FloatVector]] = {}
-        self._takers: dict[tuple[Shape, Demand], tuple[int, bool, int | None]] = {}
+        self._limits: dict[float, FloatVector] = {}
+        self._parts: dict[Exponential, tuple[int, FloatVector]] = {}
+        self._columns: dict[Judged, tuple[int, FloatVector]] = {}
+        self._takers: dict[tuple[Shape, Judged], tuple[int, bool, int | None]] = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
         self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
 
     @functools.cached_property
     def _system(self) -> FloatVector:
-        """The system's metrics as the cycle began, plus what `_settled` has counted, shape [8, N]."""
+        """The system's metrics as the cycle began, plus what `_settle` has counted, shape [8, N]."""
         use, others, beyond = self._used
         node = use * self._unit
         node[0] += others * (self._unit[0] / 1000)
@@ -227,66 +231,81 @@ class Slowdowns:
         host = np.array([self._of_hosts(row)[of] for row in node])
         return metrics.system(node, host, self._of_hosts(beyond * self._unit[0])[of])
 
-    @functools.cached_property
-    def _parts(self) -> FloatVector:
-        """What the model makes of the metrics, shape [2, N]."""
-        return self._model.parts(self._system)
-
-    def _settled(self) -> FloatVector:
-        """Return what the model makes of the metrics, all placements of the cycle included."""
-        parts = self._parts
-        for node, demand, step in self._moved:
-            self._add(node, demand, step)
-        self._moved.clear()
+    def _settled(self, of: Exponential) -> FloatVector:
+        """Return what a model makes of the metrics, all placements of the cycle included, shape [2, N]."""
+        known, now = self._parts.get(of), self._state.changes
+        if known is not None and known[0] == now:
+            return known[1]
+        self._settle()
+        parts = of.parts(self._system) if known is None else known[1]
+        where = None if known is None else self._state.to_mend(known[0])
+        if where is not None:
+            parts[:, where] = of.parts(self._system[:, where])
+        self._parts[of] = now, parts
         return parts
+
+    def _settle(self) -> None:
+        """Count all placements of the cycle in the metrics."""
+        system = self._system
+        for node, demand, step in self._moved:
+            self._add(system, node, demand, step)
+        self._moved.clear()
+
+    def limits(self, margin: float) -> FloatVector:
+        """The largest slowdown that is accepted on each node with a margin, shape [N]: read-only."""
+        known = self._limits.get(margin)
+        if known is None:
+            known = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
+            self._limits[margin] = known
+        return known
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
         """The sum over the nodes of each host, shape [H]."""
         return np.asarray(np.bincount(self._hosts.of, column, len(self._hosts)), np.float64)
 
-    def on_all(self, demand: Demand) -> FloatVector:
-        """The predicted slowdown of a task with some demand on each node, shape [N]: read-only."""
-        seen, column = self._columns.get(demand, (0, None))
+    def on_all(self, task: Judged) -> FloatVector:
+        """The predicted slowdown of a task on each node, shape [N]: read-only."""
+        seen, column = self._columns.get(task, (0, None))
         if column is None:
-            column = self._weights(demand).predict(self._settled())
+            column = self._weights(task.model, task.demand).predict(self._settled(task.model))
         elif (where := self._state.to_mend(seen)) is not None:
-            column[where] = self._weights(demand).predict(self._settled()[:, where])
-        self._columns[demand] = self._state.changes, column
+            column[where] = self._weights(task.model, task.demand).predict(self._settled(task.model)[:, where])
+        self._columns[task] = self._state.changes, column
         return column
 
-    def on(self, demand: Demand, node: int) -> float:
+    def on(self, task: Judged, node: int) -> float:
         """The predicted slowdown on one node."""
-        return self._weights(demand).at(self._settled()[:, node].tolist())
+        return self._weights(task.model, task.demand).at(self._settled(task.model)[:, node].tolist())
 
-    def accepts(self, demand: Demand, node: int) -> bool:
+    def accepts(self, task: Judged, node: int) -> bool:
         """Whether Algorithm 1 accepts a task on one node."""
-        return self.on(demand, node) <= float(self.limits[node])
+        return self.on(task, node) <= float(self.limits(task.margin)[node])
 
-    def takers(self, pending: PendingClass, demand: Demand) -> tuple[bool, bool]:
+    def takers(self, pending: PendingClass, task: Judged) -> tuple[bool, bool]:
         """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
-        key, now = (pending.shape, demand), self._state.changes
+        key, now = (pending.shape, task), self._state.changes
         seen, has_room, taker = self._takers.get(key, (-1, False, None))
-        if seen != now and not (taker is not None and self._still_takes(taker, pending, demand)):
+        if seen != now and not (taker is not None and self._still_takes(taker, pending, task)):
             room = self._state.room(pending) & self._state.offered
             if not pending.eligibility.everywhere:
                 room &= pending.eligibility.mask
-            takes = (room & (self.on_all(demand) <= self.limits)).nonzero()[0]
+            takes = (room & (self.on_all(task) <= self.limits(task.margin))).nonzero()[0]
             has_room, taker = bool(room.any()), int(takes[0]) if len(takes) else None
             self._takers[key] = now, has_room, taker
         return has_room, taker is not None
 
-    def _still_takes(self, node: int, pending: PendingClass, demand: Demand) -> bool:
+    def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
         """Whether a node that had room for a class and accepted it still has and does."""
         if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
             return False
-        return self.accepts(demand, node)
+        return self.accepts(task, node)
 
-    def place(self, node: int, demand: Demand, *, is_judged: bool) -> tuple[float, float] | None:
+    def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
         """A task was placed: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
-            demand: Of its class.
+            task: As its class.
             is_judged: Whether Algorithm 1 has accepted it: only then does H_d change.
 
         Returns:
@@ -295,9 +314,9 @@ class Slowdowns:
         host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))
         if is_judged:
-            accepted = slowdown, _ = self.on(demand, node), float(self.limits[node])
+            accepted = slowdown, _ = self.on(task, node), float(self.limits(task.margin)[node])
             thresholds.accept(host, slowdown)
-        self._count(node, demand, 1)
+        self._count(node, task.demand, 1)
         return accepted
 
     def undo(self, node: int, demand: Demand) -> None:
@@ -318,13 +337,14 @@ class Slowdowns:
         slots = max(slots, 0)
         self.thresholds.count(host, step, self._slots.item(node) - slots)
         self._slots[node] = slots
-        self.limits[nodes] = np.maximum(self.thresholds.limit(host), self._at_least[nodes])
+        for margin, limits in self._limits.items():
+            limits[nodes] = np.maximum(self.thresholds.limit(host, margin), self._at_least[nodes])
         self._state.touch(*self._hosts.members[host].tolist())
 
-    def _add(self, node: int, demand: Demand, step: int) -> None:
+    def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> None:
         """Add a demand to what is used on a node, for it and those that share its host, or take it away."""
         nodes = self._hosts.spans[self._hosts.places[node]]
-        system, unit = self._system, self._unit[:, node].tolist()
+        unit = self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):
             if use:  # it is the others' neighbour, and one more on its own machine
                 share = step * use * scale
@@ -332,7 +352,6 @@ class Slowdowns:
                 system[others, node] -= share
                 system[own, node] += share
         system[metrics.IO_U, nodes] = min(sum(system[metrics.R_U : metrics.IO_U, node].tolist()), 1.0)
-        self._parts[:, nodes] = self._model.parts(system[:, nodes])
 
 
 _OWN, _OTHERS = (metrics.C_U, metrics.R_U, metrics.W_U), (metrics.C_A, metrics.R_A, metrics.W_A)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +27,8 @@ from boathouse_policies.framework import (
     Score,
     Where,
 )
-from boathouse_policies.ila.iasm import Slowdowns, Thresholds
-from boathouse_policies.ila.learning import Learner
+from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
+from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.metrics import Demand
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, Profiles, measured
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
+    from boathouse_policies.ila.exponential import Exponential, Weights
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
@@ -47,7 +49,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     Attributes:
         profiles: What tasks use.
-        learner: The model.
+        learners: The model of each namespace.
         monitor: What runs.
         thresholds: H_d of each host.
         measure_every_s: Instruments of nodes are used; reports of running tasks are not.
@@ -61,17 +63,19 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._config = config
         self.measure_every_s = config.measure_every_s
         self.profiles = Profiles(config)
-        self.learner = Learner(config)
+        self.learners = Learners(config)
         self.monitor = Monitor(config.disk_mb_per_s)
         self.thresholds = Thresholds(config)
-        self._adopt_model()
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
         self._accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # the slowdown, and what was allowed, in this cycle
 
-    def _adopt_model(self) -> None:
-        self._model = self.learner.model
-        self._weights = functools.lru_cache(_DEMANDS_KEPT)(self._model.weights)
+        self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
+
+    def _judged(self, pending: PendingClass) -> Judged:
+        """Return what a class is judged by: its demand, and the model of its namespace."""
+        learner = self.learners.of(pending.job.namespace)
+        return Judged(self.profiles.demand(pending.task_class), learner.model, learner.margin)
 
     # Questions
 
@@ -83,32 +87,32 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return known is None or pending.state.view.now_s - known.refused_s < self._config.longest_wait_s
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The demand."""
-        return self.profiles.demand(pending.task_class)
+        """The demand and the model."""
+        return self._judged(pending)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
         """Where Algorithm 1 accepts the class."""
         if not self.concerns(pending):
             return None
-        slowdowns, demand = self.slowdowns, self.profiles.demand(pending.task_class)
-        accepted: model.BoolVector = slowdowns.on_all(demand)[where] <= slowdowns.limits[where]
+        slowdowns, task = self.slowdowns, self._judged(pending)
+        accepted: model.BoolVector = slowdowns.on_all(task)[where] <= slowdowns.limits(task.margin)[where]
         return accepted
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
         """Whether Algorithm 1 accepts the class on one node."""
-        return self.slowdowns.accepts(self.profiles.demand(pending.task_class), node)
+        return self.slowdowns.accepts(self._judged(pending), node)
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
         """The predicted slowdown, negated."""
-        return -self.slowdowns.on_all(self.profiles.demand(pending.task_class))[where]
+        return -self.slowdowns.on_all(self._judged(pending))[where]
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:  # noqa: ARG002 - the protocol's
         """The predicted slowdown on one node, negated."""
-        return -self.slowdowns.on(self.profiles.demand(pending.task_class), node)
+        return -self.slowdowns.on(self._judged(pending), node)
 
     def retry(self, pending: PendingClass) -> tuple[bool, model.Wait | None]:
         """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
-        has_room, is_accepted = self.slowdowns.takers(pending, self.profiles.demand(pending.task_class))
+        has_room, is_accepted = self.slowdowns.takers(pending, self._judged(pending))
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
         recheck_s = pending.state.view.now_s + self._config.recheck_s
@@ -120,12 +124,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """A cycle begins: see which hosts are full, and predict for what runs there."""
         self.monitor.adopt(state.view.layout)
-        if self._model is not self.learner.model:
-            self._adopt_model()
-        self.slowdowns = Slowdowns(
-            state, self.monitor, self.thresholds, self._model, weights=self._weights, config=self._config
-        )
-        self._limits = self.slowdowns.limits
+        self.slowdowns = Slowdowns(state, self.monitor, self.thresholds, self._weights, self._config)
+        self._limits = self.slowdowns.limits(min(self._error(), self._config.largest_error))
         self._reached.clear()
         self._accepted.clear()
 
@@ -137,7 +137,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
             known.refused_s = math.inf
         slowdowns = self.slowdowns
         is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
-        accepted = slowdowns.place(node, self.profiles.demand(task_class), is_judged=is_judged)
+        accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=is_judged)
         if accepted is not None:
             self._accepted[task] = _figures(*accepted)
         host = self.monitor.hosts.places[node]
@@ -167,14 +167,20 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         places = (state.room(pending) & pending.eligibility.mask).nonzero()[0]
         if not len(places):
             return ()
-        slowdowns = self.slowdowns.on_all(self.profiles.demand(pending.task_class))[places]
+        slowdowns = self.slowdowns.on_all(self._judged(pending))[places]
         best = int(slowdowns.argmin())
-        return _figures(float(slowdowns[best]), float(self.slowdowns.limits[places[best]]))
+        limits = self.slowdowns.limits(self._judged(pending).margin)
+        return _figures(float(slowdowns[best]), float(limits[places[best]]))
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
-        """Return the model's error, and the slowdown that is allowed on each node that does not allow any."""
+        """Return the models' error, and the slowdown that is allowed on each node that does not allow any."""
         limits = self._limits[np.isfinite(self._limits)]
-        return {"interferenceError": [self.learner.error], "interferenceThreshold": limits.tolist()}
+        return {"interferenceError": [self._error()], "interferenceThreshold": limits.tolist()}
+
+    def _error(self) -> float:
+        """Return the error of the median namespace."""
+        errors = [learner.error for learner in self.learners]
+        return statistics.median_low(errors) if errors else self.learners.first.error
 
     # Learning
 
@@ -225,30 +231,29 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         stated_s = known.task_class.estimates.duration_s(known.task_class.resources)
         # A reducer waits for maps: what it uses on average is by its real run time.
         alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
-        own = measured(event.counters, alone_s, disk_mb_per_s)
+        own = measured(event.counters, alone_s, disk_mb_per_s).bounded(self.monitor.most_cpus)
         self.profiles.ended(known, own)
         self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
+            remote = remote.bounded(self.monitor.most_cpus)
             known.remote_demand = self.profiles.smooth(known.remote_demand, remote)
         elif known.is_map and used is not None:
             # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
             system = self.monitor.around(*used, own)
             if stated_s is None:
-                known.ended_beside(event.duration_s, self.learner.predict(system, own))
+                known.ended_beside(event.duration_s, self.learners.of(known.namespace).predict(system, own))
                 if known.alone_s is None:
                     return
-            if self.learner.observe(system, own, event.duration_s / alone_s):
-                self.thresholds.error = self.learner.error
+            self.learners.observe(known.namespace, system, own, event.duration_s / alone_s)
 
     def dump(self) -> Mapping[str, Any]:
-        """The model and the programs' demands."""
-        return {"learner": self.learner.dump(), "programs": self.profiles.dump()}
+        """The namespaces' models and the programs' demands."""
+        return {"learners": self.learners.dump(), "programs": self.profiles.dump()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
-        self.learner.load(state.get("learner", {}))
-        self.thresholds.error = self.learner.error
+        """Continue from a dump. The model that earlier versions had of all namespaces is not taken over."""
+        self.learners.load(state.get("learners", {}))
         self.profiles.load(state.get("programs", {}))
 
 
@@ -287,6 +292,10 @@ class Retry(Reserve):
                 yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:
                 yield pending, SLOWED, wait
+
+
+def _weights(of: Exponential, demand: Demand) -> Weights:
+    return of.weights(demand)
 
 
 def _figures(slowdown: float, threshold: float) -> tuple[Figure, ...]:

@@ -13,10 +13,14 @@ situations says nothing wild about the others.
 Online, the model is fitted for every k new observations. A fit keeps the variables of the model before, which takes a
 few milliseconds; variables are selected anew only while the error is not acceptable, and then after four times as many
 fits each time.
+
+Deviation: each namespace has a learner of its own. What a task reports of its use and its run time nobody can confirm,
+for a task is as slow as its author likes: so it weighs on the predictions of its own namespace only.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
@@ -27,9 +31,10 @@ from boathouse_policies.ila import fitting, metrics
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from boathouse_policies.ila.config import Config
+    from boathouse_policies.model import NamespaceName
 
 
 class Learner:
@@ -48,11 +53,20 @@ class Learner:
         self.model: Exponential = first_model()
         self._first, self._offline = first_model(), first_samples()
         self.error = config.first_error
-        self._fresh: list[list[float]] = []
+        self._fresh: tuple[list[float], ...] = ()
         self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
         self._is_fitted = False
         self._patience = _FIRST_PATIENCE
         self._since_selection = 0
+
+    @property
+    def margin(self) -> float:
+        """By how much more than a threshold is accepted: the model's own error, up to a limit."""
+        return min(self.error, self._config.largest_error)
+
+    def fork(self) -> Learner:
+        """Return a learner that begins as this one, and goes on by itself."""
+        return copy.copy(self)  # nothing of it is changed in place
 
     def train(self, samples: fitting.Samples) -> None:
         """Offline training (4.1) on this cluster: what was seen then stays in every fit, instead of what stands for it.
@@ -88,13 +102,13 @@ class Learner:
         Returns:
             Whether the model is another one now.
         """
-        self._fresh.append([*system, *task, slowdown])
+        self._fresh = (*self._fresh, [*system, *task, slowdown])
         return len(self._fresh) >= self._config.refit_every and self._update()
 
     def _update(self) -> bool:
         """Judge the model by what is new, then fit it; whether it is another one now."""
         fresh = fitting.Samples.of_rows(self._fresh)
-        self._fresh = []
+        self._fresh = ()
         missed = float((np.abs(fresh.slowdown - self.model.predict(fresh.rows)) / fresh.slowdown).mean())
         self.error += _NEW * (missed - self.error)
         self._since_selection += 1
@@ -124,6 +138,51 @@ class Learner:
         if model is not None and model.get("family") == FAMILY:
             self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))
             self.error = float(state.get("error", self._config.first_error))
+
+
+class Learners:
+    """A learner for each namespace whose maps have ended: what those of one report never reaches another's.
+
+    Args:
+        config: The constants.
+
+    Attributes:
+        first: What each begins as. It observes nothing.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.first = Learner(config)
+        self._of: dict[NamespaceName, Learner] = {}  # who learnt last is last
+
+    def __iter__(self) -> Iterator[Learner]:
+        return iter(self._of.values())
+
+    def of(self, namespace: NamespaceName) -> Learner:
+        """Return the learner of a namespace; the first one where it has none."""
+        return self._of.get(namespace, self.first)
+
+    def observe(self, namespace: NamespaceName, system: list[float], task: metrics.Demand, slowdown: float) -> None:
+        """A task of a namespace has ended: see `Learner.observe`. The namespace becomes the last to be forgotten."""
+        learner = self._of.pop(namespace, None) or self.first.fork()
+        self._keep(namespace, learner)
+        learner.observe(system, task, slowdown)
+
+    def _keep(self, namespace: NamespaceName, learner: Learner) -> None:
+        self._of[namespace] = learner
+        if len(self._of) > self._config.learners_kept:
+            del self._of[next(iter(self._of))]
+
+    def dump(self) -> Mapping[str, Any]:
+        """The learners that differ from the first one, by namespace."""
+        return {name: learner.dump() for name, learner in self._of.items() if learner.model is not self.first.model}
+
+    def load(self, state: Mapping[NamespaceName, Mapping[str, Any]]) -> None:
+        """The inverse of `dump`."""
+        for namespace, dumped in state.items():
+            learner = self.first.fork()
+            learner.load(dumped)
+            self._keep(namespace, learner)
 
 
 @functools.cache

@@ -109,6 +109,7 @@ class Monitor:
 
     Attributes:
         hosts: Which node is on which host.
+        most_cpus: Of the largest host.
         unit: What makes shares of a host of CPUs and of shares of its disks, shape [3, N].
         beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
         instrumented: Nodes whose instruments have reported, shape [N].
@@ -129,6 +130,7 @@ class Monitor:
 
     def _resize(self, nodes: int, hosts: Groups) -> None:
         self.hosts = hosts
+        self.most_cpus = math.inf
         self.unit = np.ones((3, nodes))
         self._meters, self._host_meters = ([Meter(self._now_s) for _ in range(n)] for n in (nodes, len(hosts)))
         self._use = np.zeros((3, nodes))
@@ -151,6 +153,7 @@ class Monitor:
         self._index = layout.index
         self._resize(len(layout), layout.servers)
         cores = np.bincount(self.hosts.of, layout.allocatable[model.CPU], len(self.hosts)) / 1000
+        self.most_cpus = float(cores.max(initial=0.0)) or math.inf
         self.unit[0] = 1.0 / np.maximum(cores, 1e-3)[self.hosts.of]
         self.ended_s[:] = [ended_s.get(name, -math.inf) for name in self.hosts.names]
         self._reporting &= layout.index.keys()

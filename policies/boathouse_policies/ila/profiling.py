@@ -59,6 +59,7 @@ class ClassProfile:
         task_class: The class.
         demand: What a task of it is taken to use.
         is_guess: Whether nothing was measured of it, nor of its program.
+        namespace: Of its job.
         program: The program whose tasks it has; None for none that is remembered.
         remote_demand: The demand of a task whose input is on another host, as those used that ended; None before.
         has_ended: Whether a task of it has ended.
@@ -71,6 +72,7 @@ class ClassProfile:
     task_class: model.TaskClass
     demand: Demand
     is_guess: bool
+    namespace: model.NamespaceName
     program: str | None = None
     remote_demand: Demand | None = None
     has_ended: bool = False
@@ -132,7 +134,7 @@ class Profiles:
         for task_class in classes:
             known = self._known.get(task_class.id)
             if known is None:
-                known = ClassProfile(task_class, self._guess(task_class), is_guess=True)
+                known = ClassProfile(task_class, self._guess(task_class), is_guess=True, namespace=job.namespace)
                 self._known[task_class.id] = known
             known.task_class = task_class
             if job.kind and self._config.by_program:

@@ -114,7 +114,7 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         seconds = estimates.levels.seconds_on(state.free[model.MEMORY, where])
         longest_s = self._longest_s(estimates.levels, seconds[state.offered[where]], pending.job, state)
         in_time: model.BoolVector = seconds <= longest_s
-        return self._within_budget(in_time, estimates, state, where) if self.disks.has_budget else in_time
+        return self._within_budget(in_time, pending, state, where) if self.disks.has_budget else in_time
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
@@ -124,7 +124,7 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         _, seconds = estimates.levels.on(state.free_on(node)[model.MEMORY])
         if seconds > estimates.levels.regular_s and not self.ends_in_time(pending.job.id, seconds, state):
             return False
-        return not self.disks.has_budget or self._has_bandwidth(estimates, state, node)
+        return not self.disks.has_budget or self._has_bandwidth(pending.job, estimates, state, node)
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return how many nodes have memory and would be too slow, and how many have a busy disk."""
@@ -137,7 +137,7 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         nodes = {TOO_LATE: late}
         if self.disks.has_budget:
             in_time = fits & ~late
-            nodes[DISK] = in_time & ~self._within_budget(in_time, estimates, state, ALL)
+            nodes[DISK] = in_time & ~self._within_budget(in_time, pending, state, ALL)
         return [model.Refusal(reason=reason, nodes=int(found.sum())) for reason, found in nodes.items() if found.any()]
 
     def _longest_s(self, levels: Levels, found: model.FloatVector, job: model.Job, state: CycleState) -> float:
@@ -173,23 +173,25 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             self._taken[node] = self._taken.get(node, 0.0) + times * rate
 
     def _within_budget(
-        self, passed: model.BoolVector, estimates: Elastic, state: CycleState, where: Where
+        self, passed: model.BoolVector, pending: PendingClass, state: CycleState, where: Where
     ) -> model.BoolVector:
         """Return which of the nodes that passed have disk bandwidth left, where an elastic task would go there."""
+        job, estimates = pending.job, pending.task_class.estimates
+        assert isinstance(estimates, Elastic)
         elastic = (passed & (state.free[model.MEMORY, where] < estimates.ideal_bytes)).nonzero()[0].tolist()
         if not elastic:
             return passed
         within, places = passed.copy(), places_of(where, state)
-        within[elastic] = [self._has_bandwidth(estimates, state, places[i]) for i in elastic]
+        within[elastic] = [self._has_bandwidth(job, estimates, state, places[i]) for i in elastic]
         return within
 
-    def _has_bandwidth(self, estimates: Elastic, state: CycleState, node: int) -> bool:
+    def _has_bandwidth(self, job: model.Job, estimates: Elastic, state: CycleState, node: int) -> bool:
         memory, _ = estimates.levels.on(state.free_on(node)[model.MEMORY])
         if memory >= estimates.ideal_bytes:
             return True
         name = state.view.layout.names[node]
         taken = self.outlook.disk_bytes_per_s(name) + self._taken.get(node, 0.0)
-        return estimates.disk_bytes_per_s(memory) + taken <= self.disks.budget(name)
+        return estimates.disk_bytes_per_s(memory) + taken <= self.disks.budget(job.namespace, name)
 
     # Figures
 
@@ -200,7 +202,8 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             return ()
         (seconds, rate), (ideal_s, _) = estimates.run(memory), estimates.run(estimates.ideal_bytes)
         figures = (("idealBytes", float(estimates.ideal_bytes)), ("seconds", seconds), ("idealSeconds", ideal_s))
-        budget = self.disks.budget(state.view.layout.names[assignment.node])
+        namespace, name = assignment.pending.job.namespace, state.view.layout.names[assignment.node]
+        budget = self.disks.budget(namespace, name)
         return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
 
     # Score

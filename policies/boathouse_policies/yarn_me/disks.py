@@ -3,6 +3,8 @@
 A task reports at what rate its spills were written and read. That times the elastic tasks that ran on the node is what
 the disk carried; a node without figures of its own has the median of the others. Where instruments show what the disk
 carries beside the elastic tasks, that is taken off the budget.
+
+A rate is what a task says, so it counts for the tasks of its namespace only.
 """
 
 from __future__ import annotations
@@ -22,8 +24,41 @@ if TYPE_CHECKING:
 
 SPILL_RATE: Final = "spill_bytes_per_s"
 """Counter of a finished task: the rate of its spills, written and read."""
+NAMESPACES_KEPT: Final = 32
+"""Namespaces whose rates are kept; the one that reported none for longest begins anew."""
 _NEWS: Final = 0.3
 """Weight of the newest rate in a node's mean."""
+_FASTEST: Final = 1e12
+"""More bytes a second than any disk carries: larger rates are not believed."""
+
+
+class _Rates:
+    """What a namespace's tasks say of the disks.
+
+    Args:
+        default: The usual rate until a task says one; None for not known.
+    """
+
+    def __init__(self, default: float | None) -> None:
+        self.by_node: dict[model.NodeName, float] = {}
+        self._default = default
+        self._median: float | None = None  # of the rates, until one of them changes
+
+    def usual(self) -> float | None:
+        """Return the rate of a node without figures."""
+        if self._median is None and self.by_node:
+            self._median = statistics.median(self.by_node.values())
+        return self._default if self._median is None else self._median
+
+    def learn(self, node: model.NodeName, rate: float) -> None:
+        """Learn the rate of a disk."""
+        self.by_node[node] = rate + (1 - _NEWS) * (self.by_node.get(node, rate) - rate)
+        self._median = None
+
+    def forget(self, node: model.NodeName) -> None:
+        """Forget a node; the last one stays, for the nodes to come."""
+        if len(self.by_node) > 1 and self.by_node.pop(node, None) is not None:
+            self._median = None
 
 
 class Disks(Observer):
@@ -36,24 +71,24 @@ class Disks(Observer):
 
     def __init__(self, config: Config, outlook: Outlook) -> None:
         self._config, self._outlook = config, outlook
-        self._rates: dict[model.NodeName, float] = {}
+        self._rates: dict[model.NamespaceName, _Rates] = {}  # who reported last is last
+        self._first = _Rates(config.disk_bytes_per_s)
         self._others: dict[model.NodeName, float] = {}  # bytes a second that elastic tasks do not account for
-        self._default = config.disk_bytes_per_s
-        self._median: float | None = None  # of the rates, until one of them changes
 
     @property
     def has_budget(self) -> bool:
-        """Whether the rate of any disk is known."""
-        return bool(self._rates) or self._default is not None
+        """Whether the rate of any disk is known to any namespace."""
+        return bool(self._rates) or self._first.usual() is not None
 
-    def _usual(self) -> float | None:
-        if self._median is None and self._rates:
-            self._median = statistics.median(self._rates.values())
-        return self._default if self._median is None else self._median
+    def budget(self, namespace: model.NamespaceName, node: model.NodeName) -> float:
+        """Return how many bytes a second all elastic tasks of a node may spill together; infinite if not known.
 
-    def budget(self, node: model.NodeName) -> float:
-        """Return how many bytes a second all elastic tasks of a node may spill together; infinite if not known."""
-        rate = self._rates[node] if node in self._rates else self._usual()
+        Args:
+            namespace: Whose tasks measured the disks.
+            node: The node.
+        """
+        rates = self._rates.get(namespace, self._first)
+        rate = rates.by_node[node] if node in rates.by_node else rates.usual()
         return math.inf if rate is None else rate * self._config.disk_share - self._others.get(node, 0.0)
 
     def observe(self, event: model.Event) -> None:
@@ -62,12 +97,11 @@ class Disks(Observer):
             case model.Measured():
                 self._measured(event)
             case model.Finished() if 0 < (rate := event.counters.get(SPILL_RATE, 0.0)) < math.inf:
-                self._spilled(event.node, rate * (1 + self._outlook.elastic_on(event.node)))
+                self._spilled(event, min(rate, _FASTEST) * (1 + self._outlook.elastic_on(event.node)))
             case model.NodeChanged(node=None):
                 self._others.pop(event.name, None)
-                if len(self._rates) > 1:  # the last one stays, for the nodes to come
-                    self._rates.pop(event.name, None)
-                    self._median = None
+                for rates in self._rates.values():
+                    rates.forget(event.name)
             case _:
                 pass
 
@@ -76,16 +110,26 @@ class Disks(Observer):
             shown = max(0.0, shown - self._outlook.disk_bytes_per_s(event.name))
         self._others[event.name] = shown
 
-    def _spilled(self, node: model.NodeName, rate: float) -> None:
-        self._rates[node] = rate + (1 - _NEWS) * (self._rates.get(node, rate) - rate)
-        self._median = None
+    def _spilled(self, event: model.Finished, rate: float) -> None:
+        submitted = self._outlook.jobs.get(event.job)
+        if submitted is None:
+            return
+        namespace = submitted.job.namespace
+        rates = self._rates.pop(namespace, None) or _Rates(self._first.usual())
+        rates.learn(event.node, rate)
+        self._keep(namespace, rates)
+
+    def _keep(self, namespace: model.NamespaceName, rates: _Rates) -> None:
+        self._rates[namespace] = rates
+        if len(self._rates) > NAMESPACES_KEPT:
+            del self._rates[next(iter(self._rates))]
 
     def dump(self) -> Mapping[str, Any]:
-        """Return the usual rate: nodes are measured again after a restart."""
-        return {"bytesPerSecond": self._usual()} if self._rates else {}
+        """Return the usual rate of each namespace: nodes are measured again after a restart."""
+        return {"namespaces": {name: rates.usual() for name, rates in self._rates.items()}} if self._rates else {}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump."""
-        rate = float(state.get("bytesPerSecond", 0.0))
-        if 0 < rate < math.inf:
-            self._default = rate
+        """Continue from a dump. The rate that earlier versions had of all namespaces is not taken over."""
+        for namespace, dumped in state.get("namespaces", {}).items():
+            if 0 < (rate := float(dumped)) < math.inf:
+                self._keep(namespace, _Rates(rate))

@@ -139,7 +139,7 @@ def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
     monkeypatch.undo()  # ILA judges as it does
     shell = ElasticShell(core.node(server="host"))
     interference = shell.observer(ila.Interference)
-    interference.learner.model = linear(1.0, c_u=2.0)  # 1, 1.75, 2.5: the third is refused
+    interference.learners.first.model = linear(1.0, c_u=2.0)  # 1, 1.75, 2.5: the third is refused
     for observer in shell.profile.observers:
         observer.load({"local": 1, "remote": 1})  # μ is a half: five come in one turn, of 800m each
     of = shell.submit(count=5, size=core.amount(1500, 1), locations=["n0"])

@@ -1,8 +1,10 @@
 """Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from boathouse import buckets
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import answers, pod_life
 from boathouse.services.frame.answers import Answer, Answers
@@ -21,8 +23,28 @@ MAX_BYTES: Final = 1024 * answers.ENTRY_BYTES
 """Memory of each cache of small answers."""
 MAX_KEYS_BYTES: Final = 8 * 1024 * 1024
 """Memory of the names of keys of ConfigMaps; those of one are at most 1 MiB."""
+READ_BYTES_PER_S: Final = 1024 * 1024
+"""ConfigMaps of a namespace that are read, on average."""
+READ_BURST_BYTES: Final = 64 * 1024 * 1024
+"""ConfigMaps of a namespace that are read at once: one job's files, at most 64 of 1 MiB."""
+LEAST_READ_BYTES: Final = 4 * 1024
+"""What a read costs at least."""
 MOST_EVENTS: Final = 50
 """Events of a pod that are read."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ConfigMap:
+    """What is known of a ConfigMap.
+
+    Attributes:
+        keys: Its keys in one text, which is several times smaller than a set of them; None for no ConfigMap, or for
+            one that was not read.
+        is_read: False if its namespace has read too much.
+    """
+
+    keys: bytes | None = None
+    is_read: bool = True
 
 
 class RelatedObjects:
@@ -38,7 +60,8 @@ class RelatedObjects:
         self._accounts: Answers[bool] = Answers(monotonic, MAX_BYTES)
         self._uids: Answers[str | None] = Answers(monotonic, MAX_BYTES)
         self._mounts: Answers[pod_life.Problem | None] = Answers(monotonic, MAX_BYTES)
-        self._keys: Answers[bytes | None] = Answers(monotonic, MAX_KEYS_BYTES)
+        self._config_maps: Answers[_ConfigMap] = Answers(monotonic, MAX_KEYS_BYTES)
+        self._budgets = buckets.Buckets(rate_per_s=READ_BYTES_PER_S, burst=READ_BURST_BYTES, clock=monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted, so that no pod can be created in it."""
@@ -109,34 +132,41 @@ class RelatedObjects:
             return ()
 
     async def missing_config_map(self, namespace: str, name: str) -> str:
-        """Return that there is no such ConfigMap; empty if there is one."""
-        return _no_config_map(name) if await self._keys_of(namespace, name) is None else ""
+        """Return that there is no such ConfigMap; empty if there is one, or if its namespace has read too much."""
+        found = await self._config_map(namespace, name)
+        return _no_config_map(name) if found.is_read and found.keys is None else ""
 
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
         """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
 
-        A pod that mounts a missing one would be pending without a reason.
+        A pod that mounts a missing one would be pending without a reason. This can happen only in a namespace that has
+        read too much: the ConfigMaps that are not read are taken to have all keys.
         """
-        texts = {name: await self._keys_of(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
-        keys = {name: None if text is None else frozenset(text.decode().split(_END)) for name, text in texts.items()}
-        return [_missing_key(name, key, keys[name]) for name, key in wanted]
+        found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
+        keys = {name: frozenset((each.keys or b"").decode().split(_END)) for name, each in found.items()}
+        return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]
 
-    async def _keys_of(self, namespace: str, name: str) -> bytes | None:
-        """Return the names of a ConfigMap's keys in one text, which is several times smaller than a set of them."""
-
-        async def read() -> Answer[bytes | None]:
+    async def _config_map(self, namespace: str, name: str) -> _ConfigMap:
+        async def read() -> Answer[_ConfigMap]:
+            if self._budgets.level(namespace) <= 0:
+                return Answer(value=_ConfigMap(is_read=False), good_s=NO_CONFIG_MAP_GOOD_S)
+            self._budgets.charge(namespace, LEAST_READ_BYTES)
             try:
                 found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
             except errors.NotFound:
-                return Answer(value=None, good_s=NO_CONFIG_MAP_GOOD_S)
-            text = _END.join([*(found.get("data") or ()), *(found.get("binaryData") or ())]).encode()
-            return Answer(value=text, good_s=KEYS_GOOD_S, size_bytes=len(text))
+                return Answer(value=_ConfigMap(), good_s=NO_CONFIG_MAP_GOOD_S)
+            data = {**(found.get("data") or {}), **(found.get("binaryData") or {})}
+            self._budgets.charge(namespace, sum(len(key) + len(value) for key, value in data.items()))
+            text = _END.join(data).encode()
+            return Answer(value=_ConfigMap(text), good_s=KEYS_GOOD_S, size_bytes=len(text))
 
-        return await self._keys.get(namespace, name, read)
+        return await self._config_maps.get(namespace, name, read)
 
 
-def _missing_key(name: str, key: str, keys: frozenset[str] | None) -> str:
-    if keys is None:
+def _missing_key(name: str, key: str, found: _ConfigMap, keys: frozenset[str]) -> str:
+    if not found.is_read:
+        return ""
+    if found.keys is None:
         return _no_config_map(name)
     return "" if key in keys else f'ConfigMap "{name}" has no key "{key}"'
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from typing_extensions import override
@@ -145,6 +145,11 @@ class _Recording(ila.Learner):
         self._all: list[list[float]] = []
 
     @override
+    def fork(self) -> Self:
+        """Keep the samples of all namespaces together."""
+        return self
+
+    @override
     def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
         """Keep it."""
         self._all.append([*system, *task, slowdown])
@@ -162,7 +167,7 @@ class _Watching(framework.Filter, framework.Score, framework.Hooks):
         self._random = random
         self._known: tuple[framework.CycleState, dict[model.ClassId, model.IntVector]] | None = None
         self.interference = ila.Interference(_CONFIG)
-        self.learner = self.interference.learner = _Recording()
+        self.learner = self.interference.learners.first = _Recording()
 
     @override
     def begins(self, queue: framework.SchedulingQueue, state: framework.CycleState) -> None:

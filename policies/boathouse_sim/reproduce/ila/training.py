@@ -35,4 +35,4 @@ def train(profile: Profile, assumed: Assumed) -> None:
         if isinstance(observer, ila.Interference):
             samples, programs = _seen(assumed)
             observer.profiles.load(programs)
-            observer.learner.train(samples)
+            observer.learners.first.train(samples)

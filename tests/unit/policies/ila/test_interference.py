@@ -1,5 +1,6 @@
 """Algorithms 1 and 3 of ILA in cycles: who is accepted where, and what a cycle reckons with."""
 
+import json
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from boathouse_policies import ila, model, profiles
 from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.ila import metrics
+from boathouse_policies.ila.iasm import Judged
 from boathouse_policies.ila.monitoring import Running
 from tests.builders import core
 from tests.builders.core_ila import IlaShell, constant, exponential_model, hosts, linear
@@ -193,13 +195,13 @@ def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
 def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
     shell = IlaShell(hosts(2, cpus=4), model_=CROWDED)
     shell.submit("job", 0)
-    slowdowns, demand = slowdowns_in_cycle(shell), metrics.Demand(1.0, 0.1, 0.0)
-    slowdowns.place(0, demand, is_judged=True)
-    before = slowdowns.on_all(demand).copy(), slowdowns.limits.copy()
-    slowdowns.place(1, demand, is_judged=True)
-    slowdowns.undo(1, demand)
-    assert slowdowns.on_all(demand) == pytest.approx(before[0])
-    assert slowdowns.limits.tolist() == before[1].tolist()
+    slowdowns, task = slowdowns_in_cycle(shell), judged(shell, 1.0, 0.1)
+    slowdowns.place(0, task, is_judged=True)
+    before = slowdowns.on_all(task).copy(), slowdowns.limits(task.margin).copy()
+    slowdowns.place(1, task, is_judged=True)
+    slowdowns.undo(1, task.demand)
+    assert slowdowns.on_all(task) == pytest.approx(before[0])
+    assert slowdowns.limits(task.margin).tolist() == before[1].tolist()
 
 
 def test_asking_what_is_refused_does_not_begin_the_wait():
@@ -249,27 +251,33 @@ def test_a_task_with_distant_input_teaches_its_own_demand():
 
 def test_observations_refit_the_model_every_hundred():
     shell = IlaShell(hosts(1, cpus=8), ila.Config(refit_every=30))
-    learner = shell.interference.learner
-    before = learner.model
+    before = model_of(shell, "")
     shell.submit(count=200, **COMPUTES)
     for i in range(60):
         placed = core.placements(shell.cycle(10.0 * i))
         shell.now_s += 5.0
         for placement in placed:
             shell.finish(placement, seconds=12.0 + i % 5, cpu_s=10.0)
-    assert learner.model is not before
+    assert model_of(shell, "") is not before
 
 
 def test_the_state_survives_a_restart():
-    shell = IlaShell(hosts(1), model_=exponential_model())
-    shell.interference.learner.error = 0.2
-    state = shell.interference.dump()
+    shell = namespaces_shell()
+    run_maps(shell, "a", slowdown=2.0)
+    state = json.loads(json.dumps(shell.interference.dump()))
     again = ila.Interference(ila.Config())
     again.load(state)
-    assert again.learner.error == 0.2
-    assert again.learner.model.dump() == state["learner"]["model"]
-    again.load({"later": 1, "learner": {"model": {"family": "cubic"}}, "programs": {"sort": [1.0]}})  # a later version
-    assert again.learner.model.dump() == state["learner"]["model"]
+    assert again.learners.of("a").model.dump() == model_of(shell, "a").dump()
+    assert again.learners.of("a").error == pytest.approx(shell.interference.learners.of("a").error, abs=1e-4)
+    again.load({"later": 1, "learners": {"a": {"model": {"family": "cubic"}}}, "programs": {"sort": [1.0]}})
+    assert again.learners.of("a").model is again.learners.first.model  # that is a later version's
+
+
+def test_the_model_that_an_earlier_version_had_of_all_namespaces_is_dropped():
+    interference = ila.Interference(ila.Config())
+    interference.load({"learner": {"model": exponential_model().dump(), "error": 0.5, "fitted": True}})
+    assert interference.learners.of("a") is interference.learners.first
+    assert interference.learners.first.error == ila.Config().first_error
 
 
 def test_the_profiles_have_their_names():
@@ -284,7 +292,83 @@ def test_a_configuration_without_meaning_is_refused(wrong):
         ila.Config(**wrong)
 
 
+# Namespaces
+
+
+def namespaces_shell(**config):
+    """A shell whose models are fitted after thirty maps."""
+    return IlaShell(hosts(4, cpus=8), ila.Config(refit_every=30, threshold=8.0, **config))
+
+
+def model_of(shell, namespace):
+    return shell.interference.learners.of(namespace).model
+
+
+def run_maps(shell, namespace, *, slowdown, count=120, **counters):
+    """Maps of a namespace say that they compute, and take so many times of what they would alone."""
+    shell.submit(f"of-{namespace}", count, namespace=namespace, submitted_s=shell.now_s)
+    left = count
+    while left:
+        placed = core.placements(shell.cycle(shell.now_s + 1.0))
+        shell.now_s += 10.0
+        for i, placement in enumerate(placed):
+            shell.finish(placement, seconds=10.0 * slowdown + i % 3, **{"cpu_s": 10.0} | counters)
+        left -= len(placed)
+
+
+def predicted_for(shell, namespace):
+    """The slowdown of a task that computes beside a few others, by the namespace's model."""
+    beside = [0.1, 0.2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    return shell.interference.learners.of(namespace).predict(beside, metrics.Demand(1.0, 0.0, 0.0))
+
+
+def test_forged_run_times_raise_what_is_predicted_for_their_own_namespace_alone():
+    shell = namespaces_shell()
+    run_maps(shell, "honest", slowdown=1.0)
+    before = [predicted_for(shell, name) for name in ("honest", "new")]
+    run_maps(shell, "forger", slowdown=6.0, count=300)
+    assert predicted_for(shell, "forger") > 1.5
+    assert [predicted_for(shell, name) for name in ("honest", "new")] == before
+
+
+def test_a_namespaces_tasks_are_judged_by_its_own_model_in_the_same_cycle():
+    shell = IlaShell(hosts(1), model_=constant(1.0))
+    shell.interference.learners.observe("slow", [0.0] * 8, metrics.IDLE, 1.0)
+    shell.interference.learners.of("slow").model = constant(6.0)
+    shell.submit("theirs", 2, namespace="slow", **COMPUTES)
+    shell.submit("ours", 2, namespace="ours", submitted_s=1.0, **COMPUTES)
+    assert sorted(core.classes_of(shell.cycle())) == ["ours/map", "ours/map"]
+
+
+def test_a_forged_error_of_the_model_lets_nobody_else_pass():
+    shell = IlaShell(hosts(1), model_=constant(1.2))
+    shell.interference.learners.observe("forger", [0.0] * 8, metrics.IDLE, 1.0)
+    shell.interference.learners.of("forger").error = 9.0
+    shell.submit("ours", 2, namespace="ours", **COMPUTES)
+    assert len(core.nodes_of(shell.cycle())) == 1
+
+
+def test_a_task_that_says_it_uses_more_than_a_host_has_counts_as_one_that_uses_a_host():
+    shell = namespaces_shell()
+    run_maps(shell, "forger", slowdown=1.0, count=1, cpu_s=1e9, read_bytes=1e18, written_bytes=1e18)
+    (profile,) = shell.interference.profiles._known.values()
+    assert profile.demand == metrics.Demand(16.0, 1.0, 1.0)
+
+
+def test_the_namespace_that_learnt_nothing_for_longest_begins_anew():
+    learners = ila.Learners(ila.Config(learners_kept=2))
+    for name in ("a", "b", "a", "c"):
+        learners.observe(name, [0.0] * 8, metrics.IDLE, 1.0)
+    assert [learners.of(name) is learners.first for name in "abc"] == [False, True, False]
+
+
 # A cycle's columns
+
+
+def judged(shell, cpu, read=0.0, write=0.0):
+    """A task with a demand, in no namespace."""
+    first = shell.interference.learners.first
+    return Judged(metrics.Demand(cpu, read, write), first.model, first.margin)
 
 
 def slowdowns_in_cycle(shell):
@@ -300,13 +384,13 @@ def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     for i, (node, cpu, disk) in enumerate(tasks):
-        demand = metrics.Demand(cpu, disk, disk / 2)
-        slowdowns.place(node, demand, is_judged=True)
+        task = judged(shell, cpu, disk, disk / 2)
+        slowdowns.place(node, task, is_judged=True)
         name = shell.view().layout.names[node]
-        running = Running(model.ClassId(f"c{i}"), name, 1000, demand, False, False, False, 0.0)
+        running = Running(model.ClassId(f"c{i}"), name, 1000, task.demand, False, False, False, 0.0)
         shell.interference.monitor.placed(model.TaskId(str(i)), running)
-    judged = metrics.Demand(0.7, 0.1, 0.1)
-    assert slowdowns.on_all(judged) == pytest.approx(slowdowns_in_cycle(shell).on_all(judged), rel=1e-9)
+    task = judged(shell, 0.7, 0.1, 0.1)
+    assert slowdowns.on_all(task) == pytest.approx(slowdowns_in_cycle(shell).on_all(task), rel=1e-9)
 
 
 def test_a_task_that_was_not_judged_leaves_the_threshold():
@@ -314,7 +398,7 @@ def test_a_task_that_was_not_judged_leaves_the_threshold():
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     slowdowns.thresholds.reached[0] = 2.0
-    slowdowns.place(0, metrics.Demand(1.0, 0.0, 0.0), is_judged=False)
+    slowdowns.place(0, judged(shell, 1.0), is_judged=False)
     assert slowdowns.thresholds.reached[0] == 2.0
 
 
@@ -323,8 +407,8 @@ def test_within_a_cycle_too_a_disk_is_busy_for_all_of_its_time_at_most():
     shell.submit("job", 0)
     slowdowns = slowdowns_in_cycle(shell)
     for _ in range(3):
-        slowdowns.place(0, metrics.Demand(0.1, 0.4, 0.0), is_judged=True)
-    assert slowdowns.on_all(metrics.IDLE).tolist() == [2.0, 2.0]
+        slowdowns.place(0, judged(shell, 0.1, 0.4), is_judged=True)
+    assert slowdowns.on_all(judged(shell, 0.0)).tolist() == [2.0, 2.0]
 
 
 def test_columns_of_nodes_without_a_host_are_their_own():
@@ -339,4 +423,4 @@ def test_cpu_of_other_pods_counts_by_their_requests_where_nothing_is_measured():
     shell.ledger.observe(core.account("foreign", "h0v0", core.amount(2000, 1)))
     shell.submit("job", 1, **COMPUTES, locations=("h0v1",))
     shell.submit("other", 0)
-    assert slowdowns_in_cycle(shell).on_all(metrics.Demand(1.0, 0.0, 0.0)).tolist() == [2.0, 2.0, 1.0, 1.0]
+    assert slowdowns_in_cycle(shell).on_all(judged(shell, 1.0)).tolist() == [2.0, 2.0, 1.0, 1.0]

@@ -21,21 +21,19 @@ class Hosts:
         self.ended_s = np.full(len(running), ended_s)
 
 
-def host_thresholds(running=2, idle=4, reached=1.0, due=True, first=1.0, margin=0.0):
-    host = HostThresholds(
+def host_thresholds(running=2, idle=4, reached=1.0, due=True, first=1.0):
+    return HostThresholds(
         first=first,
-        margin=margin,
         is_due=np.array([due]),
         reached=np.array([reached]),
         running=np.array([running]),
         idle=np.array([idle]),
     )
-    assert host.limit(0) == host.limits()[0]
-    return host
 
 
-def accepts(host, slowdown):
-    return slowdown <= host.limit(0)
+def accepts(host, slowdown, margin=0.0):
+    assert host.limit(0, margin) == host.limits(margin)[0]
+    return slowdown <= host.limit(0, margin)
 
 
 def place_on_host(host, slowdown, slots=1):
@@ -45,9 +43,9 @@ def place_on_host(host, slowdown, slots=1):
 
 
 def test_a_static_threshold_accepts_up_to_it_and_the_models_error():
-    host = host_thresholds(due=False, first=2.0, margin=0.12)
-    assert accepts(host, 2.12)
-    assert not accepts(host, 2.13)
+    host = host_thresholds(due=False, first=2.0)
+    assert accepts(host, 2.12, margin=0.12)
+    assert not accepts(host, 2.13, margin=0.12)
 
 
 def test_an_empty_host_accepts_anything():
@@ -75,8 +73,8 @@ def test_a_threshold_above_the_slowdown_falls_by_one_at_most_and_never_below_eit
 
 
 def test_what_the_margin_alone_lets_in_does_not_raise_the_threshold():
-    host = host_thresholds(running=20, reached=1.0, margin=0.12)
-    assert accepts(host, 1.1)
+    host = host_thresholds(running=20, reached=1.0)
+    assert accepts(host, 1.1, margin=0.12)
     place_on_host(host, 1.1)
     assert host.reached[0] == 1.0
 
@@ -91,7 +89,7 @@ def test_each_acceptance_counts_as_one_that_runs():
 def test_with_one_idle_slot_left_the_static_threshold_counts():
     host = host_thresholds(running=2, idle=3, reached=2.0)
     place_on_host(host, 1.0, slots=2)
-    assert host.limit(0) == 1.0
+    assert host.limit(0, 0.0) == 1.0
 
 
 def test_a_placement_on_an_idle_host_does_not_change_its_threshold():
@@ -104,7 +102,7 @@ def test_a_placement_on_an_idle_host_does_not_change_its_threshold():
 
 
 def due(thresholds, now_s, idle, running=2, ended_s=NEVER):
-    return thresholds.begin(now_s, Hosts([running], ended_s), np.array([idle])).limit(0) > 1.2
+    return thresholds.begin(now_s, Hosts([running], ended_s), np.array([idle])).limit(0, 0.12) > 1.2
 
 
 def test_the_dynamic_threshold_needs_more_than_one_idle_slot_for_twenty_seconds():

@@ -13,7 +13,7 @@ NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not fo
 
 
 class ObjectServer:
-    """Holds the PriorityClass `high`, and the service account and the ConfigMap `there`."""
+    """Holds the PriorityClass `high`, service account and ConfigMap `there`, and ConfigMaps `large*` of 1 MiB."""
 
     def __init__(self) -> None:
         self.reads = []
@@ -22,6 +22,8 @@ class ObjectServer:
         self.reads.append(name)
         if name == "secret":
             raise errors.Forbidden(403, "Forbidden", "")
+        if name.startswith("large"):
+            return {"data": {"key": "v" * 1024 * 1024}}
         if name not in {"high", "there"}:
             raise errors.NotFound(404, "NotFound", "")
         return {"value": 1000, "data": {"key": "value"}}
@@ -126,3 +128,26 @@ async def test_a_config_map_is_read_once_however_many_files_and_jobs_name_it(ser
     now_s = 6.0
     await related.missing_keys("demo", wanted)
     assert server.reads == ["there"] * 2
+
+
+async def test_hundreds_of_different_large_config_maps_of_a_namespace_are_read_within_its_budget(server):
+    seconds = [0.0]
+    related = RelatedObjects(server, lambda: seconds[-1])
+    wanted = [(f"large-{number}", "key") for number in range(492)]
+    while seconds[-1] < 60:
+        seconds.append(seconds[-1] + 6)
+        assert not any(await related.missing_keys("greedy", wanted))
+    assert len(server.reads) <= 64 + 60
+    assert await related.missing_keys("modest", [("large-0", "key"), ("absent", "k")]) == [
+        "",
+        'there is no ConfigMap "absent"',
+    ]
+
+
+async def test_a_namespace_that_read_too_much_is_told_again_what_is_missing_after_a_while(server):
+    now_s = 0.0
+    related = RelatedObjects(server, lambda: now_s)
+    await related.missing_keys("demo", [(f"large-{number}", "key") for number in range(64)])
+    assert await related.missing_config_map("demo", "absent") == ""
+    now_s = 2.0
+    assert await related.missing_config_map("demo", "absent") == 'there is no ConfigMap "absent"'

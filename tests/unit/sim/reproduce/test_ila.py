@@ -114,7 +114,7 @@ def short_training(monkeypatch):
 @pytest.mark.usefixtures("short_training")
 def test_training_leaves_a_model_of_this_truth():
     profile = schedulers.build("ila")
-    learner = profile.observers[0].learner
+    learner = profile.observers[0].learners.first
     before = learner.model.dump()
     training.train(profile, programs.PAPER)
     assert learner.model.dump() != before
