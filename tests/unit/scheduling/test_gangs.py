@@ -119,15 +119,51 @@ async def test_executors_beyond_the_minimum_are_elastic():
         assert world.used() == 4000
 
 
-async def test_an_executor_that_is_larger_than_expected_takes_no_reserved_place():
+async def started(world: DriverDesk, app: App) -> App:
+    """Start the driver of an application, for whose minimum room is reserved then."""
+    world.submit_application(app)
+    ((_, what),) = await world.decide()
+    await world.start_driver(app, what.partition(" ")[2])
+    return app
+
+
+async def test_an_executor_that_is_larger_than_expected_takes_as_many_reserved_places_as_cover_it():
     async with desk() as world:
-        app = App(minimum=1)
-        world.submit_application(app)
-        await world.decide()
-        await world.start_driver(app)
-        world.show(app.executor_pod(1, cpu=3))
-        assert await world.decide() == []
+        app = await started(world, App(minimum=3))
+        world.show(app.executor_pod(1, cpu=2))
+        assert await world.decide() == [("bind", "uid-a-exec-1 n1")]
         assert world.reserved(app) == ["n1"]
+
+
+async def test_an_executor_for_which_no_reserved_places_have_room_leaves_them_to_others():
+    async with desk() as world:
+        app = await started(world, App(minimum=2, cpu=1))
+        world.show(app.executor_pod(1, cpu=4))
+        world.submit("demo/t0", "demo/t1", "demo/t2")
+        await world.decide()
+        assert (world.used(), world.reserved(app)) == (4000, [])
+
+
+async def test_an_executor_that_admission_gave_a_selector_takes_a_place_on_a_node_of_that_kind_only():
+    async with desk("n1", "n2") as world:
+        for name in ("n1", "n2"):
+            world.node(name, labels={"zone": name})
+        app = await started(world, App(minimum=7))
+        for number, node in enumerate(("n1", "n2", "n3")):
+            world.show(app.executor_pod(number, node_selector={"zone": node}))
+        await world.decide()
+        assert [world.row(f"demo/a-exec-{number}").operation is not None for number in range(3)] == [True, True, False]
+        assert len(world.reserved(app)) == 4
+
+
+async def test_large_executors_of_a_small_minimum_do_not_go_before_all_that_waits():
+    async with desk("n1", "n2") as world:
+        app = await started(world, App(minimum=4, cpu=1))
+        world.submit("demo/t0", "demo/t1", "demo/t2", "demo/t3", cpu_milli=1000)
+        for number in range(4):
+            world.show(app.executor_pod(number, cpu=4))
+        await world.decide()
+        assert [world.row(f"demo/t{number}").operation is not None for number in range(4)] == [True] * 4
 
 
 async def test_elastic_executors_do_not_take_what_is_reserved_for_another_application():
@@ -519,6 +555,23 @@ async def test_two_gangs_do_not_share_what_a_quota_has_left():
         assert await world.decide() == [("create", "a-driver n1")]
         assert world.reason(second) == "QuotaExceeded"
         assert world.refused == [("demo/b-driver", "n2", "QuotaExceeded")]
+
+
+@pytest.mark.parametrize(
+    "pods", [{"scheduling_gates": ({"name": "later"},)}, {"node_selector": {"kubernetes.io/hostname": "none"}}]
+)
+async def test_no_more_is_reserved_than_a_quota_has_left_whatever_pods_a_driver_creates(pods):
+    async with desk("n1", "n2", "n3") as world:
+        world.quota(**{"requests.cpu": "8"})
+        first, second = await started(world, App("a", minimum=2, cpu=2)), App("b", minimum=1, cpu=2)
+        for number in range(2):
+            world.show(first.executor_pod(number, cpu=1, **pods))
+        world.quota(used={"requests.cpu": "3"}, **{"requests.cpu": "8"})
+        world.submit_application(second)
+        await world.decide()
+        reserved = 2 * len(world.reserved(first)) + 2 * len(world.reserved(second))
+        created = 3 + (world.row(str(second.driver)).operation is not None)
+        assert reserved + created <= 8
 
 
 async def test_a_reservation_that_expired_is_no_more_part_of_a_quota():
