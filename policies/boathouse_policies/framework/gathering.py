@@ -209,12 +209,15 @@ def idle(queue: SchedulingQueue, job: model.JobId, nodes: Iterable[int], state: 
 
 
 def is_above_part(queue: SchedulingQueue, view: ClusterView, job: model.Job, more: Sequence[int]) -> bool:
-    """Return whether the jobs of a namespace hold more than its fair part of the nodes, with more amounts by row."""
-    namespaces = queue.sorted_classes().namespaces
-    if job.queue not in queue.queues or job.queue not in namespaces:
+    """Return whether the jobs of a namespace hold more than its fair part of the nodes, with more amounts by row.
+
+    The parts are those of the queues in which tasks are pending by weight, and within a queue of its namespaces.
+    """
+    shares = {(band.queue, band.namespace) for band in queue.sorted_classes().bands} | {(job.queue, job.namespace)}
+    weights = {name: queue.queues[name].weight for name, _ in shares if name in queue.queues}
+    if job.queue not in weights:
         return False
-    weights = {name: queue.queues[name].weight for name in namespaces if name in queue.queues}
-    part = weights[job.queue] / sum(weights.values()) / max(1, namespaces[job.queue])
+    part = weights[job.queue] / sum(weights.values()) / sum(name == job.queue for name, _ in shares)
     held = combined(operator.add, view.share_usage((job.queue, job.namespace)), more)
     return view.layout.dominant_share(held) > part + _ROUNDING
 

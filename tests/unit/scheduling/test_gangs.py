@@ -11,6 +11,7 @@ from boathouse.cluster import devices, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import draining, gauges, reservations
 from boathouse_policies import model
+from boathouse_policies.framework import gathering
 from tests.builders import manifests
 from tests.builders.operators import desks
 from tests.builders.operators.applications import App, DriverDesk
@@ -648,6 +649,41 @@ async def test_room_that_is_reserved_as_it_comes_free_is_released_after_a_time_a
         world.now_s = began_s + 600
         await world.decide()
         assert (world.draining(), world.reserved(first), world.reserved(second)) == (["b"], [], ["n1"])
+
+
+async def test_above_the_fair_part_of_its_namespace_a_gang_has_released_room_for_a_minute_and_then_none_for_as_long():
+    async with desk("n1", "n2", pending_ahead=0) as world:
+        running = [desks.task_pod(f"demo/t{n}", node=f"n{n % 2 + 1}", revision=5) for n in range(8)]
+        for pod in running:
+            world.show(pod)
+        app = App(minimum=7)
+        world.submit_application(app)
+        world.scheduler.submit(*_of_a_third_namespace(), desks.Factory())
+        await world.decide()
+        world.now_s += draining.PATIENCE_S + 1
+        for pod in running[:7]:
+            world.delete(pod)
+            world.now_s += draining.WHOLE_EVERY_S
+            await world.decide()
+        world.now_s += draining.WHOLE_EVERY_S
+        await world.decide()
+        assert len(world.reserved(app)) == 7
+        world.now_s += gathering.ABOVE_PART_S + 1
+        for _ in range(3):
+            world.now_s += draining.WHOLE_EVERY_S
+            await world.decide()
+        assert (world.draining(), world.reserved(app)) == ([], [])
+        world.now_s += gathering.ABOVE_PART_S - 10
+        await world.decide()
+        assert world.draining() == []
+
+
+def _of_a_third_namespace():
+    """A job of a namespace that waits for a node of its own."""
+    job = model.Job(id=model.JobId("third"), queue=desks.QUEUE, submitted_s=0, namespace=model.NamespaceName("third"))
+    size = model.Resources(cpu_milli=4000, memory_bytes=1 << 20)
+    whole = model.TaskClass(id=model.ClassId("third/map"), job=job.id, resources=size)
+    return job, [whole], [model.Task(id=model.TaskId("third/t"), task_class=whole.id)]
 
 
 async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):
