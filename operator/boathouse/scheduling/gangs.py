@@ -136,7 +136,9 @@ def stands_for(row: rows.PodRow, executor: model.TaskClass) -> int:
     if row.facts is None or executor.resources.covers(row.facts.resources):
         return 1
     expected = holders.amounts(executor.resources)
-    return max(-(-amount // max(1, expected.get(name, 0))) for name, amount in holders.amounts(row.facts.resources).items())
+    return max(
+        -(-amount // max(1, expected.get(name, 0))) for name, amount in holders.amounts(row.facts.resources).items()
+    )
 
 
 def replaces(row: rows.PodRow, executor: model.TaskClass) -> bool:

@@ -198,9 +198,7 @@ class Reservations(Part):
         self._pods.unreserve(expected)
         return self._bind(entry, row, node)
 
-    def _take_places(
-        self, entry: jobs.Entry, row: rows.PodRow, reserved: list[rows.PodRow]
-    ) -> rows.Operation | None:
+    def _take_places(self, entry: jobs.Entry, row: rows.PodRow, reserved: list[rows.PodRow]) -> rows.Operation | None:
         """Bind an executor that is not as expected where places of one node together have room for it; None for none.
 
         Args:

@@ -21,8 +21,8 @@ the executor was placed elsewhere.
 Deviation: at most half of the nodes are reserved at once (`Config.kept_share`), so that maps and reducers are not shut
 out. Only an application whose executors must start together, and for which nodes have been reserved for longest, may
 have more, and those of others: two that each hold half of what they need would wait for ever. Such an application has
-no fewer nodes than before as long as nodes may be kept for it (`framework.gathering`): predictions are wrong as long as events of tasks are on their way, and what
-somebody else starts meanwhile on a node that was given up may last for long.
+no fewer nodes than before as long as nodes may be kept for it (`framework.gathering`): predictions are wrong as long as
+events of tasks are on their way, and what somebody else starts meanwhile on a node that was given up may last for long.
 """
 
 from __future__ import annotations

@@ -64,3 +64,13 @@ def test_an_application_that_cannot_fit_beside_a_pod_that_stays_keeps_nobody_wai
         pass
     (job,) = [run for run in live.world.runs.values() if run.spec.id == "small"]
     assert 0 < job.ended_ms <= 25_000
+
+
+@pytest.mark.parametrize(("profile", "keeps"), [("boathouse", True), ("fair", False)])
+def test_the_outcome_has_the_wait_of_gangs_and_what_was_free_on_nodes_kept_for_them(profile, keeps):
+    first = maps("m", 4, seconds=20.0)
+    large = application("large", 3, at_s=1)
+    small = maps("n", 2, at_s=2, seconds=5.0)
+    outcome = simulations.results(simulations.live_workload(first, large, small, nodes=2, cores=4), profile)
+    assert outcome.gang_wait_s > 0
+    assert (outcome.kept_idle_share > 0) is keeps
