@@ -22,7 +22,10 @@ def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
         padding=(0, 1, 0, 0),
     )
     drawn.add_column("PROFILE", no_wrap=True)
-    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED", "EVENTS/S"):
+    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    has_gangs = any(one.gang_wait_s is not None for one in found.values())
+    for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
         drawn.add_column(column, justify="right", no_wrap=True)
     for name, one in found.items():
         drawn.add_row(
@@ -36,9 +39,15 @@ def outcomes(title: str, found: Mapping[str, Outcome]) -> table.Table:
             f"{one.elastic_tasks:,}",
             "" if one.node_local_share is None else f"{one.node_local_share:.1%}",
             f"{one.suspensions:,}" if one.suspensions else "",
+            *_of_gangs(one, shown=has_gangs),
             f"{one.events / one.cpu_s:,.0f}" if one.cpu_s > 0 else "",
         )
     return drawn
+
+
+def _of_gangs(one: Outcome, *, shown: bool) -> tuple[str, ...]:
+    """Return how long applications that start whole waited, and the CPU that was kept for them and free."""
+    return (f"{one.gang_wait_s or 0.0:,.1f}", f"{one.kept_idle_share:.1%}") if shown else ()
 
 
 def assumptions(values: Mapping[str, float | str]) -> str:

@@ -34,6 +34,8 @@ class Tally:
     probes: int = 0
     probe_mb_ms: int = 0
     located: int = 0
+    gang_waits_ms: list[int] = dataclasses.field(default_factory=list)
+    kept_idle_core_ms: int = 0
 
     def at(self, distance: int) -> None:
         """A task with input in blocks was placed at this distance of it."""
@@ -64,6 +66,8 @@ class Outcome:
         speculative_attempts: Second attempts of slow tasks; they do not count as tasks, what they held does.
         busy_cpu_utilisation: As `cpu_utilisation`, but of what tasks computed, not of what they held; None where tasks
             only last.
+        gang_wait_s: From the submission of applications that start whole to their start, the mean; None without such.
+        kept_idle_share: CPU that was free on nodes kept for gangs, as a share of the cluster's.
         events: Events handled, cycles included.
         probes: Probing jobs that ran; they count as neither jobs nor tasks, and as memory and CPU that was used.
         probing_share: Their part of the memory-seconds that were used.
@@ -90,6 +94,8 @@ class Outcome:
     lost_tasks: int = 0
     speculative_attempts: int = 0
     busy_cpu_utilisation: float | None = None
+    gang_wait_s: float | None = None
+    kept_idle_share: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """The values by name, without the single job times."""
@@ -123,6 +129,8 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
         lost_tasks=tally.lost,
         speculative_attempts=tally.speculative,
         busy_cpu_utilisation=tally.busy_core_ms / (whole_ms * cluster.total_cores) if tally.busy_core_ms else None,
+        gang_wait_s=statistics.fmean(tally.gang_waits_ms) / 1000 if tally.gang_waits_ms else None,
+        kept_idle_share=tally.kept_idle_core_ms / (whole_ms * cluster.total_cores),
     )
 
 

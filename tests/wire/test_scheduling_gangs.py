@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from boathouse.scheduling import gangs
-from boathouse_policies import model
+from boathouse_policies import model, profiles
 from tests.builders import manifests
 from tests.builders.operators.applications import App
 from tests.builders.operators.schedulers import Factory, scheduling
@@ -129,3 +131,21 @@ async def test_a_quota_keeps_a_driver_from_starting_until_it_is_raised(api, even
 def _quota(pods: str) -> dict:
     metadata = {"name": "small", "namespace": "demo"}
     return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": pods}}}
+
+
+@pytest.mark.parametrize("profile", ["boathouse", "fair"])
+async def test_an_application_that_cannot_fit_beside_a_pod_that_stays_keeps_no_node_from_others(
+    api, eventually, profile
+):
+    for number in range(10):
+        api.add(manifests.node(f"n{number}", cpu="4"))
+    api.add(manifests.pod("stays", cpu="1500m", node="n0", scheduler="default-scheduler"))
+    async with scheduling(api, profile=profiles.build(profile)) as w:
+        app = App(minimum=9, cpu=4, driver_cpu=4)
+        submit(w, app)
+        await eventually(lambda: w.scheduler.diagnosis(app.job.id) is not None)
+        others = [f"other-{number}" for number in range(36)]
+        for name in others:
+            api.add(manifests.pod(name, namespace="other", cpu="1"))
+        await eventually(lambda: {f"other/{name}" for name in others} <= w.placed().keys())
+    assert w.over_committed() == []

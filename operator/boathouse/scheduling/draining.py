@@ -2,7 +2,8 @@
 
 Every profile uses each node as soon as something fits, so a stream of small tasks would keep a large gang pending. Only
 one gang at a time has such reservations, because two could deadlock: the one with the highest priority, then the
-longest pending time. It must fit in addition to pods of no Boathouse job. Its reservations end after `DRAIN_S`.
+longest pending time. It must fit in addition to pods of no Boathouse job. Its reservations end after `DRAIN_S`, and
+after `gathering.ABOVE_PART_S` above the fair part of its namespace. Then it has none for as long, while others wait.
 
 A profile whose reserve reserves nodes for gangs replaces draining: the two would wait for each other's reservations.
 """
@@ -18,11 +19,12 @@ from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.tenants import fitting
 from boathouse.telemetry import logs
 from boathouse_policies import model
+from boathouse_policies.framework import gathering
 
 log = logs.get(__name__)
 
 PATIENCE_S = 30.0
-DRAIN_S = 600.0
+DRAIN_S = gathering.GATHER_S
 RETRY_S = 5.0
 WHOLE_EVERY_S = 1.0
 
@@ -33,13 +35,17 @@ class _Drain:
 
     Attributes:
         job: Its job.
-        until_s: When it gives up.
+        since_s: Since when.
+        until_s: When it gives up, if others wait.
+        is_above: Whether its namespace holds more than its fair part with it.
         at_change: The room changes that were seen at the last attempt.
         whole_from_s: When to look for a place for the whole gang again.
     """
 
     job: model.JobId
+    since_s: float
     until_s: float
+    is_above: bool = False
     at_change: int = -1
     whole_from_s: float = -math.inf
 
@@ -70,7 +76,8 @@ class Draining(Part):
         if self._state.profile.reserve.reserves_for_gangs:
             return math.inf
         if self._drain is not None:
-            return min(self._drain.until_s, max(self._drain.whole_from_s, self._clock() + WHOLE_EVERY_S))
+            next_s = max(self._drain.whole_from_s, self._clock() + WHOLE_EVERY_S)
+            return min(self._drain.until_s, next_s) if self._drain.until_s > self._clock() else next_s
         if not self._waiting:
             return math.inf
         return max(min(self._waiting.values()) + PATIENCE_S, self._clock() + RETRY_S)
@@ -89,10 +96,8 @@ class Draining(Part):
         """Reserve released room for the draining gang; return the write of its driver if it can start."""
         if self._state.profile.reserve.reserves_for_gangs:
             return []
-        if self._drain is not None and self._clock() >= self._drain.until_s:
-            log.warning("the room reserved for a pending gang is released", job=self._drain.job)
-            self._waiting[self._drain.job] = self._clock()
-            self._stop_draining()
+        if self._drain is not None:
+            self._end_if_due(self._drain)
         if self._drain is None:
             self._begin_draining()
         if self._drain is None or (
@@ -107,6 +112,23 @@ class Draining(Part):
         if self._drain is not None:
             self._drain.at_change = self._pods.room_changes
         return operations
+
+    def _end_if_due(self, drain: _Drain) -> None:
+        """Stop if it has lasted for long enough, and others wait; then do not begin for as long."""
+        now_s, entry = self._clock(), self._jobs.entry(drain.job)
+        if entry is not None and now_s >= drain.whole_from_s:
+            view = self._ledger.snapshot(now_s)
+            is_above = gathering.is_above_part(self._queue, view, entry.job, ())
+            if is_above and not drain.is_above:
+                drain.until_s = min(drain.until_s, now_s + gathering.ABOVE_PART_S)
+            elif not is_above:
+                drain.until_s = drain.since_s + DRAIN_S
+            drain.is_above = is_above
+        if now_s >= drain.until_s and gathering.others_wait(self._queue, drain.job):
+            log.warning("the room reserved for a pending gang is released", job=drain.job)
+            rest_s = max(now_s - drain.since_s, gathering.ABOVE_PART_S)
+            self._waiting[drain.job] = now_s + rest_s - PATIENCE_S
+            self._stop_draining()
 
     def _begin_draining(self) -> None:
         """Choose the gang of the highest priority that has waited for longest, and could start once others ended."""
@@ -124,7 +146,7 @@ class Draining(Part):
         entry = next(fit, None)
         if entry is not None:
             log.info("room is reserved for a gang as it comes free", job=entry.job.name)
-            entry.is_draining, self._drain = True, _Drain(job=entry.job.id, until_s=now_s + DRAIN_S)
+            entry.is_draining, self._drain = True, _Drain(job=entry.job.id, since_s=now_s, until_s=now_s + DRAIN_S)
             self._jobs.mark_job(entry.job.id)
 
     def _may_drain(self, entry: jobs.Entry) -> bool:

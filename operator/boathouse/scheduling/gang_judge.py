@@ -56,7 +56,7 @@ class GangJudge(Part):
             found = gangs.members(gang, self._pods, self._clock())
             if entry is but or found.driver is None or not found.has_begun:
                 continue
-            missing = max(0, len(gang.expected) - found.children)
+            missing = max(0, len(gang.expected) - found.requested)
             of_driver, of_executor = self._limits(entry, gang)
             executor = {**holders.amounts(gang.executor.resources), **of_executor}
             yield {name: missing * amount for name, amount in executor.items()}

@@ -9,7 +9,7 @@ import collections
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from boathouse.scheduling.pods import rows, table
+from boathouse.scheduling.pods import holders, rows, table
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
 
@@ -74,17 +74,19 @@ class Members:
     Attributes:
         driver: The driver; None after its end, and while a pod of another owner has its name.
         expected: The expected tasks.
-        placed: How many executors have a node, or are being bound to one.
-        children: How many executors there are, pending ones included.
+        placed: For how many expected ones those stand that have a node, or are being bound to one (`stands_for`).
+        requested: The same, with the pending ones that a node may be written for.
         takers: Pending executors that may take the place of an expected one, in the order of their names.
+        others: Pending executors that are larger than expected, or have other constraints: admission made them so.
         retry_s: When another one may: its bind failed; None for none.
     """
 
     driver: rows.PodRow | None
     expected: Sequence[rows.PodRow]
     placed: int
-    children: int
+    requested: int
     takers: Sequence[rows.PodRow]
+    others: Sequence[rows.PodRow] = ()
     retry_s: float | None = None
 
     @property
@@ -105,24 +107,37 @@ def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
     if driver is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
     executors = pods.children.of(driver.key).values() if driver is not None else ()
-    placed, takers, retry_s = sum(row.state in _ON_A_NODE for row in executors), [], None
-    is_short = placed < len(gang.expected)
-    pending = [row for row in executors if row.state is PodState.PENDING and row.task is not None] if is_short else []
+    placed = sum(stands_for(row, gang.executor) for row in executors if row.state in _ON_A_NODE)
+    takers, others, retry_s, pending = list[rows.PodRow](), list[rows.PodRow](), None, list[rows.PodRow]()
+    if placed < len(gang.expected):
+        pending = [row for row in executors if row.state is PodState.PENDING and row.task and row.may_be_placed]
     for row in sorted(pending, key=lambda row: (len(row.id), row.id)):
-        if not row.may_be_placed or not replaces(row, gang.executor):
-            continue
         due_s = row.since_s + _BACKOFF_S[min(row.failures, len(_BACKOFF_S) - 1)]
         if due_s <= now_s:
-            takers.append(row)
+            (takers if replaces(row, gang.executor) else others).append(row)
         else:
             retry_s = due_s if retry_s is None else min(retry_s, due_s)
     return Members(
         driver=driver,
         expected=[one for task in gang.expected if (one := pods.get(task)) is not None],
         placed=placed,
-        children=len(executors),
+        requested=placed + sum(stands_for(row, gang.executor) for row in pending),
         takers=takers,
+        others=others,
         retry_s=retry_s,
+    )
+
+
+def stands_for(row: rows.PodRow, executor: model.TaskClass) -> int:
+    """Return for how many expected executors one stands: for as many as it is as large as.
+
+    Else a driver whose minimum is of small executors could have large ones placed before all that waits.
+    """
+    if row.facts is None or executor.resources.covers(row.facts.resources):
+        return 1
+    expected = holders.amounts(executor.resources)
+    return max(
+        -(-amount // max(1, expected.get(name, 0))) for name, amount in holders.amounts(row.facts.resources).items()
     )
 
 

@@ -1,6 +1,8 @@
 """Reservations for gangs: what is decided before the cycle, because it goes before all that waits.
 
 * An executor that a driver created takes the place of an expected one, on the node where room is reserved for that.
+  One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
+  it stands for are released, and it waits in line: nobody could use them.
 * A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets room
   before anything else, task by task.
 * A gang that could not start for long gets room as it comes free (`draining`).
@@ -167,15 +169,22 @@ class Reservations(Part):
 
     def _seat(self, entry: jobs.Entry, found: gangs.Members) -> tuple[list[rows.Operation], list[rows.PodRow]]:
         """Give executors reserved places; return the writes, and the tasks for which there is no place yet."""
+        assert entry.gang is not None
         takers = [row for row in found.takers if self._jobs.hold_of(row) is None][: found.needed]
         reserved = [row for row in found.expected if row.reserved is not None]
-        operations, first, open_places = [], [], found.needed - len(takers)
+        operations, first, open_places = [], list[rows.PodRow](), found.needed - len(takers)
         for row in takers:
             operation = self._take_place(entry, row, reserved.pop()) if reserved else None
             if operation is None:
                 first.append(row)
             else:
                 operations.append(operation)
+        for row in found.others:
+            if open_places <= 0 or self._jobs.hold_of(row) is not None:
+                continue
+            operation = self._take_places(entry, row, reserved)
+            operations += [operation] if operation is not None else []
+            open_places = max(0, open_places - gangs.stands_for(row, entry.gang.executor))
         self._room.release(reserved[open_places:])
         missing = open_places - min(open_places, len(reserved))
         free = [row for row in found.expected if row.reserved is None]
@@ -187,6 +196,37 @@ class Reservations(Part):
         assert row.task is not None
         node = expected.reserved.node
         self._pods.unreserve(expected)
+        return self._bind(entry, row, node)
+
+    def _take_places(self, entry: jobs.Entry, row: rows.PodRow, reserved: list[rows.PodRow]) -> rows.Operation | None:
+        """Bind an executor that is not as expected where places of one node together have room for it; None for none.
+
+        Args:
+            entry: Its job.
+            row: The executor.
+            reserved: The places: those that it takes are removed.
+        """
+        assert entry.gang is not None
+        count, found = gangs.stands_for(row, entry.gang.executor), dict[model.NodeName, list[rows.PodRow]]()
+        wanted = None if row.facts is None else row.facts.constraints
+        if not isinstance(wanted, model.Constraints) or wanted.claims or wanted.host_ports or wanted.concern_pods:
+            return None  # a cycle can say where it may go
+        for expected in reserved:
+            assert expected.reserved is not None
+            found.setdefault(expected.reserved.node, []).append(expected)
+        for name, places in sorted(found.items()):
+            node = self._pods.nodes.get(name)
+            if len(places) < count or node is None or eligibility.refusal(wanted, node) is not None:
+                continue
+            for expected in places[:count]:
+                reserved.remove(expected)
+                self._pods.unreserve(expected)
+            return self._bind(entry, row, name)
+        return None
+
+    def _bind(self, entry: jobs.Entry, row: rows.PodRow, node: model.NodeName) -> rows.Operation | None:
+        """Bind an executor to a node; None if something changed since."""
+        assert row.task is not None
         task_class = next(one for one in entry.classes if one.id == row.task.task_class)
         task = dataclasses.replace(row.task, pod_uid=row.pending_uid)
         bind = model.Bind(task=task, task_class=task_class, job=entry.job, node=node, resources=task_class.resources)

@@ -4,6 +4,7 @@ from boathouse_policies.framework.affinity import OTHER_VALUE, Mention
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.figures import Figure, Figures
+from boathouse_policies.framework.gathering import Gathering
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.plan import Plan
@@ -45,6 +46,7 @@ __all__ = [
     "Follower",
     "Freed",
     "Gang",
+    "Gathering",
     "Groups",
     "Hooks",
     "JobOrder",

@@ -69,6 +69,7 @@ class Account:
         labels: Its labels.
         anti_affinity: Its terms of required anti-affinity.
         is_ending: Whether it is being deleted.
+        lasts: Whether nobody expects it to end: it is no task of a job of ours.
     """
 
     id: model.TaskId
@@ -83,6 +84,7 @@ class Account:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     anti_affinity: tuple[model.PodTerm, ...] = ()
     is_ending: bool = False
+    lasts: bool = False
 
     @property
     def resident(self) -> Resident:
@@ -148,6 +150,7 @@ class _Entry:
         placement: What was assumed.
         pod: What was observed.
         resizing: The size of a resize in flight.
+        lasts: Whether nobody expects it to end.
     """
 
     node: model.NodeName
@@ -159,6 +162,7 @@ class _Entry:
     placement: model.Placement | None = None
     pod: Account | None = None
     resizing: model.Resources | None = None
+    lasts: bool = False
 
     @classmethod
     def assumed(cls, placement: model.Placement, amounts: model.Amounts) -> Self:
@@ -172,7 +176,7 @@ class _Entry:
     def observed(cls, pod: Account, node: model.NodeName, amounts: model.Amounts) -> Self:
         """Return the entry of a pod that the watch shows."""
         share = None if pod.queue is None else (pod.queue, pod.namespace)
-        return cls(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod)
+        return cls(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod, lasts=pod.lasts)
 
     @property
     def state(self) -> State:
@@ -234,6 +238,7 @@ class Ledger:
         self._entries: dict[model.TaskId, _Entry] = {}
         self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._by_node = NodeTotals(self._layout, {})
+        self._lasting: dict[model.NodeName, model.Amounts] = {}
         self._by_job: dict[model.JobId, model.Amounts] = {}
         self._by_share: dict[Share, model.Amounts] = {}
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
@@ -429,6 +434,7 @@ class Ledger:
             touched=self._touched,
             eligibilities=self._eligibilities,
             tallies=self._tallies,
+            lasting=self._lasting,
             offered=None if offered is None else self._places(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
@@ -500,6 +506,9 @@ class Ledger:
             pod = _with_labels(pod, known)
         if _charged(known) == _charged(pod):
             former, entry.pod = entry.resident, pod
+            if entry.lasts is not pod.lasts:
+                entry.lasts = pod.lasts
+                add_to(self._lasting, entry.node, entry.amounts, operator.add if pod.lasts else operator.sub)
             if entry.resident != former:
                 self._tallies.leave(pod.id)
                 self._tallies.enter(pod.id, entry.node, entry.resident)
@@ -525,6 +534,8 @@ class Ledger:
         else:
             self._detach_view()
         self._by_node.stale.add(entry.node)
+        if entry.lasts:
+            add_to(self._lasting, entry.node, amounts, step)
         add_to(self._by_node.plain, entry.node, amounts, step)
 
     def _charge_owner(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import gathering
 from boathouse_policies.framework.candidates import FewNodes, candidates
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.ranking import Rankings
@@ -80,6 +81,7 @@ class TurnOrder:
         self._usage: dict[model.QueueName | Share, model.Amounts] = {}  # where it decides whose turn it is
         self._heaps: dict[Band, _Heap] = {}
         self._reserved: dict[Share, int] = {}
+        self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
         orphans = in_order.orphans
         self.orphans = [PendingClass(queued, profile, state) for queued in orphans] if orphans else []
@@ -171,6 +173,7 @@ class TurnOrder:
                 self._queues[band.queue] = _QueueTurns(self._queue.queues[band.queue], in_order.namespaces[band.queue])
             self._queues[band.queue].heaps.setdefault(band.namespace, []).append(heap)
             self._queues[band.queue].shares[band.namespace] = 0.0
+        self._count_kept()
         for name, mine in self._queues.items():
             if mine.queue.limits or len(self._queues) > 1:
                 self._usage[name] = state.view.queue_usage(name)
@@ -208,9 +211,20 @@ class TurnOrder:
         """Work out the share of a queue, and that of a namespace in it, where there are others."""
         dominant_share, name = self._state.view.layout.dominant_share, turns.queue.name
         if len(self._queues) > 1:
-            turns.share = dominant_share(self._usage[name]) / turns.queue.weight
+            turns.share = dominant_share(self._held(name)) / turns.queue.weight
         if turns.namespaces > 1:
-            turns.shares[namespace] = dominant_share(self._usage[name, namespace])
+            turns.shares[namespace] = dominant_share(self._held((name, namespace)))
+
+    def _count_kept(self) -> None:
+        """Count what is free on nodes that are kept for gangs as held by their queues and namespaces."""
+        for job, nodes in gathering.nodes_of_gangs(self._queue, self._state).items() if self._state.reserved else ():
+            owner, idle = self._queue.classes_of(job)[0].job, gathering.idle(self._queue, job, nodes, self._state)
+            for key in (owner.queue, (owner.queue, owner.namespace)):
+                self._kept[key] = combined(operator.add, self._kept.get(key, ()), idle)
+
+    def _held(self, key: model.QueueName | Share) -> Sequence[int]:
+        usage = self._usage[key]
+        return combined(operator.add, usage, self._kept[key]) if key in self._kept else usage
 
     def _pending_class(self, place: int) -> PendingClass:
         pending = self._pending.get(place)
@@ -222,7 +236,10 @@ class TurnOrder:
     # Reserved nodes
 
     def _give_reserved_nodes_back(self) -> None:
-        """Release the nodes of namespaces while one that has a turn holds less of the queue: that one goes first."""
+        """Release the nodes of namespaces while one that has a turn holds less of the queue: that one goes first.
+
+        Those that are kept for gangs end otherwise (`gathering`): counted as held, they would end at once.
+        """
         reserved = self._state.reserved
         behind = {owner for owner in set(reserved.values()) if self._is_behind(owner)}
         for node in [node for node, owner in reserved.items() if owner in behind]:
@@ -249,7 +266,7 @@ class TurnOrder:
             return False
         job = self._sorted.queued[place].job
         turns = self._queues.get(job.queue)
-        if turns is None:
+        if turns is None or self._sorted.queued[place].task_class.gang_min:
             return False
         share = job.queue, job.namespace
         usage = self._usage.get(share) or self._state.view.share_usage(share)

@@ -21,8 +21,8 @@ the executor was placed elsewhere.
 Deviation: at most half of the nodes are reserved at once (`Config.kept_share`), so that maps and reducers are not shut
 out. Only an application whose executors must start together, and for which nodes have been reserved for longest, may
 have more, and those of others: two that each hold half of what they need would wait for ever. Such an application has
-no fewer nodes than before until it starts: predictions are wrong as long as events of tasks are on their way, and what
-somebody else starts meanwhile on a node that was given up may last for long.
+no fewer nodes than before as long as nodes may be kept for it (`framework.gathering`): predictions are wrong as long as
+events of tasks are on their way, and what somebody else starts meanwhile on a node that was given up may last for long.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from boathouse_policies.framework import (
     CycleState,
     Figure,
     Figures,
+    Gathering,
     Hooks,
     PendingClass,
     Reserve,
@@ -173,6 +174,7 @@ class Executors(Reserve, Hooks, Figures):
         self._config = config
         self._book = book
         self._suspension = suspension
+        self._gathering = Gathering()
         self._since_s: dict[model.JobId, float] = {}
         self._wait_s: dict[tuple[model.JobId, model.NodeName], float] = {}
         self._reserved: tuple[ReservedNode, ...] = ()
@@ -184,6 +186,7 @@ class Executors(Reserve, Hooks, Figures):
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Note since when nodes have been reserved for which applications: what is new, since the last cycle."""
+        self._gathering.begins(queue, state)
         self._classes = queue.sorted_classes()
         self._columns = None
         jobs = {job for owner in state.reserved.values() if (job := self._job_of(owner)) is not None}
@@ -275,6 +278,9 @@ class Executors(Reserve, Hooks, Figures):
             return ()
         own = pending.task_class.id
         before = self._reserved_for(pending.job.id, state)
+        refusal = self._gathering.refusal(pending.job, state) if pending.task_class.gang_min else None
+        if refusal is not None:
+            return [self._without_nodes(pending, before, refusal, state)]
         chosen = self._choose(pending, before, state)
         chosen += self._held(pending, before, chosen, state)
         for node, owner in list(state.reserved.items()):
@@ -282,16 +288,27 @@ class Executors(Reserve, Hooks, Figures):
                 state.release(node)  # a worse one, or one of a younger application or of another class of this one
         return [self._reservation(pending, node, state) for node in chosen]
 
+    def _without_nodes(
+        self, pending: PendingClass, before: list[int], refusal: model.Verdict, state: CycleState
+    ) -> model.Wait:
+        for node in before:
+            state.release(node)
+        until_s = min(self._gathering.until_s(pending.job.id, state.view.now_s), state.view.now_s + _ASKED_AGAIN_S)
+        return model.Wait(task_class=pending.task_class, job=pending.job, verdict=refusal, until_s=until_s)
+
     def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
         message = f"{name} is reserved for it until there is room"
         code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
+        ends_s = self._gathering.until_s(pending.job.id, now_s) if pending.task_class.gang_min else math.inf
+        until_s = now_s + self._config.review_s
+        until_s = min(until_s, ends_s) if now_s < ends_s else until_s
         return model.Reservation(
             task_class=pending.task_class,
             job=pending.job,
             verdict=model.Verdict(code=code, message=message),
             node=name,
-            until_s=now_s + self._config.review_s,
+            until_s=until_s,
         )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:
@@ -350,4 +367,5 @@ class Executors(Reserve, Hooks, Figures):
         return Prospects(suspension.free(state), *self._columns, may)
 
 
+_ASKED_AGAIN_S = 10.0  # how long the reason of a gang for which no node is kept may be out of date
 _FIRST = 1e9  # above every count: a node that is kept already stays so within its tier

@@ -44,6 +44,7 @@ class Live:
         if clock.next_ms() != clock.now_ms:
             once, self._reports.ticked = self._reports.ticked, False
             self.world.settle_down(self._cycle, once=once)
+            self.world.note_kept()
             self.world.rates.settle()
         return True
 

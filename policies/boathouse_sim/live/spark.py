@@ -174,7 +174,7 @@ class SparkCourse(Course):
         self._left = 0
         self._may_begin = False
         self._patient_until_ms = 0
-        self._over = False
+        self._over = self._has_started = False
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
@@ -211,6 +211,9 @@ class SparkCourse(Course):
     @override
     def placed(self, pod: Pod) -> None:
         self._running[pod.id] = pod
+        if self._spec.min_executors and not self._has_started:
+            self._has_started = True
+            self._world.tally.gang_waits_ms.append(self._world.clock.now_ms - self._run.submitted_ms)
 
     @override
     def started(self, pod: Pod) -> None:

@@ -11,6 +11,7 @@ from boathouse.cluster import devices, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import draining, gauges, reservations
 from boathouse_policies import model
+from boathouse_policies.framework import gathering
 from tests.builders import manifests
 from tests.builders.operators import desks
 from tests.builders.operators.applications import App, DriverDesk
@@ -119,15 +120,51 @@ async def test_executors_beyond_the_minimum_are_elastic():
         assert world.used() == 4000
 
 
-async def test_an_executor_that_is_larger_than_expected_takes_no_reserved_place():
+async def started(world: DriverDesk, app: App) -> App:
+    """Start the driver of an application, for whose minimum room is reserved then."""
+    world.submit_application(app)
+    ((_, what),) = await world.decide()
+    await world.start_driver(app, what.partition(" ")[2])
+    return app
+
+
+async def test_an_executor_that_is_larger_than_expected_takes_as_many_reserved_places_as_cover_it():
     async with desk() as world:
-        app = App(minimum=1)
-        world.submit_application(app)
-        await world.decide()
-        await world.start_driver(app)
-        world.show(app.executor_pod(1, cpu=3))
-        assert await world.decide() == []
+        app = await started(world, App(minimum=3))
+        world.show(app.executor_pod(1, cpu=2))
+        assert await world.decide() == [("bind", "uid-a-exec-1 n1")]
         assert world.reserved(app) == ["n1"]
+
+
+async def test_an_executor_for_which_no_reserved_places_have_room_leaves_them_to_others():
+    async with desk() as world:
+        app = await started(world, App(minimum=2, cpu=1))
+        world.show(app.executor_pod(1, cpu=4))
+        world.submit("demo/t0", "demo/t1", "demo/t2")
+        await world.decide()
+        assert (world.used(), world.reserved(app)) == (4000, [])
+
+
+async def test_an_executor_that_admission_gave_a_selector_takes_a_place_on_a_node_of_that_kind_only():
+    async with desk("n1", "n2") as world:
+        for name in ("n1", "n2"):
+            world.node(name, labels={"zone": name})
+        app = await started(world, App(minimum=7))
+        for number, node in enumerate(("n1", "n2", "n3")):
+            world.show(app.executor_pod(number, node_selector={"zone": node}))
+        await world.decide()
+        assert [world.row(f"demo/a-exec-{number}").operation is not None for number in range(3)] == [True, True, False]
+        assert len(world.reserved(app)) == 4
+
+
+async def test_large_executors_of_a_small_minimum_do_not_go_before_all_that_waits():
+    async with desk("n1", "n2") as world:
+        app = await started(world, App(minimum=4, cpu=1))
+        world.submit("demo/t0", "demo/t1", "demo/t2", "demo/t3", cpu_milli=1000)
+        for number in range(4):
+            world.show(app.executor_pod(number, cpu=4))
+        await world.decide()
+        assert [world.row(f"demo/t{number}").operation is not None for number in range(4)] == [True] * 4
 
 
 async def test_elastic_executors_do_not_take_what_is_reserved_for_another_application():
@@ -521,6 +558,23 @@ async def test_two_gangs_do_not_share_what_a_quota_has_left():
         assert world.refused == [("demo/b-driver", "n2", "QuotaExceeded")]
 
 
+@pytest.mark.parametrize(
+    "pods", [{"scheduling_gates": ({"name": "later"},)}, {"node_selector": {"kubernetes.io/hostname": "none"}}]
+)
+async def test_no_more_is_reserved_than_a_quota_has_left_whatever_pods_a_driver_creates(pods):
+    async with desk("n1", "n2", "n3") as world:
+        world.quota(**{"requests.cpu": "8"})
+        first, second = await started(world, App("a", minimum=2, cpu=2)), App("b", minimum=1, cpu=2)
+        for number in range(2):
+            world.show(first.executor_pod(number, cpu=1, **pods))
+        world.quota(used={"requests.cpu": "3"}, **{"requests.cpu": "8"})
+        world.submit_application(second)
+        await world.decide()
+        reserved = 2 * len(world.reserved(first)) + 2 * len(world.reserved(second))
+        created = 3 + (world.row(str(second.driver)).operation is not None)
+        assert reserved + created <= 8
+
+
 async def test_a_reservation_that_expired_is_no_more_part_of_a_quota():
     async with desk("n1", "n2") as world:
         first, second = App("a", minimum=2), App("b", minimum=2)
@@ -595,6 +649,41 @@ async def test_a_drained_reservation_is_released_after_a_time_and_the_next_gang_
         world.now_s = began_s + 600
         await world.decide()
         assert (world.draining(), world.reserved(first), world.reserved(second)) == (["b"], [], ["n1"])
+
+
+async def test_above_the_fair_part_of_its_namespace_a_gang_has_released_room_for_a_minute_and_then_none_for_as_long():
+    async with desk("n1", "n2", pending_ahead=0) as world:
+        running = [desks.task_pod(f"demo/t{n}", node=f"n{n % 2 + 1}", revision=5) for n in range(8)]
+        for pod in running:
+            world.show(pod)
+        app = App(minimum=7)
+        world.submit_application(app)
+        world.scheduler.submit(*_of_a_third_namespace(), desks.Factory())
+        await world.decide()
+        world.now_s += draining.PATIENCE_S + 1
+        for pod in running[:7]:
+            world.delete(pod)
+            world.now_s += draining.WHOLE_EVERY_S
+            await world.decide()
+        world.now_s += draining.WHOLE_EVERY_S
+        await world.decide()
+        assert len(world.reserved(app)) == 7
+        world.now_s += gathering.ABOVE_PART_S + 1
+        for _ in range(3):
+            world.now_s += draining.WHOLE_EVERY_S
+            await world.decide()
+        assert (world.draining(), world.reserved(app)) == ([], [])
+        world.now_s += gathering.ABOVE_PART_S - 10
+        await world.decide()
+        assert world.draining() == []
+
+
+def _of_a_third_namespace():
+    """A job of a namespace that waits for a node of its own."""
+    job = model.Job(id=model.JobId("third"), queue=desks.QUEUE, submitted_s=0, namespace=model.NamespaceName("third"))
+    size = model.Resources(cpu_milli=4000, memory_bytes=1 << 20)
+    whole = model.TaskClass(id=model.ClassId("third/map"), job=job.id, resources=size)
+    return job, [whole], [model.Task(id=model.TaskId("third/t"), task_class=whole.id)]
 
 
 async def test_without_reserving_for_it_small_tasks_starve_a_gang(monkeypatch):

@@ -213,6 +213,11 @@ class SchedulingQueue:
         """Return all classes of a job, in its order."""
         return tuple(self._jobs.get(job, {}).values())
 
+    def starts_whole(self, task_class: model.ClassId) -> bool:
+        """Return whether a class is of a gang."""
+        queued = self._classes.get(task_class)
+        return queued is not None and queued.task_class.gang_min > 0
+
     def __len__(self) -> int:
         """Return the number of pending tasks, without those that back off."""
         return sum(queued.pool.count for queued in self._classes.values())

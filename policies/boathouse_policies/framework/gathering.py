@@ -1,0 +1,234 @@
+"""Gathering: how long nodes may be kept for a gang that waits, so that what comes free there adds up until it fits.
+
+* Nodes are kept only if the whole gang would fit beside the pods that nobody expects to end.
+* What is free on kept nodes counts as held by the gang's namespace in fair sharing (`TurnOrder`).
+* A gang keeps nodes for `GATHER_S` at most. Then it keeps none for as long, while others wait.
+* Above the fair part of its namespace it may be one gang at a time, for `ABOVE_PART_S` at most.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model
+from boathouse_policies.framework.questions import Hooks
+from boathouse_policies.framework.view import combined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_policies.framework.cycle_state import CycleState
+    from boathouse_policies.framework.queue import SchedulingQueue
+    from boathouse_policies.framework.view import ClusterView
+
+GATHER_S = 600.0
+ABOVE_PART_S = 60.0
+
+
+@dataclasses.dataclass(slots=True)
+class _Round:
+    """A gang for which nodes are kept, or were kept and are not for a while.
+
+    Attributes:
+        since_s: Since when nodes are kept; None while none are.
+        above_s: Since when it is above the fair part of its namespace; None while it is not.
+        rests_until_s: Until when no node is kept for it while others wait.
+        held_s: For how long nodes were kept before.
+    """
+
+    since_s: float | None = None
+    above_s: float | None = None
+    rests_until_s: float = 0.0
+    held_s: float = 0.0
+
+    def ends_s(self, now_s: float) -> float:
+        """Return when nodes are kept for it no longer, if others wait then."""
+        since_s = now_s if self.since_s is None else self.since_s
+        ends_s = since_s + GATHER_S
+        return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
+
+
+class Gathering(Hooks):
+    """Decides for which gangs nodes may be kept, and releases those that were kept for too long."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[model.JobId, _Round] = {}
+        self._queue: SchedulingQueue | None = None
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """End the rounds that are due."""
+        self._queue = queue
+        if not self._rounds and not state.reserved:
+            return
+        now_s, kept = state.view.now_s, nodes_of_gangs(queue, state)
+        for job in [job for job in self._rounds if not queue.classes_of(job)]:
+            del self._rounds[job]
+        for job, one in self._rounds.items():
+            if job not in kept:
+                one.since_s = one.above_s = None
+        above = self._oldest_above()
+        for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
+            one, nodes = self._rounds.setdefault(job, _Round()), kept[job]
+            one.since_s = now_s if one.since_s is None else one.since_s
+            owner = queue.classes_of(job)[0].job
+            if not is_above_part(queue, state.view, owner, idle(queue, job, nodes, state)):
+                one.above_s = None
+            elif one.above_s is None:
+                one.above_s = now_s
+                above = job if above is None else above
+            is_second = one.above_s is not None and above != job
+            if (is_second or now_s >= one.ends_s(now_s)) and others_wait(queue, job):
+                self._end(one, now_s)
+                for node in nodes:
+                    state.release(node)
+
+    def _began_s(self, job: model.JobId, now_s: float) -> float:
+        one = self._rounds.get(job)
+        return now_s if one is None or one.since_s is None else one.since_s
+
+    def _oldest_above(self) -> model.JobId | None:
+        found = [(one.above_s, job) for job, one in self._rounds.items() if one.above_s is not None]
+        return min(found)[1] if found else None
+
+    def _end(self, one: _Round, now_s: float) -> None:
+        assert one.since_s is not None
+        one.held_s = now_s - one.since_s
+        one.rests_until_s = now_s + max(one.held_s, ABOVE_PART_S)
+        one.since_s = one.above_s = None
+
+    def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
+        """Return why no node may be kept for a gang now; None if one may."""
+        queue, now_s = self._queue, state.view.now_s
+        if queue is None:
+            return None
+        one = self._rounds.get(job.id)
+        if one is not None and now_s < one.rests_until_s and others_wait(queue, job.id):
+            return _verdict(
+                f"nodes were kept for it for {one.held_s:.0f} s and it could not start; none are kept for another "
+                f"{one.rests_until_s - now_s:.0f} s while others wait"
+            )
+        if not self._fits_in_time(job.id, state):
+            return _verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")
+        return None
+
+    def until_s(self, job: model.JobId, now_s: float) -> float:
+        """Return when the answer for a gang may change without an event."""
+        one = self._rounds.get(job)
+        if one is None:
+            return now_s + ABOVE_PART_S
+        return one.rests_until_s if now_s < one.rests_until_s else one.ends_s(now_s)
+
+    def _fits_in_time(self, job: model.JobId, state: CycleState) -> bool:
+        """Return whether the gang fits beside the pods that nobody expects to end."""
+        view, members = state.view, list[Member]()
+        for queued in self._queue.classes_of(job) if self._queue is not None else ():
+            count = queued.task_class.gang_min - state.placed(queued.task_class.id)
+            if count > 0:
+                mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
+                members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
+        return fits_whole(members, beside_lasting(view))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Member:
+    """So many equal tasks of a gang.
+
+    Attributes:
+        need: The size of one, shape [R].
+        mask: Where it may go, shape [N].
+        count: How many.
+    """
+
+    need: model.IntVector
+    mask: model.BoolVector
+    count: int
+
+
+def fits_whole(members: Iterable[Member], room: model.IntMatrix) -> bool:
+    """Return whether all members fit in the room, shape [R, N]: exact for equal tasks beside one other, the driver.
+
+    The most numerous members are counted last; each of the others goes where it takes least from them.
+    """
+    ordered = sorted(members, key=lambda one: one.count)
+    if not ordered:
+        return True
+    room, last = room.copy(), ordered[-1]
+    for member in ordered[:-1]:
+        for _ in range(member.count):
+            before = how_many(last, room)
+            loss = before - how_many(last, room - member.need[:, None])
+            fits = how_many(member, room) > 0
+            if not fits.any():
+                return False
+            room[:, int(np.where(fits, loss, before.sum() + 1).argmin())] -= member.need
+    return int(how_many(last, room).sum()) >= last.count
+
+
+def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
+    """Return how many of a member fit on each node, shape [N]; counted no further than its count."""
+    rows = member.need.nonzero()[0]
+    counts = np.minimum(room[rows] // member.need[rows, None], member.count).min(axis=0, initial=member.count)
+    found: model.IntVector = np.where(member.mask, counts.clip(0), 0)
+    return found
+
+
+def beside_lasting(view: ClusterView) -> model.IntMatrix:
+    """Return what pods that nobody expects to end leave of each node, shape [R, N]."""
+    room = view.layout.allocatable.copy()
+    for name, amounts in view.lasting.items():
+        if (place := view.layout.index.get(name)) is not None:
+            room[: len(amounts), place] -= np.minimum(amounts, model.LARGEST)
+    return room
+
+
+def nodes_of_gangs(queue: SchedulingQueue, state: CycleState) -> dict[model.JobId, list[int]]:
+    """Return the places of the nodes that are kept for each gang."""
+    found: dict[model.JobId, list[int]] = {}
+    in_order = queue.sorted_classes()
+    for node, owner in state.reserved.items():
+        place = in_order.places.get(owner)
+        if place is not None and in_order.queued[place].task_class.gang_min:
+            found.setdefault(in_order.queued[place].job.id, []).append(node)
+    return found
+
+
+def idle(queue: SchedulingQueue, job: model.JobId, nodes: Iterable[int], state: CycleState) -> model.Amounts:
+    """Return what is free on nodes together of the resources that a gang requests, by row; pods are not counted."""
+    axis, total = state.view.axis, [0] * state.view.axis.width
+    sizes = [axis.amounts(queued.task_class.resources) for queued in queue.classes_of(job)]
+    rows = {row for size in sizes for row, amount in enumerate(size) if amount} - {model.PODS}
+    for node in nodes:
+        free = state.free_on(node)
+        for row in rows:
+            total[row] += max(0, free[row])
+    return tuple(total)
+
+
+def is_above_part(queue: SchedulingQueue, view: ClusterView, job: model.Job, more: Sequence[int]) -> bool:
+    """Return whether the jobs of a namespace hold more than its fair part of the nodes, with more amounts by row.
+
+    The parts are those of the queues in which tasks are pending by weight, and within a queue of its namespaces.
+    """
+    shares = {(band.queue, band.namespace) for band in queue.sorted_classes().bands} | {(job.queue, job.namespace)}
+    weights = {name: queue.queues[name].weight for name, _ in shares if name in queue.queues}
+    if job.queue not in weights:
+        return False
+    part = weights[job.queue] / sum(weights.values()) / sum(name == job.queue for name, _ in shares)
+    held = combined(operator.add, view.share_usage((job.queue, job.namespace)), more)
+    return view.layout.dominant_share(held) > part + _ROUNDING
+
+
+def others_wait(queue: SchedulingQueue, job: model.JobId) -> bool:
+    """Return whether tasks of other jobs are pending."""
+    return any(queued.pool.count and queued.job.id != job for queued in queue.sorted_classes().queued)
+
+
+def _verdict(message: str) -> model.Verdict:
+    return model.Verdict(code=model.Code.GANG, message=message)
+
+
+_ROUNDING = 1e-9

@@ -1,0 +1,76 @@
+"""Applications that start whole, among others: all of them end, and one that cannot start keeps nobody waiting."""
+
+import pytest
+
+from boathouse_policies import framework, model, profiles
+from boathouse_sim.live import Live
+from tests.builders import simulations
+
+PROFILES = ["ikayak", "boathouse"]
+
+
+def application(name: str, members: int, *, cores: int = 2, driver_cores: int = 1, at_s: int = 0, **fields):
+    """An application of a driver and its executors, which start together."""
+    return simulations.spark(
+        name,
+        members,
+        (members * 2,),
+        cores=cores,
+        driver=simulations.container(mb=500, cores=driver_cores),
+        min_executors=members,
+        submit_ms=at_s * 1000,
+        **fields,
+    )
+
+
+def maps(name: str, count: int, *, at_s: int = 0, seconds: float = 10.0, **fields):
+    """A job of maps of one core."""
+    return simulations.mapreduce(name, count, simulations.mapper(seconds), submit_ms=at_s * 1000, **fields)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_four_applications_and_two_jobs_on_a_third_of_their_room_all_end(profile):
+    apps = [application(f"a{number}", 4) for number in range(4)]
+    found = simulations.results(
+        simulations.live_workload(*apps, maps("m0", 12), maps("m1", 12), nodes=3, cores=4), profile
+    )
+    assert found.jobs == 6
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_large_application_starts_long_before_a_stream_of_small_jobs_ends(profile):
+    stream = [maps(f"m{number:03}", 4, at_s=5 * number, namespace="small") for number in range(150)]
+    large = application("large", 7, cores=2, at_s=20, namespace="large")
+    found = simulations.live_world(simulations.live_workload(large, *stream, nodes=4, cores=4), profile)
+    ended_s = {run.spec.id: run.ended_ms / 1000 for run in found.runs.values()}
+    assert ended_s["large"] < 300
+    assert max(ended_s.values()) > 700
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_application_that_cannot_fit_beside_a_pod_that_stays_keeps_nobody_waiting(profile):
+    large = application("large", 9, cores=4, driver_cores=4, namespace="large")
+    small = maps("small", 36, at_s=1, namespace="small")
+    live = Live(simulations.live_workload(large, small, nodes=10, cores=4), profiles.build(profile))
+    live.world.ledger.observe(
+        framework.Account(
+            id=model.TaskId("ns/stays"),
+            node=live.world.nodes[0].name,
+            resources=model.Resources(cpu_milli=1500, memory_bytes=1 << 30),
+            lasts=True,
+        )
+    )
+    while live.advance() and live.world.clock.now_s < 60:
+        pass
+    (job,) = [run for run in live.world.runs.values() if run.spec.id == "small"]
+    assert 0 < job.ended_ms <= 25_000
+
+
+@pytest.mark.parametrize(("profile", "keeps"), [("boathouse", True), ("fair", False)])
+def test_the_outcome_has_the_wait_of_gangs_and_what_was_free_on_nodes_kept_for_them(profile, keeps):
+    first = maps("m", 4, seconds=20.0)
+    large = application("large", 3, at_s=1)
+    small = maps("n", 2, at_s=2, seconds=5.0)
+    outcome = simulations.results(simulations.live_workload(first, large, small, nodes=2, cores=4), profile)
+    assert outcome.gang_wait_s > 0
+    assert (outcome.kept_idle_share > 0) is keeps
