@@ -42,7 +42,10 @@ class JobReconciler:
     """
 
     def __init__(
-        self, resource: dict[str, Any] | None = None, clocks: dict[str, Callable[[], float]] | None = None, **config: Any
+        self,
+        resource: dict[str, Any] | None = None,
+        clocks: dict[str, Callable[[], float]] | None = None,
+        **config: Any,
     ) -> None:
         self.stored: dict[str, Any] | None = None
         self.on_request = lambda: None

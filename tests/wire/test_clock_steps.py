@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.cluster import catalogue
+from boathouse.cluster import catalogue, server_time
 from boathouse.suspension import record as suspension_record
 from tests.builders import manifests
 from tests.builders.operators import mrclusters, running_tasks, schedulers, server_clocks
@@ -33,6 +33,7 @@ async def spark(api, clock):
     made = RunningSparkApp(api)
     made.now = server_clocks.OPERATOR_NOW
     async with made.running():
+        assert server_time.SERVER_TIME.now_s() == pytest.approx(clock(), abs=2)
         yield made
 
 
@@ -115,7 +116,9 @@ async def test_the_next_attempt_begins_after_the_back_off(spark, clock, becomes,
     assert spark.status()["attempt"] == 2
 
 
-async def test_a_suspension_ends_in_time_for_a_successor_on_another_machine(api, client, clock, monkeypatch, eventually):
+async def test_a_suspension_ends_in_time_for_a_successor_on_another_machine(
+    api, client, clock, monkeypatch, eventually
+):
     async with running_tasks.scene(api, eventually) as s:
         s.suspend(for_s=1.0)
         await eventually(lambda: s.size() == running_tasks.SHRUNK)

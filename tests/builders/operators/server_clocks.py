@@ -17,7 +17,7 @@ OPERATOR_NOW = reconciler.Context.__dataclass_fields__["now"].default
 
 
 def forget_server_time(monkeypatch, monotonic=time.monotonic):
-    """Let the operator know its machine's clocks only, as when it starts; it knows the server's again after the test."""
+    """Let the operator know its machine's clocks only, as when it starts, until the end of the test."""
     for name, value in vars(server_time.ServerTime(monotonic)).items():
         monkeypatch.setattr(server_time.SERVER_TIME, name, value)
 
