@@ -9,7 +9,7 @@ from tests.builders.operators import mrclusters, running_tasks, schedulers, serv
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 
 ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 600}
-TURNS = 1_000
+TURNS = 3_000
 
 
 @pytest.fixture(params=server_clocks.STEPS_S)
