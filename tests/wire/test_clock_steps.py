@@ -2,22 +2,28 @@
 
 import pytest
 
-from boathouse.cluster import catalogue
+from boathouse.cluster import catalogue, server_time
+from boathouse.suspension import record as suspension_record
 from tests.builders import manifests
-from tests.builders.operators import server_clocks
+from tests.builders.operators import mrclusters, running_tasks, schedulers, server_clocks
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 
 ON_FAILURE = {"type": "OnFailure", "onFailureRetryInterval": 600}
-TURNS = 1_000
+TURNS = 3_000
 
 
 @pytest.fixture(params=server_clocks.STEPS_S)
 async def clock(api, client, monkeypatch, request):
-    """Return the clock of an API server that the operator knows."""
-    server_clocks.forget_server_time(monkeypatch)
-    made = server_clocks.ServerClock(api, client, request.param)
-    await made.pass_time()
+    """Return the clock of an API server that the operator knows by its responses."""
+    made = server_clocks.ServerClock(api, request.param)
+    await meet_server(client, monkeypatch)
     return made
+
+
+async def meet_server(client, monkeypatch):
+    """Begin a process, which knows the API server's clock by its first response."""
+    server_clocks.forget_server_time(monkeypatch)
+    await client.list(catalogue.NODES)
 
 
 @pytest.fixture
@@ -27,6 +33,7 @@ async def spark(api, clock):
     made = RunningSparkApp(api)
     made.now = server_clocks.OPERATOR_NOW
     async with made.running():
+        assert server_time.SERVER_TIME.now_s() == pytest.approx(clock(), abs=2)
         yield made
 
 
@@ -48,9 +55,9 @@ async def reconciled(spark, eventually):
     await reconciler.reconcile(KEY)
 
 
-async def pass_time(spark, clock, seconds):
+def pass_time(spark, clock, seconds):
     """Let time pass, and the operator look at the application."""
-    await clock.pass_time(seconds)
+    clock.advance(seconds)
     spark.kind._mark(spark.uid())
 
 
@@ -60,7 +67,7 @@ async def test_a_starting_driver_is_lost_when_its_time_is_over_and_not_before(sp
     await becomes("Starting")
     await reconciled(spark, eventually)
     assert (spark.status()["attempt"], spark.phase()) == (1, "Starting")
-    await pass_time(spark, clock, 601)
+    pass_time(spark, clock, 601)
     await eventually(lambda: spark.status()["failures"]["infrastructure"] == 1, turns=TURNS)
 
 
@@ -75,7 +82,7 @@ async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_ta
     await client.delete(catalogue.PODS, *reversed(spark.driver().split("/")))
     await reconciled(spark, eventually)
     assert (spark.phase(), spark.drivers()) == ("Running", [spark.driver(1)])
-    await pass_time(spark, clock, 331)
+    pass_time(spark, clock, 331)
     await eventually(lambda: spark.driver(2), turns=TURNS)
 
 
@@ -85,7 +92,7 @@ async def test_an_application_whose_executors_do_not_run_in_time_fails(spark, cl
     await becomes("Running")
     await reconciled(spark, eventually)
     assert spark.phase() == "Running"
-    await pass_time(spark, clock, 601)
+    pass_time(spark, clock, 601)
     await becomes("Restarting")
 
 
@@ -94,7 +101,7 @@ async def test_an_application_is_deleted_when_it_expires(spark, clock, becomes, 
     await becomes("Succeeded")
     await reconciled(spark, eventually)
     assert spark.phase() == "Succeeded"
-    await pass_time(spark, clock, 601)
+    pass_time(spark, clock, 601)
     await eventually(lambda: not spark.api.objects("sparkapps"), turns=TURNS)
 
 
@@ -104,6 +111,40 @@ async def test_the_next_attempt_begins_after_the_back_off(spark, clock, becomes,
     await becomes("Restarting")
     await reconciled(spark, eventually)
     assert list(spark.nodes.created.values()) == [1]
-    await pass_time(spark, clock, 601)
+    pass_time(spark, clock, 601)
     await becomes("Succeeded")
     assert spark.status()["attempt"] == 2
+
+
+async def test_a_suspension_ends_in_time_for_a_successor_on_another_machine(
+    api, client, clock, monkeypatch, eventually
+):
+    async with running_tasks.scene(api, eventually) as s:
+        s.suspend(for_s=1.0)
+        await eventually(lambda: s.size() == running_tasks.SHRUNK)
+        assert suspension_record.parse(s.record()).until_s == pytest.approx(clock() + 1, abs=2)
+        api.actuate_resize(running_tasks.FIRST)
+    await meet_server(client, monkeypatch)
+    async with running_tasks.scene(api, eventually, running=3, leader=schedulers.Leader(2)) as s:
+        await eventually(lambda: s.size() == running_tasks.CONTINUED, turns=TURNS)
+
+
+async def test_a_step_of_the_servers_clock_does_not_move_the_end_of_a_suspension(api, clock, eventually):
+    async with running_tasks.scene(api, eventually) as s:
+        s.suspend(for_s=1.0)
+        await eventually(lambda: s.size() == running_tasks.SHRUNK)
+        api.actuate_resize(running_tasks.FIRST)
+        clock.advance(-server_clocks.HOUR_S)
+        await eventually(lambda: s.size() == running_tasks.CONTINUED, turns=TURNS)
+
+
+async def test_a_cluster_expires_when_it_was_idle_for_long_enough(api, clock, monkeypatch):
+    hadoop = mrclusters.RunningMRCluster(api)
+    hadoop.now = server_clocks.OPERATOR_NOW
+    monkeypatch.setattr(hadoop, "later", lambda seconds: (clock.advance(seconds), hadoop.kind._mark(hadoop.uid())))
+    async with hadoop.running():
+        api.add(mrclusters.mrcluster(ttlSecondsAfterIdle=600))
+        await hadoop.until(lambda: hadoop.phase() == "Ready")
+        ready_s = clock()
+        await hadoop.until(lambda: not api.objects("mrclusters"), step_s=50)
+    assert clock() - ready_s > 550

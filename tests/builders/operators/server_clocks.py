@@ -6,7 +6,7 @@ import datetime as dt
 import email.utils
 import time
 
-from boathouse.cluster import catalogue, server_time
+from boathouse.cluster import server_time
 from boathouse.services.frame import reconciler
 from tests.builders import clocks
 
@@ -17,7 +17,7 @@ OPERATOR_NOW = reconciler.Context.__dataclass_fields__["now"].default
 
 
 def forget_server_time(monkeypatch, monotonic=time.monotonic):
-    """Let the operator know its machine's clocks only, as when it starts; it knows the server's again after the test."""
+    """Let the operator know its machine's clocks only, as when it starts, until the end of the test."""
     for name, value in vars(server_time.ServerTime(monotonic)).items():
         monkeypatch.setattr(server_time.SERVER_TIME, name, value)
 
@@ -32,22 +32,21 @@ class ServerClock:
 
     Args:
         api: The fake API server.
-        client: A client of it.
         ahead_s: How far its clock is ahead of this machine's.
     """
 
-    def __init__(self, api, client, ahead_s):
-        self._api, self._client, self._ahead_s = api, client, ahead_s
-        api.clock = self
+    def __init__(self, api, ahead_s):
+        self._api, self._ahead_s = api, ahead_s
+        api.clock, api.world.date = self, text(self())
 
     def __call__(self):
         return time.time() + self._ahead_s
 
-    async def pass_time(self, seconds=0.0):
-        """Let time pass for the server, and for the operator by a response of the server."""
+    def advance(self, seconds):
+        """Let time pass, for the operator by a response of the server."""
         self._ahead_s += seconds
         self._api.world.date = text(self())
-        await self._client.list(catalogue.NODES)
+        tell_date(self())
 
 
 def known_server(monkeypatch, ahead_s):

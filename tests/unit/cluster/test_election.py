@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
+import time
 
 import pytest
 
-from boathouse.cluster import election, errors
+from boathouse.cluster import election, errors, server_time
+from tests.builders.operators import server_clocks
 from tests.unit.cluster.leases import Candidate, LeaseServer, candidates
 
 pytestmark = pytest.mark.looptime
@@ -345,3 +348,18 @@ async def test_a_renewal_ends_the_doubt_too(monkeypatch):
         monkeypatch.setattr(one.election, "_read", fail)
         assert await one.election.confirm() is None
         assert not one.election.in_doubt
+
+
+@pytest.mark.parametrize("step_s", server_clocks.STEPS_S)
+async def test_a_step_of_the_servers_clock_neither_ends_a_leadership_nor_gives_it_away(monkeypatch, step_s):
+    server_clocks.known_server(monkeypatch, 0)
+    server = LeaseServer()
+    async with candidates(server, "a", "b") as both:
+        await asyncio.sleep(60)
+        (leader,) = [each for each in both if each.election.valid()]
+        server_clocks.tell_date(time.time() + step_s)
+        for _ in range(60):
+            await asyncio.sleep(1)
+            assert [each for each in both if each.election.valid()] == [leader]
+        renewed = dt.datetime.fromisoformat(server.lease.spec.renew_time)
+        assert renewed.timestamp() == pytest.approx(server_time.SERVER_TIME.now_s(), abs=5)
