@@ -13,7 +13,7 @@ NOT_MOUNTED = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not fo
 
 
 class Server:
-    """Holds the PriorityClass `high`, the service account and the ConfigMap `there`, and ConfigMaps `large*` of 1 MiB."""
+    """Holds the PriorityClass `high`, the service account and ConfigMap `there`, and ConfigMaps `large*` of 1 MiB."""
 
     def __init__(self) -> None:
         self.reads = []
