@@ -103,7 +103,7 @@ class SchedulerGauges(Part):
             ),
             (
                 "interference_error",
-                "Mean relative error of the profile's predicted slowdowns, of tasks that the model was not fitted to",
+                "Mean relative error of predicted slowdowns, of tasks that no model was fitted to: the median namespace's",
                 (),
                 self._model_error,
             ),

@@ -220,10 +220,11 @@ class Slowdowns:
         self._takers: dict[tuple[Shape, Judged], tuple[int, bool, int | None]] = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
         self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
+        self._hosts_moved: list[slice | IntVector] = []  # the nodes whose metrics changed, of each placement
 
     @functools.cached_property
     def _system(self) -> FloatVector:
-        """The system's metrics as the cycle began, plus what `_settle` has counted, shape [8, N]."""
+        """The system's metrics as the cycle began, plus what `_settled` has counted, shape [8, N]."""
         use, others, beyond = self._used
         node = use * self._unit
         node[0] += others * (self._unit[0] / 1000)
@@ -233,23 +234,21 @@ class Slowdowns:
 
     def _settled(self, of: Exponential) -> FloatVector:
         """Return what a model makes of the metrics, all placements of the cycle included, shape [2, N]."""
-        known, now = self._parts.get(of), self._state.changes
-        if known is not None and known[0] == now:
-            return known[1]
-        self._settle()
-        parts = of.parts(self._system) if known is None else known[1]
-        where = None if known is None else self._state.to_mend(known[0])
-        if where is not None:
-            parts[:, where] = of.parts(self._system[:, where])
-        self._parts[of] = now, parts
-        return parts
-
-    def _settle(self) -> None:
-        """Count all placements of the cycle in the metrics."""
         system = self._system
         for node, demand, step in self._moved:
-            self._add(system, node, demand, step)
+            self._hosts_moved.append(self._add(system, node, demand, step))
         self._moved.clear()
+        seen, parts = self._parts.get(of, (0, None))
+        now = len(self._hosts_moved)
+        if parts is None or now - seen > _AT_ONCE:
+            parts = of.parts(system)
+        elif seen != now:
+            for nodes in self._hosts_moved[seen:]:
+                parts[:, nodes] = of.parts(system[:, nodes])
+        else:
+            return parts
+        self._parts[of] = now, parts
+        return parts
 
     def limits(self, margin: float) -> FloatVector:
         """The largest slowdown that is accepted on each node with a margin, shape [N]: read-only."""
@@ -341,8 +340,12 @@ class Slowdowns:
             limits[nodes] = np.maximum(self.thresholds.limit(host, margin), self._at_least[nodes])
         self._state.touch(*self._hosts.members[host].tolist())
 
-    def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> None:
-        """Add a demand to what is used on a node, for it and those that share its host, or take it away."""
+    def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> slice | IntVector:
+        """Add a demand to what is used on a node, for it and those that share its host, or take it away.
+
+        Returns:
+            The nodes of the host.
+        """
         nodes = self._hosts.spans[self._hosts.places[node]]
         unit = self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):
@@ -352,6 +355,8 @@ class Slowdowns:
                 system[others, node] -= share
                 system[own, node] += share
         system[metrics.IO_U, nodes] = min(sum(system[metrics.R_U : metrics.IO_U, node].tolist()), 1.0)
+        return nodes
 
 
+_AT_ONCE = 16  # arbitrary: after more placements all nodes are predicted anew
 _OWN, _OTHERS = (metrics.C_U, metrics.R_U, metrics.W_U), (metrics.C_A, metrics.R_A, metrics.W_A)

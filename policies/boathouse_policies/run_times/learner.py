@@ -5,7 +5,7 @@ the requested memory from runs with less. With the requested memory, run time gr
 
 * A map that spills pays about the same whatever memory it lacks, so only the slowdown is kept (YARN-ME, 2.2).
 * A reduce pays for the bytes that it spills (2.3): the rate is the program's own after `LEAST_RUNS` runs with less
-  memory, before that half of the rate at which tasks of any program wrote and read spills. Until any was measured, it
+  memory, before that half of the rate at which tasks of its namespace wrote and read spills. Until any was measured, it
   pays a fixed slowdown as well. Its input is the mean of the program's earlier runs.
 
 No task gets less memory than its program's commands used at their peak, nor as little as one of its tasks was killed
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import crowding
 from boathouse_policies.run_times import runs
 from boathouse_policies.yarn_me import penalty
 
@@ -37,6 +38,8 @@ COMMAND_SHARE: Final = 2.2
 """Memory of a task beyond `FIXED_BYTES` over that of its command: the buffer has the other half, and 10 % are spare."""
 FLOOR_BYTES: Final = 64 << 20
 """How much more memory than a killed task had is the least for the program's later tasks."""
+NAMESPACES_KEPT: Final = 64
+"""Namespaces whose rate of spills is kept; the one that measured none for longest is forgotten."""
 LEAST_RUNS: Final = 5
 """Runs with less memory after which a program's own rate of spills counts."""
 _NEWS: Final = 0.1
@@ -110,7 +113,7 @@ class Learner:
         self._spills: runs.Table = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
         self._peaks: runs.Maxima = {}
         self._floors: runs.Maxima = {}
-        self._spill_rate: float | None = None
+        self._spill_rates: dict[str, float] = {}  # of namespaces, the last that measured one last
         self._made: dict[tuple[object, ...], model.Estimates] = {}
         self._out_of_memory: set[tuple[model.JobId, int, model.Stage]] = set()
 
@@ -134,9 +137,17 @@ class Learner:
             self._learn_less(stage, seconds, input_bytes, used)
         runs.add(self._less if less else self._full, stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
-            self._spill_rate = _mean(self._spill_rate, used.spill_bytes_per_s)
+            namespace = crowding.group_of(stage.key)
+            rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, runs.MAX_BYTES))
+            self._keep_rate(namespace, rate)
         if used.peak_bytes > 0:
             runs.raise_to(self._peaks, stage.key, used.peak_bytes)
+
+    def _keep_rate(self, namespace: str, rate: float) -> None:
+        self._spill_rates.pop(namespace, None)
+        self._spill_rates[namespace] = rate
+        if len(self._spill_rates) > NAMESPACES_KEPT:
+            del self._spill_rates[next(iter(self._spill_rates))]
 
     def _learn_less(self, stage: Stage, seconds: float, input_bytes: float, used: MemoryUse) -> None:
         """Compare a run with what was expected, and learn what its spills cost."""
@@ -216,7 +227,8 @@ class Learner:
         own = self._spills.get(stage.key)
         if own is not None and own.weight >= LEAST_RUNS:
             return _rounded(own.input_bytes / own.seconds)
-        return None if self._spill_rate is None else _rounded(self._spill_rate / 2)  # what is written is read again
+        rate = self._spill_rates.get(crowding.group_of(stage.key))
+        return None if rate is None else _rounded(rate / 2)  # what is written is read again
 
     # State
 
@@ -228,15 +240,22 @@ class Learner:
             "spills": runs.dump(self._spills),
             "peaks": dict(self._peaks),
             "floors": dict(self._floors),
-            "rate": self._spill_rate,
+            "rates": dict(self._spill_rates),
             "error": self.error,
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump, without the entries of it that are invalid."""
+        """Continue from a dump, without the entries of it that are invalid.
+
+        The rate of spills that earlier versions had of all namespaces is not taken over.
+        """
         self._full, self._less, self._spills = (runs.load(state.get(name)) for name in ("full", "less", "spills"))
         self._peaks, self._floors = (runs.load_maxima(state.get(name)) for name in ("peaks", "floors"))
-        self._spill_rate, self.error = (_number(state.get(name)) for name in ("rate", "error"))
+        self.error = _number(state.get("error"))
+        rates = state.get("rates")
+        for namespace, dumped in rates.items() if isinstance(rates, dict) else ():
+            if (rate := _number(dumped)) is not None:
+                self._keep_rate(str(namespace), rate)
 
 
 def _rounded(number: float) -> float:

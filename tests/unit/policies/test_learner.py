@@ -1,6 +1,7 @@
 """Estimates from what tasks did with their memory."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -51,6 +52,24 @@ def test_a_reduce_pays_for_what_it_spills_at_the_measured_rate():
 def test_a_reduce_whose_spills_were_never_measured_pays_the_stated_slowdown():
     found = learner_after(stage(), (10.0, 1072, {}))
     assert estimated_s(found, stage(), 560) == estimated_s(found, stage(), 304) == 15.0
+
+
+@pytest.mark.parametrize("forged", [1.0, 1e300])
+def test_a_forged_rate_of_spills_changes_no_estimate_of_another_namespace(forged):
+    found = learner_after(stage(), (10.0, 1072, {"spill_bytes_per_s": 100.0 * MIB}))
+    before = estimated_s(found, stage(), 560)
+    forger = stage(program="forger/sort")
+    found.learn(forger, seconds=9.0, input_bytes=INPUT, less=False, used=MemoryUse(spill_bytes_per_s=forged))
+    assert estimated_s(found, stage(), 560) == before
+    assert math.isfinite(estimated_s(found, forger, 560))
+
+
+def test_rates_of_spills_of_so_many_namespaces_are_kept():
+    found = run_times.Learner()
+    for i in range(100):
+        used = MemoryUse(spill_bytes_per_s=1.0 * MIB)
+        found.learn(stage(program=f"n{i}/sort"), seconds=9.0, input_bytes=INPUT, less=False, used=used)
+    assert list(found.dump()["rates"]) == [f"n{i}" for i in range(100 - learner.NAMESPACES_KEPT, 100)]
 
 
 def test_after_a_few_runs_with_less_memory_a_program_has_its_own_rate():
@@ -120,7 +139,8 @@ def test_a_restart_keeps_rates_peaks_and_floors():
 def test_what_is_valid_in_a_dump_of_an_earlier_version_or_with_nonsense_is_loaded():
     found = run_times.Learner()
     key = stage().key
-    found.load({"full": {key: [1, 10.0, 0.0]}, "floors": {key: -1, "x": 5}, "peaks": 7, "rate": "fast", "error": None})
+    wrong = {"floors": {key: -1, "x": 5}, "peaks": 7, "rate": 5.0, "rates": {"ns": "fast"}, "error": None}
+    found.load({"full": {key: [1, 10.0, 0.0]}, **wrong})
     assert found.estimates(stage(), 0.0).duration_s(model.Resources(memory_bytes=IDEAL)) == 10.0
 
 

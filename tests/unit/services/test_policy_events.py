@@ -147,7 +147,7 @@ def test_the_learner_reads_what_a_task_did_with_its_memory():
     counters = {"Boathouse": {"Peak memory bytes": 100 << 20, "Spilled bytes": 64 << 20, "Spill milliseconds": 1000}}
     job_events.update(mrjobs.succeeded_pod("m-0", counters=counters, timings=[Timing("read", 0, 2000)]))
     assert job_events.least_bytes >= (48 + 220) << 20
-    assert job_events.learner.dump()["rate"] == 128 << 20
+    assert list(job_events.learner.dump()["rates"].values()) == [128 << 20]
 
 
 def test_a_pod_that_was_created_and_ended_between_two_reconciles_is_published_at_the_jobs_end(job_events):
