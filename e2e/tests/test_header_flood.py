@@ -23,7 +23,7 @@ MOST_RATIO = 1.2
 """A job of another namespace takes at most this much of its time beside honest requests."""
 TEXT = harness.text(4_000_000)
 SCRIPT = """
-import asyncio, contextlib, json, ssl, sys, time
+import asyncio, contextlib, json, socket, ssl, sys, time
 
 mode, seconds, targets = sys.argv[1], float(sys.argv[2]), [t.split(":") for t in sys.argv[3].split(",")]
 clients = {"honest": 1, "flood": 30}[mode]
@@ -38,12 +38,14 @@ async def client(address, port):
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(10):
                 reader, writer = await asyncio.open_connection(address, int(port), ssl=tls)
+            # what the server does not read stays in the kernel, and counts as this pod's memory
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)
             seen["opened"] += 1
             try:
                 path = {"8080": b"/metrics", "8081": b"/healthz"}.get(port, b"/v1/jobs/a/b/plan")
                 writer.write(b"GET " + path + b" HTTP/1.1\\r\\nHost: x\\r\\n")
                 async with asyncio.timeout(10):
-                    for header in more:  # what the server does not take is not kept here: the pod has 256 MiB
+                    for header in more:  # what the server does not take is not kept here: the pod has 512 MiB
                         writer.write(header)
                         await writer.drain()
                 if mode == "honest":
@@ -96,7 +98,7 @@ def pod(namespace, name, command):
         "image": "localhost/boathouse-task:dev",
         "imagePullPolicy": "IfNotPresent",
         "command": command,
-        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "100m", "memory": "256Mi"}},
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "100m", "memory": "512Mi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }
     spec = {

@@ -103,7 +103,7 @@ class SchedulerGauges(Part):
             ),
             (
                 "interference_error",
-                "Mean relative error of predicted slowdowns, of tasks that no model was fitted to: the median namespace's",
+                "Mean relative error of predicted slowdowns of tasks that no model was fitted to, median of namespaces",
                 (),
                 self._model_error,
             ),

@@ -79,7 +79,7 @@ def test_less_memory_says_what_it_costs(profile):
 
 def test_less_memory_says_which_part_of_the_disk_budget_it_takes():
     shell = ElasticShell(profile="yarn-me")
-    shell.observer(yarn_me.Disks).load({"bytesPerSecond": 1e9})
+    shell.observer(yarn_me.Disks).load({"namespaces": {"": 1e9}})
     shell.leave("n0", cpu=4000, gib=1)
     shell.submit(count=4)
     assert figures(core.placements(shell.cycle())[0])["diskShare"] == 0.0  # a map that is not known to spill
