@@ -197,7 +197,9 @@ class Tallies:
         """Note the labels of a namespace; None for one that does not exist."""
         if self._namespaces.get(name) == labels:
             return
-        pods = self._pods.get(name, {}) if self._selected_by.has_wide else {}
+        tallies = self._selecting.values()
+        by_labels = any(each.namespace_selector is not None for tally in tallies for each in tally.sets)
+        pods = self._pods.get(name, {}) if by_labels else {}
         for node, pod in pods.values():
             for tally in self.selecting(pod):
                 self._change(tally, node, -1)
@@ -387,11 +389,6 @@ class _Index:
         self._versions: collections.Counter[str] = collections.Counter()
         self.mentioned: set[Mention] = set()
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
-
-    @property
-    def has_wide(self) -> bool:
-        """Whether any tally selects namespaces by their labels."""
-        return _WIDE in self._mentioned
 
     def add(self, tally: Tally) -> None:
         """List a tally."""

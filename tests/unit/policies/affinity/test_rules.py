@@ -136,6 +136,14 @@ def test_another_label_of_a_namespace_changes_what_terms_select():
     assert shell.nodes_after_settling() == ["n0"]
 
 
+def test_another_label_of_a_namespace_changes_what_terms_select_that_are_by_name_and_by_label():
+    shell = zoned_shell("a", "b", pods=(placed_pod("n1"),), x={})
+    by_label = pod_term("host", namespaces=(), namespace_selector=label("env", "live"))
+    assert start_nodes(shell, pods_near(pod_term("host"), by_label)) == []
+    shell.set_namespace("x", {"env": "live"})
+    assert shell.nodes_after_settling() == ["n1"]
+
+
 def test_a_pod_forbids_others_next_to_it_from_the_moment_it_is_placed():
     shell = zoned_shell("a")
     forbidding = pods_apart(pod_term("host", label("app", "b")))
