@@ -296,3 +296,10 @@ async def test_a_version_that_no_leader_gave_hurts_only_its_own_cluster(leader, 
     status, text = await leader.post(token, encoded(version=[2**62, 2**62]))
     assert status == 200
     assert f"[{2**62},17]" in text
+
+
+async def test_a_report_of_a_cluster_that_was_deleted_while_the_body_arrived_is_not_kept(leader, token):
+    namespaces = iter(["demo", None])  # when the request came, and when its body was there
+    leader.routes._namespace_of = lambda _: next(namespaces)
+    status, _ = await leader.post(token, encoded())
+    assert (status, leader.reports.last(UID)) == (404, None)

@@ -34,13 +34,14 @@ class PendingPods(Part):
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._since_s: dict[model.ClassId, float] = {}
+        self._since_s: dict[model.ClassId, float] = {}  # ascending
+        self._due: dict[model.ClassId, None] = {}
+        self._queue.on_removed.append(self._forget)
 
     def next_s(self) -> float:
         """Return when a class may qualify; infinity if none may."""
-        now_s = self._clock()
-        due = (since_s + self._options.pending_ahead_delay_s for since_s in self._since_s.values())
-        return min((due_s for due_s in due if due_s > now_s), default=math.inf)
+        first_s = next(iter(self._since_s.values()), math.inf)
+        return first_s + self._options.pending_ahead_delay_s
 
     def decide(self, result: cycle.CycleResult | None) -> Iterator[rows.Operation]:
         """Yield the operations that create pods without a node now.
@@ -48,23 +49,43 @@ class PendingPods(Part):
         Args:
             result: Result of the cycle; None without a cycle.
         """
-        now_s = self._clock()
-        for class_id in result.placed | result.left.keys() if result is not None else ():
-            since_s = self._since_s.pop(class_id, now_s)
-            if result is not None and result.left.get(class_id) is model.Code.UNSCHEDULABLE:
-                self._since_s[class_id] = now_s if class_id in result.placed else since_s
-        if not self._options.pending_ahead or not self._since_s:
+        if not self._options.pending_ahead:
             return
-        for entry in list(self._jobs.entries()):
-            for queued in self._queue.classes_of(entry.job.id) if entry.factory is not None else ():
-                if self._since_s.get(queued.task_class.id, math.inf) > now_s - self._options.pending_ahead_delay_s:
-                    continue
-                for task in queued.pool.pending()[: self._options.pending_ahead]:
-                    row = self._pods.get(task.id)
-                    if row is None or task.expected or self._jobs.hold_of(row) is not None:
-                        continue  # the API server would refuse these pods too
-                    if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
-                        yield operation
+        self._note(result, self._clock())
+        for class_id in list(self._due):
+            queued = self._queue.get(class_id)
+            if queued is None:
+                continue
+            for task in queued.pool.pending()[: self._options.pending_ahead]:
+                row = self._pods.get(task.id)
+                if row is None or task.expected or self._jobs.hold_of(row) is not None:
+                    continue  # the API server would refuse these pods too
+                if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
+                    yield operation
+
+    def _note(self, result: cycle.CycleResult | None, now_s: float) -> None:
+        """Note the classes that lack nodes, and which of them have for so long that they qualify."""
+        for class_id in result.placed | result.left.keys() if result is not None else ():
+            lacks_nodes = result is not None and result.left.get(class_id) is model.Code.UNSCHEDULABLE
+            if not lacks_nodes or (result is not None and class_id in result.placed):
+                self._forget(class_id)
+            if lacks_nodes and class_id not in self._due and self._creates(class_id):
+                self._since_s.setdefault(class_id, now_s)
+        for class_id, since_s in list(self._since_s.items()):
+            if since_s > now_s - self._options.pending_ahead_delay_s:
+                break
+            del self._since_s[class_id]
+            self._due[class_id] = None
+
+    def _creates(self, class_id: model.ClassId) -> bool:
+        """Return whether the pods of a class are created by this process."""
+        queued = self._queue.get(class_id)
+        entry = None if queued is None else self._jobs.entry(queued.job.id)
+        return entry is not None and entry.factory is not None
+
+    def _forget(self, class_id: model.ClassId) -> None:
+        self._since_s.pop(class_id, None)
+        self._due.pop(class_id, None)
 
 
 class Decider(Part):

@@ -84,7 +84,8 @@ class Intake(Part):
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
         entry = self._jobs.entry(job_id)
         if entry is not None:
-            self._diagnoses.forget(entry.classes)
+            for one in entry.classes:  # one that was never in the queue, too: a gang out of the line is judged alone
+                self._diagnoses.forget(one.id)
             self._jobs.withdraw(job_id)
             self._wake()
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, devices, jobs, pod_conditions
@@ -254,7 +254,6 @@ class Diagnoses:
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
         return diagnose(entry.job, found, self._holders, self._devices) if found else None
 
-    def forget(self, classes: Iterable[model.TaskClass]) -> None:
-        """Drop the diagnoses of a job's classes."""
-        for one in classes:
-            self._classes.pop(one.id, None)
+    def forget(self, class_id: model.ClassId) -> None:
+        """Drop the diagnosis of a class that left the queue."""
+        self._classes.pop(class_id, None)

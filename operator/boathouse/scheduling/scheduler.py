@@ -129,6 +129,7 @@ class Scheduler:
             counters=metrics_.scheduler,
             aside=aside,
         )
+        queue.on_removed.append(self.state.diagnoses.forget)
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
         self.transform_pod = transforms.pods(
             options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers

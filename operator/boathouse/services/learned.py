@@ -124,8 +124,13 @@ class SavedState:
             _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
             del self._unread[dropped]
             plain = self._plain()
-        if len(packed) > MAX_BYTES:
-            _log.warning("the estimates are too large to be saved", size_bytes=len(packed), limit_bytes=MAX_BYTES)
+        while len(packed) > MAX_BYTES:
+            largest = max(self._dumps, key=lambda name: len(bytes(self._dumps[name])))
+            _log.warning("dropped the estimates of a part: all together are too large", part=largest)
+            del self._dumps[largest]
+            plain = self._plain()
+            packed = gzip.compress(plain, compresslevel=6, mtime=0)
+        if plain == self._written:
             return
         failpoints.hit("before-learned.write")
         await self._write({KEY: base64.b64encode(packed).decode()})

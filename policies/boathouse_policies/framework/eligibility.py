@@ -12,6 +12,8 @@ import numpy as np
 from boathouse_policies import model
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_policies.framework.layout import Layout
 
 WRONG_NAME = "node(s) didn't match the requested node name"
@@ -129,22 +131,36 @@ _TOO_LARGE = 1 << 63
 class Eligibility:
     """Which nodes a set of constraints allows. Immutable.
 
+    Args:
+        nodes: The nodes.
+        refusals: Why each is not allowed, None where it is.
+
     Attributes:
+        nodes: The nodes. It holds no more of a layout: a class that is unschedulable for long may keep it.
         mask: True where allowed, shape [N].
         everywhere: Whether it allows all nodes.
     """
 
-    def __init__(self, layout: Layout, refusals: list[str | None]) -> None:
-        self.layout, self.refusals = layout, refusals
+    def __init__(self, nodes: Sequence[model.Node], refusals: Sequence[str | None]) -> None:
+        self.nodes = nodes
+        reasons: dict[str | None, int] = {}
+        self._codes = np.array([reasons.setdefault(reason, len(reasons)) for reason in refusals], np.uint16)
+        self._reasons = tuple(reasons)
         self.mask = np.array([reason is None for reason in refusals], np.bool_)
         self.mask.flags.writeable = False
         self.everywhere = bool(self.mask.all())
+
+    @property
+    def refusals(self) -> Sequence[str | None]:
+        """Why each node is not allowed, length N."""
+        return [self._reasons[code] for code in self._codes.tolist()]
 
 
 class Eligibilities:
     """Static masks by constraints: computed once, then mended for the nodes that changed.
 
-    Kept for as long as a class that waits has these constraints, and the last ones beyond that.
+    Kept for as long as a class that waits has these constraints, and the last ones beyond that: `_NODES_KEPT` nodes of
+    all of them together.
 
     A memo: what it answers depends on its arguments alone.
     """
@@ -152,6 +168,7 @@ class Eligibilities:
     def __init__(self) -> None:
         self._known: weakref.WeakValueDictionary[model.Constraints, Eligibility] = weakref.WeakValueDictionary()
         self._last: collections.OrderedDict[model.Constraints, Eligibility] = collections.OrderedDict()
+        self._kept = 0
         self._tolerating: dict[tuple[model.Toleration, ...], model.BoolVector] = {}
         self._layout: Layout | None = None
 
@@ -159,12 +176,13 @@ class Eligibilities:
         """The mask over the nodes of this layout."""
         constraints = constraints.of_nodes
         known = self._known.get(constraints)
-        if known is None or known.layout is not layout:
-            known = self._known[constraints] = Eligibility(layout, self._refusals(constraints, layout, known))
+        if known is None or known.nodes is not layout.nodes:
+            known = self._known[constraints] = Eligibility(layout.nodes, self._refusals(constraints, layout, known))
+        former = self._last.pop(constraints, None)
         self._last[constraints] = known
-        self._last.move_to_end(constraints)
-        if len(self._last) > _CONSTRAINTS_KEPT:
-            self._last.popitem(last=False)
+        self._kept += len(known.nodes) - (0 if former is None else len(former.nodes))
+        while len(self._last) > _CONSTRAINTS_KEPT or (self._kept > _NODES_KEPT and len(self._last) > 1):
+            self._kept -= len(self._last.popitem(last=False)[1].nodes)
         return known
 
     def tolerating(self, tolerations: tuple[model.Toleration, ...], layout: Layout) -> model.BoolVector:
@@ -183,8 +201,9 @@ class Eligibilities:
         if known is None:
             return [refusal(constraints, node) for node in layout.nodes]
         # Nodes are frozen values: the very same object cannot have become unlike itself.
-        before = {id(node): reason for node, reason in zip(known.layout.nodes, known.refusals, strict=True)}
+        before = {id(node): reason for node, reason in zip(known.nodes, known.refusals, strict=True)}
         return [before[id(node)] if id(node) in before else refusal(constraints, node) for node in layout.nodes]
 
 
 _CONSTRAINTS_KEPT = 1024  # arbitrary: pods of others may each bring their own
+_NODES_KEPT = 1 << 18  # in all masks that no class has: 11 bytes each, of 3 in the mask and 8 in a list of nodes

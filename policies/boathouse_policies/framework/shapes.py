@@ -61,7 +61,7 @@ class Shape:
     def eligibility(self, view: ClusterView) -> Eligibility:
         """The nodes that its constraints allow."""
         known = self._eligibility
-        if known is None or known.layout is not view.layout:
+        if known is None or known.nodes is not view.layout.nodes:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
         return known
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.framework.crowding import crowded_out
+from boathouse_policies.framework.crowding import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -218,16 +218,12 @@ class Means:
     """
 
     def __init__(self, kept: int) -> None:
-        self._kept = kept
-        self._sums: dict[str, tuple[int, float]] = {}
+        self._sums: Programs[tuple[int, float]] = Programs(kept + 1)  # one for the sum of all, a group of its own
 
     def add(self, kind: str, amount: float) -> None:
         """Add an amount."""
-        count, total = self._sums.pop(kind, (0, 0.0))
-        self._sums[kind] = (count + 1, total + amount)
-        kinds = [key for key in self._sums if key != _ALL]
-        if len(kinds) > self._kept:
-            del self._sums[crowded_out(kinds)]
+        count, total = self._sums.get(kind, (0, 0.0))
+        self._sums.put(kind, (count + 1, total + amount))
 
     def mean(self, kind: str) -> float | None:
         """Return the mean of a program; None if nothing was added for it."""
@@ -241,9 +237,10 @@ class Means:
     def load(self, dumped: Mapping[str, Any]) -> None:
         """Continue from a dump, without the entries of it that are invalid."""
         sums = {kind: (int(count), float(total)) for kind, (count, total) in dumped.items()}
-        self._sums = {
-            kind: (count, total) for kind, (count, total) in sums.items() if count > 0 and 0 <= total < np.inf
-        }
+        self._sums.clear()
+        for kind, (count, total) in sums.items():
+            if count > 0 and 0 <= total < np.inf:
+                self._sums.put(kind, (count, total))
 
 
 class Predictor:
@@ -260,7 +257,7 @@ class Predictor:
         self._config = config
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
-        self._kinds: dict[str, model.FloatVector] = {}
+        self._kinds: Programs[model.FloatVector] = Programs(config.kinds_kept)
         self.uber, self.apps = Means(config.kinds_kept), Means(config.kinds_kept)
 
     # Normal jobs
@@ -294,16 +291,13 @@ class Predictor:
         """Keep what a probe of a program measured."""
         if not kind or features.map_input_bytes <= 0:
             return
-        self._kinds[kind] = self._kinds.pop(kind, 0.0) + features.amounts()
-        if len(self._kinds) > self._config.kinds_kept:
-            del self._kinds[crowded_out(self._kinds)]
+        self._kinds.put(kind, self._kinds.get(kind, 0.0) + features.amounts())
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
-        sums = self._kinds.pop(kind, None)
+        sums = self._kinds.use(kind)
         if sums is None or input_bytes <= 0:
             return None
-        self._kinds[kind] = sums  # now the last used
         return Features(maps, reduces, *(sums * (input_bytes / sums[0])).tolist())
 
     # Uber jobs
@@ -340,9 +334,10 @@ class Predictor:
         self.reduces.load(state.get("reduces", {}))
         amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
         known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(AMOUNTS),)}
-        self._kinds = {
-            kind: sums for kind, sums in known.items() if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0
-        }
+        self._kinds.clear()
+        for kind, sums in known.items():
+            if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0:
+                self._kinds.put(kind, sums)
         self.uber.load(state.get("uber", {}))
         self.apps.load(state.get("apps", {}))
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.jobs import Amount, Shape
 
+MOST_ENDED = 256
+"""Jobs of a world that are over and have not finished virtually (arbitrary)."""
 _MEMORY = 1
 _ROUNDING = 1e-9
 
@@ -126,6 +128,7 @@ class World:
         now_s: When sizes and shares were last updated.
         jobs: The jobs that are not gone, those that finished virtually too.
         queue: The pending virtual jobs, in the virtual queue's order.
+        members: How many of the jobs are in this world.
     """
 
     def __init__(self, config: Config, all_jobs: dict[model.JobId, VirtualJob] | None = None) -> None:
@@ -134,6 +137,7 @@ class World:
         self.now_s = 0.0
         self.jobs = {} if all_jobs is None else all_jobs
         self.queue: list[VirtualJob] = []
+        self.members = 0
         self._next_end_s = math.inf
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
@@ -167,6 +171,7 @@ class World:
         self.advance(now_s)
         self._update_sizes(now_s)
         size = jobs.size(shape)[_MEMORY] if shape.is_sized else math.inf
+        self.members += 1
         self.jobs[job.id] = fresh = VirtualJob(job.id, self, job.submitted_s, job.weight, shape, size, used)
         self._enter(fresh)
         self._update_shares()
@@ -187,16 +192,23 @@ class World:
         self._update_shares()
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """The real job is over. One of known size stays in the virtual queue until it finishes there too."""
+        """The real job is over. One of known size stays in the virtual queue until it finishes there too.
+
+        Deviation: of jobs that are over, at most `MOST_ENDED` stay; beyond that the one that would finish first goes.
+        """
         known = self.jobs.get(job)
         if known is None:
             return
         self.advance(now_s)
         known.ended = True
         if succeeded and known.size < math.inf and not known.finished:
-            return
+            ended = [one for one in self.queue if one.ended]
+            if len(ended) <= MOST_ENDED:
+                return
+            known = min(ended, key=lambda one: (one.finish_s, one.submitted_s, one.id))
         self._update_sizes(now_s)
-        self.jobs.pop(job, None)
+        if self.jobs.pop(known.id, None) is not None:
+            self.members -= 1
         self._leave(known)
         self._update_shares()
 
@@ -220,6 +232,7 @@ class World:
                 job.share, job.rate = jobs.NOTHING, 0.0
                 if job.ended:
                     del self.jobs[job.id]
+                    self.members -= 1
         self.queue = [job for job in self.queue if not job.finished]
 
     def _update_shares(self) -> None:

@@ -49,9 +49,11 @@ class Worlds:
         return job.world.size_left(job, job.world.now_s if now_s is None else now_s)
 
     def advance(self, now_s: float) -> None:
-        """Let time pass."""
-        for world in self._worlds.values():
+        """Let time pass, and drop the worlds that are left without jobs."""
+        for share, world in list(self._worlds.items()):
             world.advance(now_s)
+            if not world.members:
+                del self._worlds[share]
 
     def resize(self, cluster: Amount, queues: Mapping[model.QueueName, model.Queue], now_s: float) -> None:
         """Let time pass, and share the cluster among the worlds in which any job is pending from now on."""

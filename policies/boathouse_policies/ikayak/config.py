@@ -40,7 +40,9 @@ class Config:
         forgetting: λ_f of the least squares, for each reducer that ended (ours; see `fuzzy`).
         discount: τ of eq. 6 (ours).
         trust: How far one sample moves the prior rules: the variance of their parameters (ours).
-        models_kept: Models of job classes that are remembered; the one unused for longest is forgotten (ours).
+        models_kept: Models of job classes that are remembered; the one unused for longest of the namespace with the
+            most is forgotten (ours).
+        programs_kept: Job classes whose mean run times are remembered; forgotten likewise (ours).
     """
 
     placement: bool = True
@@ -63,6 +65,7 @@ class Config:
     discount: float = 0.5
     trust: float = 1.0
     models_kept: int = 32
+    programs_kept: int = 256
 
     def __post_init__(self) -> None:
         """Refuse values that have no meaning.
@@ -83,6 +86,7 @@ class Config:
                 "reduce_s",
                 "trust",
                 "models_kept",
+                "programs_kept",
             ),
             not_negative=("overhead", "discount", "weight"),
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from boathouse_policies.framework.crowding import Programs
 from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy, Sample
 from boathouse_policies.model import FloatVector, Stage, TaskClass
 
@@ -130,8 +131,8 @@ class Bank:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._models: dict[Key, Fuzzy] = {}
-        self._means: dict[tuple[Key, str], Mean] = {}
+        self._models: Programs[Fuzzy] = Programs(config.models_kept)
+        self._means: Programs[dict[str, Mean]] = Programs(config.programs_kept)
         self._maps = Mean()
 
     def model(self, key: Key) -> Fuzzy:
@@ -142,28 +143,28 @@ class Bank:
 
     def ended(self, key: Key, stage: Stage, seconds: float) -> None:
         """Learn how long a map or reducer took."""
-        self._means.setdefault((key, stage), Mean()).add(seconds)
+        means = self._means.use(key) or {}
+        means.setdefault(stage, Mean()).add(seconds)
+        self._means.put(key, means)
         if stage is Stage.MAP:
             self._maps.add(seconds)
 
     def learn(self, key: Key, history: History, ended_s: float) -> None:
         """Learn from the reports of a reducer that ended: their labels are known now, and are replayed."""
-        self._models[key] = model = self._models.pop(key, None) or Fuzzy(self._config)  # the last to be forgotten
+        model = self._models.use(key) or Fuzzy(self._config)
         model.fit(history.samples, history.labels(ended_s))
-        while len(self._models) > self._config.models_kept:
-            self.forget(next(iter(self._models)))
+        self._models.put(key, model)
 
     def forget(self, key: Key) -> None:
-        """Forget a class: no job of it will ever come again, or others were used later."""
+        """Forget a class: no job of it will ever come again."""
         self._models.pop(key, None)
-        for stage in (Stage.MAP, Stage.REDUCE):
-            self._means.pop((key, stage), None)
+        self._means.pop(key, None)
 
     # Predicting
 
     def mean_s(self, key: Key, stage: Stage) -> float | None:
         """Return the mean of a class' maps or reducers; None if none has ended."""
-        known = self._means.get((key, stage))
+        known = self._means.get(key, {}).get(stage)
         return None if known is None else known.seconds
 
     def length_s(self, key: Key, task_class: TaskClass) -> float:
@@ -191,7 +192,11 @@ class Bank:
 
     def dump(self) -> Mapping[str, Any]:
         """Return all models and means, as JSON values."""
-        means = [[key, stage, mean.count, mean.seconds] for (key, stage), mean in self._means.items()]
+        means = [
+            [key, stage, mean.count, mean.seconds]
+            for key, known in self._means.items()
+            for stage, mean in known.items()
+        ]
         models = {key: model.dump() for key, model in self._models.items()}
         return {"models": models, "means": means, "maps": [self._maps.count, self._maps.seconds]}
 
@@ -199,10 +204,12 @@ class Bank:
         """Continue from a dump; what is not understood is left out."""
         models = state.get("models")
         for key, dumped in models.items() if isinstance(models, dict) else ():
-            self._models[key] = model = Fuzzy(self._config)
+            model = Fuzzy(self._config)
             model.load(dumped)
+            self._models.put(key, model)
         for key, stage, count, seconds in _rows(state.get("means"), 4):
-            self._means[str(key), str(stage)] = Mean(int(count), float(seconds))
+            known = self._means.use(str(key)) or {}
+            self._means.put(str(key), known | {str(stage): Mean(int(count), float(seconds))})
         for count, seconds in _rows([state.get("maps")], 2):
             self._maps = Mean(int(count), float(seconds))
 

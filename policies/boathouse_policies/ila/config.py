@@ -39,7 +39,8 @@ class Config:
         recheck_s: A class that interference keeps out everywhere is retried after so long, events aside (ours).
         longest_wait_s: After so long it goes where it is slowed down least, so that nothing starves beside what never
             ends or leaves no slot idle (ours).
-        programs_kept: Programs whose demand is remembered; the one unused for longest is forgotten (ours).
+        programs_kept: Programs whose demand is remembered; the one unused for longest of the namespace with the
+            most is forgotten (ours).
         learners_kept: Namespaces whose model is kept; the one that learnt nothing for longest begins anew (ours).
     """
 

@@ -19,6 +19,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
+from boathouse_policies.framework.crowding import Programs
 from boathouse_policies.ila.metrics import Demand
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Profiles:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._known: dict[model.ClassId, ClassProfile] = {}
-        self._programs: dict[str, Demand] = {}
+        self._programs: Programs[Demand] = Programs(config.programs_kept)
 
     def get(self, task_class: model.ClassId) -> ClassProfile | None:
         """The profile of a class; None where its job was not submitted."""
@@ -151,10 +152,7 @@ class Profiles:
         known.demand = self.smooth(known.demand if known.has_ended else None, used)
         known.has_ended, known.is_guess = True, False
         if known.program is not None:
-            self._programs.pop(known.program, None)
-            self._programs[known.program] = known.demand  # the newest last
-            if len(self._programs) > self._config.programs_kept:
-                del self._programs[next(iter(self._programs))]
+            self._programs.put(known.program, known.demand)
 
     def smooth(self, before: Demand | None, now: Demand) -> Demand:
         """Eq. 7: what tasks use, the last ones counting more."""
@@ -173,7 +171,10 @@ class Profiles:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """The inverse of `dump`."""
-        self._programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
+        programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
+        self._programs.clear()
+        for name, demand in programs.items():
+            self._programs.put(name, demand)
 
 
 _FEW = 5  # arbitrary: chance evens out

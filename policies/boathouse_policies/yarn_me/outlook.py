@@ -15,7 +15,7 @@ from boathouse_policies.framework import Follower, Observer, RunningTask, Runnin
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
 End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 """An estimated end, for a heap: time, what breaks ties, node, memory and CPU that come free, job."""
@@ -107,6 +107,12 @@ class Outlook(Observer, Follower):
             self._columns = Columns(self.classes.values())
         return self._columns
 
+    def keep(self, nodes: Container[model.NodeName]) -> None:
+        """Drop what is kept of other nodes than these."""
+        self.changed_nodes = {name for name in self.changed_nodes if name in nodes}
+        self._freed_s = {name: known for name, known in self._freed_s.items() if name in nodes}
+        self._disk = {name: used for name, used in self._disk.items() if name in nodes}
+
     # Jobs
 
     def observe(self, event: model.Event) -> None:
@@ -163,6 +169,8 @@ class Outlook(Observer, Follower):
             del ends[bisect.bisect_left(ends, end)]
         if not self._ends_in[task.job]:
             del self._ends_in[task.job]
+        if not self._ends_on[task.node]:
+            del self._ends_on[task.node]
 
     def _lists(self, task: RunningTask) -> Sequence[list[End]]:
         """Return the lists of ends that name a task, which change."""

@@ -34,8 +34,8 @@ class Passing(LockedNodes, Hooks):
         self._columns = _Columns(self._outlook)
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """Compare what the columns hold with the cluster before they are used."""
-        self._columns.begin()
+        """Compare what the columns hold with the cluster before they are used, and forget nodes that are gone."""
+        self._columns.begin(state.view.layout)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where the node is not reserved, or is open to this class, or where this class does no harm."""
@@ -117,13 +117,17 @@ class _Columns:
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
         self._layout: Layout | None = None
+        self._known: Layout | None = None
         self._reserved: dict[int, model.ClassId] = {}
         self._changes: int | None = None
         self._placed_on: set[int] = set()
 
-    def begin(self) -> None:
+    def begin(self, layout: Layout) -> None:
         """A cycle begins."""
         self._changes = None
+        if layout is not self._known:
+            self._known = layout
+            self._outlook.keep(layout.index)
 
     def renewed(self, state: CycleState) -> _Columns:
         """Return the columns as the cycle has them now."""

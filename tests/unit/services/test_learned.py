@@ -82,6 +82,13 @@ async def test_a_part_that_cannot_be_dumped_since_the_start_keeps_what_an_earlie
     assert saved_parts(api) == {"a": {"value": 7}, "b": {"value": 9}}
 
 
+async def test_a_part_that_is_too_large_costs_no_other_part(monkeypatch):
+    monkeypatch.setattr(learned, "MAX_BYTES", 200)
+    large, small, api = Part(list(range(1000))), Part(2), Api()
+    await learned.SavedState(api, "ns", {"a": large, "b": small}, lambda: True).save()
+    assert saved_parts(api) == {"b": {"value": 2}}
+
+
 async def test_a_change_of_the_profile_keeps_what_the_other_one_learned():
     api = Api(b'{"a": {"value": 7}, "b": {"value": 8}}')
     await load_and_save(api, b=Part(), c=Part(3))

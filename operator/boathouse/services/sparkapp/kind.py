@@ -145,6 +145,7 @@ class SparkAppKind:
         self.policy_events.ended(uid, succeeded=False)
         for pod in self.drivers.of(uid):
             self.executors.forget(namespace, pod.uid)
+        self.executors.forget_app(uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
     def node_lost(self, name: str) -> None:
@@ -213,7 +214,8 @@ class SparkAppKind:
         """Return the executors of the current attempt; those that failed before this process are in the status."""
         if driver is None:
             return Executors()
-        self.executors.follow(app.namespace, driver.uid, failed=state.executors.failed if state.executors else 0)
+        failed_before = state.executors.failed if state.executors else 0
+        self.executors.follow(app.namespace, driver.uid, app=app.uid, failed=failed_before)
         pending, running = self.executors.count(app.namespace, driver.uid)
         failed = self.executors.failed(app.namespace, driver.uid)
         return Executors(pending=pending, running=running, failed=failed)

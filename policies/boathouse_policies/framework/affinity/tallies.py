@@ -386,7 +386,8 @@ class _Index:
     def __init__(self) -> None:
         self._buckets: dict[tuple[str, ...], dict[Tally, None]] = {}
         self._mentioned: dict[str, collections.Counter[model.LabelMention]] = {}
-        self._versions: collections.Counter[str] = collections.Counter()
+        self._versions: dict[str, int] = {}  # of places with tallies
+        self._changes = self._other_version = 0
         self.mentioned: set[Mention] = set()
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
@@ -394,8 +395,8 @@ class _Index:
         """List a tally."""
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
-            self._versions[place] += 1
             known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
+            self._changed(place)
             namespace = None if place == _WIDE else place
             self.mentioned.update([(namespace, each) for each in mentioned if each not in known])
             known.update(mentioned)
@@ -406,7 +407,6 @@ class _Index:
         """List a tally no more."""
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
-            self._versions[place] += 1
             mentioned = self._mentioned[place]
             for each in _mentioned_by(tally):
                 mentioned[each] -= 1
@@ -414,6 +414,7 @@ class _Index:
                     del mentioned[each]
             if not mentioned:
                 del self._mentioned[place]
+            self._changed(place)
             for bucket in _buckets(place, tally):
                 del self._buckets[bucket][tally]
                 if not self._buckets[bucket]:
@@ -422,7 +423,16 @@ class _Index:
     def touch(self, namespace: str) -> None:
         """Say that other tallies may select the pods of a namespace."""
         self.known.clear()
-        self._versions[namespace] += 1
+        self._changed(namespace)
+
+    def _changed(self, place: str) -> None:
+        """Give a place another version; places without tallies share one, so that nothing is kept of those."""
+        self._changes += 1
+        if place in self._mentioned:
+            self._versions[place] = self._changes
+        else:
+            self._versions.pop(place, None)
+            self._other_version = self._changes
 
     def candidates(self, namespace: str, labels: Labels) -> list[Tally]:
         """Return the tallies that may select a pod."""
@@ -437,7 +447,8 @@ class _Index:
 
     def version(self, namespace: str) -> tuple[int, int]:
         """Return what is another value once other tallies may select pods of a namespace."""
-        return self._versions[namespace], self._versions[_WIDE]
+        namespace_version = self._versions.get(namespace, self._other_version)
+        return namespace_version, self._versions.get(_WIDE, self._other_version)
 
     def mentions(self, namespace: str, mention: model.LabelMention) -> bool:
         """Whether a tally that may select pods of a namespace depends on this of their labels."""

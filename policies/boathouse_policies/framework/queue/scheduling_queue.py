@@ -38,7 +38,7 @@ from boathouse_policies.framework.queue.unschedulable import UnschedulableClasse
 from boathouse_policies.framework.shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.ledger import Freed
 
@@ -86,6 +86,7 @@ class SchedulingQueue:
     Attributes:
         queues: The queues by name.
         reserved: The class that each reserved node is for: the profile's reservations, over cycles.
+        on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
     """
 
     def __init__(self, axis: model.Axis, queues: Iterable[model.Queue] = ()) -> None:
@@ -97,6 +98,7 @@ class SchedulingQueue:
         self._unschedulable = UnschedulableClasses(axis)
         self._backoffs = Backoffs()
         self.queues: Mapping[model.QueueName, model.Queue] = {}
+        self.on_removed: list[Callable[[model.ClassId], None]] = []
         self.reserved = Reservations(self._classes, self._jobs)
         self.set_queues(queues)
 
@@ -182,6 +184,8 @@ class SchedulingQueue:
         self._unschedulable.remove(queued)
         self._release(class_id)
         self._backoffs.remove(queued.pool.order)
+        for removed in self.on_removed:
+            removed(class_id)
 
     def _activate(self, queued: QueuedClass) -> None:
         self._unschedulable.activate(queued)
@@ -208,6 +212,10 @@ class SchedulingQueue:
     def least(self, sizer: LeastSizes) -> Sequence[float]:
         """Return the least that any pending class needs, by row: another list once other classes are pending."""
         return (self._sorted or self.sorted_classes()).shapes(sizer, self._axis)[0].least_listed
+
+    def get(self, class_id: model.ClassId) -> QueuedClass | None:
+        """Return a class; None for one that is not in the queue."""
+        return self._classes.get(class_id)
 
     def classes_of(self, job: model.JobId) -> Sequence[QueuedClass]:
         """Return all classes of a job, in its order."""

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_policies import fspy, model
+from boathouse_policies.fspy import virtual
 from boathouse_policies.fspy.virtual import World
 from boathouse_policies.fspy.worlds import Worlds
 from tests.builders import core
@@ -76,3 +77,18 @@ def test_one_queue_and_namespace_is_the_fair_world_of_the_paper(jobs):
                 world.end(job.id, now_s + 1, succeeded=bool(tasks % 2))
     left = {job.id: (job.used, job.finished) for job in found.jobs.values()}
     assert left == {job.id: (pytest.approx(job.used), job.finished) for job in papers.jobs.values()}
+
+
+def test_a_world_without_jobs_is_dropped():
+    found = worlds(("a", "x"), ("a", "y"))
+    found.end(model.JobId("j0"), 1.0, succeeded=False)
+    found.resize(CLUSTER, QUEUES, 1.0)
+    assert list(found._worlds) == [("a", "y")]
+
+
+def test_few_jobs_that_are_over_stay_in_a_world(monkeypatch):
+    monkeypatch.setattr(virtual, "MOST_ENDED", 2)
+    found = worlds(*[("a", "x")] * 5)
+    for number in range(4):
+        found.end(model.JobId(f"j{number}"), 0.0, succeeded=True)
+    assert sorted(found.jobs) == ["j2", "j3", "j4"]

@@ -119,7 +119,7 @@ def test_reducers_of_many_classes_are_predicted_at_once():
 
 
 def test_only_the_classes_used_last_are_remembered():
-    bank = Bank(Config(models_kept=2))
+    bank = Bank(Config(models_kept=2, programs_kept=2))
     for key in ("a", "b", "a", "c"):
         learn_reducers(bank, key)
     assert [bank.mean_s(key, model.Stage.REDUCE) for key in "abc"] == [100.0, None, 100.0]

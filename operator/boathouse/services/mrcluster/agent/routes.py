@@ -19,6 +19,7 @@ from boathouse.services.mrcluster.agent.reports import Reports
 from boathouse.services.mrcluster.pods.node_pod import NodePod
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.limits import Limits
+from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
 from boathouse_task.cluster_contract import DEFAULT_DISTANCE_S, REPORT_MAX_BYTES, AgentOrders, AgentReport
 
@@ -85,6 +86,8 @@ class AgentRoutes:
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=REPORT_MAX_BYTES
         )
         report = _REPORT.decode(body)
+        if self._namespace_of(uid) != sender.claimed.namespace:  # it was deleted while the body arrived
+            raise Rejected(Reason.UNKNOWN_POD)
         began_s = self._reports.take(uid, report, arrival)
         if report.yarn is not None and began_s is not None:
             at_s = self._now()

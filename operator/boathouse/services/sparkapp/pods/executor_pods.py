@@ -13,6 +13,7 @@ from typing import Final
 from boathouse.cluster import store
 from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import Later
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.pods import app_pod
@@ -67,7 +68,8 @@ class ExecutorPods:
         self._on_change, self._later = on_change, later
         self._by_driver: dict[_Owner, _Children] = {}
         self._failed: collections.Counter[_Owner] = collections.Counter()
-        self._followed: set[_Owner] = set()
+        self._followed: dict[_Owner, ObjectUid] = {}
+        self._of_app: dict[ObjectUid, set[_Owner]] = {}
         self._due: set[_Owner] = set()
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
@@ -100,11 +102,19 @@ class ExecutorPods:
                 gone[change.new.metadata.uid] = app_pod.of_executor(change.new)
                 self._tell(owner)
 
-    def follow(self, namespace: str, driver_uid: str, *, failed: int) -> None:
-        """Begin with so many executors of a driver that failed before this process, unless that was said before."""
+    def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
+        """Begin with so many executors of a driver that failed before this process, unless that was said before.
+
+        Args:
+            namespace: The driver's namespace.
+            driver_uid: The driver's UID.
+            app: The application, with which all of this is dropped: its driver may be gone before it.
+            failed: Number of executors that failed.
+        """
         owner = (namespace, driver_uid)
         if owner not in self._followed:
-            self._followed.add(owner)
+            self._followed[owner] = app
+            self._of_app.setdefault(app, set()).add(owner)
             self._failed[owner] += failed
 
     def failed(self, namespace: str, driver_uid: str) -> int:
@@ -115,7 +125,16 @@ class ExecutorPods:
         """Drop what only matters while a driver is there."""
         self._failed.pop((namespace, driver_uid), None)
         self.take(namespace, driver_uid)
-        self._followed.discard((namespace, driver_uid))
+        app = self._followed.pop((namespace, driver_uid), None)
+        if app is not None:
+            self._of_app[app].discard((namespace, driver_uid))
+            if not self._of_app[app]:
+                del self._of_app[app]
+
+    def forget_app(self, app: ObjectUid) -> None:
+        """Drop what is kept of all drivers of a deleted application, also of those that are gone."""
+        for namespace, driver_uid in list(self._of_app.get(app, ())):
+            self.forget(namespace, driver_uid)
 
     def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
         """Return how many executors of a driver are pending, and how many run."""
