@@ -65,7 +65,7 @@ class Load:
         plain_ports: Ports without TLS, which endless headers are sent to as well.
         target: The path of requests.
         token: A real token; wrong ones are made of it.
-        body: Of a post; compressed, so that the endpoint has to read it; None for `body_bytes` of unknown length.
+        body: Of a post; compressed, so that the endpoint has to read it; None for `body_bytes` of zeros.
         body_bytes: Of a post without `body`.
         addresses: How many source addresses there are.
     """
@@ -120,21 +120,22 @@ class Load:
                     if answer.done() or writer.is_closing():
                         break
             finally:
-                with contextlib.suppress(OSError, TimeoutError):
+                try:
                     async with asyncio.timeout(_PATIENCE_S):
                         self._note(await answer)
+                except (OSError, TimeoutError):  # a reset may overtake the answer
+                    self._note(b"")
                 answer.cancel()
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield a whole request: the given body, or chunks of zeros, whose sum no header tells."""
+        """Yield a whole request: the given body, or zeros."""
         if self._body is not None:
             yield self._head("POST", self._token, f"Content-Encoding: gzip\r\nContent-Length: {len(self._body)}\r\n")
             yield from (self._body[start : start + len(_PIECE)] for start in range(0, len(self._body), len(_PIECE)))
             return
-        yield self._head("POST", self._token, "Transfer-Encoding: chunked\r\n")
-        for _ in range(0, self._body_bytes, len(_PIECE)):
-            yield b"%x\r\n%s\r\n" % (len(_PIECE), _PIECE)
-        yield b"0\r\n\r\n"
+        yield self._head("POST", self._token, f"Content-Length: {self._body_bytes}\r\n")
+        for sent in range(0, self._body_bytes, len(_PIECE)):
+            yield _PIECE[: self._body_bytes - sent]
 
     async def _idle(self) -> None:
         async with self._connected() as (reader, _):

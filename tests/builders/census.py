@@ -26,7 +26,9 @@ _LRU = type(functools.lru_cache(lambda: None))
 
 
 def take(packages: tuple[str, ...] = OWN) -> dict[str, int]:
-    """Return the number of items by `module.Class.attribute`, of instances by `module.Class`, and of cached results.
+    """Return the number of items by `module.Class.attribute`, and of instances by `module.Class`.
+
+    A cache of results that has a limit is not counted.
 
     `attribute[]` are the containers within a container. Globals of modules, variables of functions' closures and of
     suspended coroutines are counted too.
@@ -40,7 +42,8 @@ def take(packages: tuple[str, ...] = OWN) -> dict[str, int]:
         if _is_of(packages, type(found)):
             counts[_name(type(found))] += 1
         elif isinstance(found, _LRU) and _is_of(packages, found.__wrapped__):
-            counts[f"{_name(found.__wrapped__)}()"] += found.cache_info().currsize
+            info = found.cache_info()
+            counts[f"{_name(found.__wrapped__)}()"] += info.currsize if info.maxsize is None else 0
     return dict(counts)
 
 

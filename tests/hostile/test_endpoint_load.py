@@ -41,7 +41,7 @@ class Load:
         addresses: From how many addresses, as from so many pods.
         most_reviews: TokenReviews that it may cause.
         long: Only in the whole campaign.
-        plan: Whether posts are the costliest plan that is read to its end; else zeros, of unknown length.
+        plan: Whether posts are the costliest plan that is read to its end; else zeros.
     """
 
     name: str

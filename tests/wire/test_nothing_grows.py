@@ -16,11 +16,11 @@ CONFIG = OperatorConfig.model_validate(
 NAMESPACES = 6
 BOUNDED = {
     "boathouse.buckets.Buckets._levels": 10_000,
+    "boathouse.cluster.client._decoder()": 64,  # one for each type of answers
     "boathouse.cluster.events.EventWriter._last_events": 8192,
-    "boathouse.scheduling.jobs._digest()": 256,
-    "boathouse.scheduling.transforms._shared()": 2048,
     "boathouse.services.frame.object_store.ObjectStore._gone": 3 * 1024,  # of three kinds
-    "boathouse.services.frame.related_objects._Cache._known": 12 * 1024,  # four caches of each kind
+    "boathouse.services.frame.answers.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
+    "boathouse.services.frame.answers.Answers._used_bytes": 3 * (4 + 32) * 1024,
     "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
     "boathouse_policies.framework.crowding.Programs.items": 5 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
@@ -52,6 +52,7 @@ HELD = (
     *BY_TIME,
     *SCRATCH,
     "boathouse.cluster.events._LastEvent",
+    "boathouse.services.frame.answers._Entry",
     "boathouse.scheduling.tenants.variety._Used",
     "boathouse_policies.framework.eligibility.Eligibility",
     "boathouse_policies.fspy.jobs.",
