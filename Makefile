@@ -70,11 +70,11 @@ SIDE_BY_SIDE := -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -n 2 --dist loadfile -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
+	@echo "==> contract tests"; $(BIN)/pytest tests/contract tests/faults -q -n 4 --dist loadfile -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (six minutes)
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 2 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 3 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
 
 .PHONY: test-hostile
 test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each
