@@ -47,6 +47,10 @@ class AppTrial(Trial):
 
         return holds
 
+    async def is_lost(self):
+        """Whether an attempt of it is over."""
+        return bool((await self.status()).get("pastAttempts"))
+
     async def nothing_left(self):
         return not (await self.api.list(catalogue.PODS, lab.NAMESPACE)).items
 
@@ -154,7 +158,8 @@ async def test_a_driver_whose_node_is_removed_is_followed_by_another(app):
         node = (await app.status())["driver"]["node"]
         kept = app.lab.cluster.get("node", node)
         app.lab.cluster.run("delete", "node", node)
-        app.model.program.holds = False
+        await app.until(app.is_lost, "the driver is lost")
+        app.model.program.holds = False  # before, the model's kubelet could still end the driver well
         await app.until(app.ended, "the application has ended")
         status = await app.status()
         app.lab.cluster.apply(without_identity(kept))
