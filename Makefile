@@ -70,7 +70,7 @@ SIDE_BY_SIDE := -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: test-contract
 test-contract: setup build/reports ## Contract and fault tests on a real API server (built once, then cached)
-	@echo "==> contract tests"; $(BIN)/pytest tests/faults tests/contract -q -n 4 --dist loadfile -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
+	@echo "==> contract tests"; $(BIN)/pytest tests/faults tests/contract -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long" --timeout=600 --results=$(REPORTS)/contract.jsonl
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (six minutes)
