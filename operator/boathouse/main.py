@@ -72,11 +72,11 @@ async def _run(asked: options.Options) -> int:
     listen_for_signals(stop)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(client.ApiClient(cluster))
-        for application, port in (
-            (server.metrics_application(operator_metrics.registry), asked.config.metrics_port),
-            (server.health_application(state), asked.config.health_port),
+        for application, port, limits in (
+            (server.metrics_application(operator_metrics.registry), asked.config.metrics_port, server.LIMITS),
+            (server.health_application(state), asked.config.health_port, server.PROBE_LIMITS),
         ):
-            await stack.enter_async_context(server.serve(application, port=port))
+            await stack.enter_async_context(server.serve(application, port=port, limits=limits))
         life = _Life(asked, cluster, api, state, operator_metrics, stop)
         return await life.run()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -27,21 +28,26 @@ LIMITS: Final = Limits(
     head_s=5,
     life_s=30,
 )
-"""Limits of each port. Scrapers and kubelets need a few connections, and send a request as soon as they are connected.
-Kubelets probe each replica 0.6 times per second (`few`). A request takes 0.25 ms of CPU time: `rate` is a tenth of a
-core. Requests use at most 32 × 16 KiB, and as many pages of metrics while their clients read them."""
+"""Limits of the metrics port. Scrapers and kubelets need a few connections, and send a request as soon as they are
+connected. Kubelets probe each replica 0.6 times per second (`few`). A request takes 0.25 ms of CPU time: `rate` is a
+tenth of a core. Requests use at most 32 × 16 KiB, and as many pages of metrics while their clients read them."""
+PROBE_LIMITS: Final = dataclasses.replace(LIMITS, most=128, unverified=128)
+"""Limits of the health port. Its answers are small, and under a flood at the full rate the newest connection stays open
+for 0.3 s, in which a kubelet on a busy node sends its request."""
 PAGE_S: Final = 0.5
 _OPEN_METRICS: Final = "application/openmetrics-text; version=1.0.0"
 
 
 @contextlib.asynccontextmanager
-async def serve(application: web.Application, *, port: int, host: str | None = None) -> AsyncIterator[int]:
+async def serve(
+    application: web.Application, *, port: int, limits: Limits = LIMITS, host: str | None = None
+) -> AsyncIterator[int]:
     """Serve an application during the block; yields the port, a free one if `port` is 0.
 
     Raises:
         OSError: The port is in use.
     """
-    async with http_server.serve(application, port=port, limits=LIMITS, host=host or "") as listener:
+    async with http_server.serve(application, port=port, limits=limits, host=host or "") as listener:
         yield listener.port
 
 
