@@ -100,14 +100,17 @@ class Recording:
 
         These execute the line. What the import of a module executes, no test executes alone: these tests call a
         function of the module, or execute a line elsewhere that names what the line defines, or another constant made
-        of it. The same holds for a function with a cache, which the first of several tests fills.
+        of it; or they name a constant of the line themselves. The same holds for a function with a cache, which the
+        first of several tests fills.
         """
         module = self.modules[path]
         function = module.function(line)
         if function is None or function.cached:
             found = self.executing(path, (line for function in module.functions for line in function.lines))
-            for user, lines in self._using(module.definitions.get(function.first if function else line, set())):
+            names = module.definitions.get(function.first if function else line, set())
+            for user, lines in self._using(names):
                 found |= self.executing(user, lines)
+            found |= self._naming({name for name in names if name.isupper()})
         else:
             found = self.executing(path, [line]) or self.executing(path, module.statement(line)[0])
         return sorted((self.tests[name] for name in found), key=lambda test: (test.cpu_s, test.name))
@@ -124,6 +127,23 @@ class Recording:
                 made = {made for line in lines - inside for made in module.definitions.get(line, ()) if made.isupper()}
                 fresh |= made - reached
                 reached |= made
+
+    def _naming(self, constants: set[str]) -> set[str]:
+        """Return the tests whose own bodies name a constant."""
+        return {
+            test.name for test in self.tests.values() if constants & self._test_file(test.file).get(_body(test), set())
+        }
+
+    @functools.cache  # noqa: B019 - a recording lives as long as its command
+    def _test_file(self, file: str) -> dict[str, set[str]]:
+        """Return the words of each function of a file of tests."""
+        path = self._root / file
+        module = sources.Module(path.read_text() if path.exists() else "")
+        found = dict[str, set[str]]()
+        for word, lines in module.words.items():
+            for function in filter(None, map(module.function, lines)):
+                found.setdefault(function.name.rpartition(".")[2], set()).add(word)
+        return found
 
     @functools.lru_cache(maxsize=512)  # noqa: B019 - a recording lives as long as its command
     def _versions(self, path: str) -> list[tuple[int, sources.Module]]:
@@ -205,3 +225,8 @@ def _tests_of(context: str, names: set[str]) -> list[str]:
         return [name for name in names if not base or name.startswith((f"{base}::", f"{base}/"))]
     child = context.rpartition(" (")[0]
     return [name for name in (context, child) if name in names]
+
+
+def _body(test: Test) -> str:
+    """Return the name of a test's function."""
+    return test.name.rpartition("::")[2].partition("[")[0]

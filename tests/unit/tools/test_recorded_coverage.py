@@ -62,6 +62,14 @@ def test_a_constant_concerns_the_tests_of_its_module_and_of_lines_that_name_it(r
     assert names(recorded[1]().concerning("operator/box.py", 1)) == [LARGE, SMALL, BOX, USED]
 
 
+def test_a_constant_concerns_the_tests_that_name_it_themselves(recorded):
+    folder, opened = recorded
+    (folder / "operator/ports.py").write_text("LIMIT = 1\n")
+    (folder / "tests/unit").mkdir(parents=True)
+    (folder / LARGE.partition("::")[0]).write_text("def test_it():\n    assert ports.LIMIT\n")
+    assert LARGE in names(opened().concerning("operator/ports.py", 1))
+
+
 def test_a_constant_concerns_the_tests_of_what_uses_a_constant_made_of_it(recorded):
     folder, opened = recorded
     (folder / "operator/ports.py").write_text("FIRST = 1\nLIMIT = {\n    'first': FIRST,\n}\n")
