@@ -1,13 +1,12 @@
 """Room for tasks of gangs, apart from the cycle: on a given node, or where a cycle for them alone finds it."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from boathouse.scheduling import cycle, jobs
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.tenants import fitting
 from boathouse_policies import framework, model
 from boathouse_policies.framework import eligibility
 
@@ -47,14 +46,6 @@ class GangRoom(Part):
         assert row.task is not None
         one, size = dataclasses.replace(task_class, gang_min=0), task_class.resources
         self._pods.reserve(row, model.Create(task=row.task, task_class=one, job=entry.job, node=node, resources=size))
-
-    def free(self) -> Iterator[fitting.Space]:
-        """Yield what is free on each node."""
-        names = self._state.axis.names
-        for name, node in sorted(self._pods.nodes.items()):
-            free = self._ledger.free(name)
-            if free is not None:
-                yield fitting.Space(node, dict(zip(names, free, strict=False)))
 
     def has_room(self, task_class: model.TaskClass, name: model.NodeName, size: Sequence[int]) -> bool:
         """Say whether a task of a class fits on a node, and may be bound to it."""
