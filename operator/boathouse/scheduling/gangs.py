@@ -109,11 +109,26 @@ def replaces(row: rows.PodRow, executor: model.TaskClass) -> bool:
 
 
 def together(
-    classes: Sequence[model.TaskClass], tasks: Iterable[model.Task], gang: judging.Gang | None
+    classes: Sequence[model.TaskClass],
+    tasks: Iterable[model.Task],
+    gang: judging.Gang | None,
+    *,
+    is_short: bool = False,
 ) -> Sequence[model.TaskClass]:
-    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none."""
-    if not any(one.gang_min for one in classes):
+    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none.
+
+    Args:
+        classes: The classes.
+        tasks: The tasks of the job that wait in line.
+        gang: Its gang; None for none.
+        is_short: Whether they are what a gang that has begun lacks.
+    """
+    if not any(one.gang_min for one in classes) and not is_short:
         return classes
     counts = collections.Counter(task.task_class for task in tasks)
-    is_gang = gang is not None and counts[gang.executor.id] > 0
-    return [dataclasses.replace(one, gang_min=counts[one.id] * is_gang) for one in classes if counts[one.id]]
+    is_gang = gang is not None and counts[gang.executor.id] > 0 and not is_short
+    return [
+        dataclasses.replace(one, gang_min=counts[one.id] * is_gang, is_short=is_short)
+        for one in classes
+        if counts[one.id]
+    ]

@@ -97,7 +97,7 @@ class Entry:
         gang: Its driver and the expected executors; None if it has no gang.
         trouble: Why the gang is not in the queue; None if it is.
         has_begun: Whether the driver of the gang has a node.
-        first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
+        first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
         planned: Its submitted classes as its owner submitted them, without what admission adds.
         admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
@@ -449,7 +449,7 @@ class Jobs:
                 tasks.append(task)
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
-        classes = gangs.together(classes, tasks, entry.gang)
+        classes = gangs.together(classes, tasks, entry.gang, is_short=bool(entry.first))
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
@@ -457,15 +457,17 @@ class Jobs:
         return None
 
     def _offered(self, entry: Entry, gang: judging.Gang) -> Iterable[rows.PodRow]:
-        """Return the tasks of a job with a gang that wait in line: the whole gang, or elastic executors."""
+        """Return the tasks of a job with a gang that wait in line: the gang, what it is short of, or elastic executors.
+
+        Those go one after another: a job that is short of its minimum gets nothing else.
+        """
         found = gangs.members(gang, self._pods, self._clock())
         if not found.has_begun:
             is_out = entry.trouble is not None or entry.excess
             if is_out or found.driver is None or self.hold_of(found.driver) is not None:
                 return ()
             return found.driver, *found.expected[: found.needed]
-        first = {row.id for row in entry.first}
-        return [row for row in self.rows(entry) if not row.is_submitted and row.id not in first]
+        return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
         if entry.gang is not None and (row.is_submitted or not entry.has_begun or row in entry.first):

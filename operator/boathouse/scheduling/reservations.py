@@ -3,8 +3,8 @@
 * An executor that a driver created takes the place of an expected one, on the node where room is reserved for that.
   One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
   it stands for are released, and it waits in line: nobody could use them.
-* A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets room
-  before anything else, task by task.
+* A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets the
+  room that an earlier leader had reserved. For the rest its tasks go before all others in the cycle (`is_short`).
 
 Room that is reserved is charged to the queue of the job.
 """
@@ -12,13 +12,13 @@ Room that is reserved is charged to the queue of the job.
 import collections
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from boathouse.scheduling import gang_judge, gang_room, gangs, jobs
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_policies.framework import eligibility
 
 RESTORE_S = 15.0
@@ -31,12 +31,11 @@ class Reservations(Part):
 
     Args:
         state: The state of the scheduler.
-        profile: Returns the profile with the filters of the moment.
     """
 
-    def __init__(self, state: ClusterState, profile: Callable[[], framework.Profile]) -> None:
+    def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._room, self._judge = gang_room.GangRoom(state, profile), gang_judge.GangJudge(state)
+        self._room, self._judge = gang_room.GangRoom(state), gang_judge.GangJudge(state)
         self._waiting: set[model.JobId] = set()  # gangs that have not begun
         self.reserve, self.may_begin = self._room.reserve, self._judge.may_begin
         self._short: dict[model.JobId, int] = {}  # the room changes that were seen at the last attempt
@@ -95,7 +94,7 @@ class Reservations(Part):
             self._judge_quotas()
         for entry in self._ranked(self._short):
             if self._short[entry.job.id] != self._pods.room_changes:
-                operations += self._restore(entry)
+                self._restore(entry)
         return self._freed(operations)
 
     def _freed(self, operations: list[rows.Operation]) -> list[rows.Operation]:
@@ -246,17 +245,15 @@ class Reservations(Part):
 
     # Room before all others
 
-    def _restore(self, entry: jobs.Entry) -> list[rows.Operation]:
-        """Find room for what a gang that has begun is short of."""
+    def _restore(self, entry: jobs.Entry) -> None:
+        """Reserve what a gang that has begun is short of where it was reserved before; a cycle finds the rest."""
         self._reserve_as_before(entry)
-        operations = self._room.place(
-            entry, [row for row in entry.first if row.state in _WAITS and row.reserved is None]
-        )
-        entry.first = [row for row in entry.first if row.state in _WAITS and row.reserved is None]
+        before, entry.first = entry.first, [row for row in entry.first if row.state in _WAITS and row.reserved is None]
         self._short[entry.job.id] = self._pods.room_changes
+        if len(entry.first) < len(before):
+            self._jobs.mark_job(entry.job.id)
         if not entry.first:
             del self._short[entry.job.id]
-        return operations
 
     def _reserve_as_before(self, entry: jobs.Entry) -> None:
         """Reserve the room that an earlier leader had reserved, as the driver's pod says, if it is free."""

@@ -90,6 +90,8 @@ class Attempt:
 
     def size(self, member: PendingClass, node: int) -> Sized | None:
         """The sizer's answer, if the node has room for it and the queue's limit allows it."""
+        if member.task_class.is_short:
+            return member.ideal
         sized = self._smaller.get(member.task_class.id) or self._profile.sizer.size(member, node, self._state)
         if isinstance(sized, model.Verdict):
             self._refusal = sized
@@ -112,7 +114,7 @@ class Attempt:
 
     def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
-        if self.wait is None and not self._is_drained:
+        if self.wait is None and not self._is_drained and not member.task_class.is_short:
             self.wait = self._profile.patience.wait(member, node, self._state)
         return self.wait is not None
 

@@ -112,5 +112,6 @@ class Profile:
         return self.scores.get(stage, self.score)
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
-        """Those of `asked` that have a say on a class."""
-        return tuple([question for question in self.asked if question.concerns(pending)])
+        """Those of `asked` that have a say on a class; what a begun gang is short of may go to reserved nodes."""
+        asked = (question for question in self.asked if question is not self.reserve or not pending.task_class.is_short)
+        return tuple([question for question in asked if question.concerns(pending)])

@@ -113,6 +113,11 @@ class TurnOrder:
         places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
         return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
 
+    def _short(self) -> list[PendingClass]:
+        """The open classes of which gangs that have begun are short, in the order of priority and submission."""
+        found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
+        return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
+
     def _gang_of(self, job: model.JobId) -> list[PendingClass]:
         """The open classes of a gang that has not begun."""
         places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
@@ -133,6 +138,8 @@ class TurnOrder:
         if in_order.gangs:
             self._first = self._begun()
             self._first += [] if self.drained is None else self._gang_of(self.drained)
+        if in_order.short:
+            self._first = [*self._short(), *self._first]
         if self._state.reserved and self._state.pod_counts is not None:
             self._release_forbidden(self._state.pod_counts)
         if not self._state.reserved:
@@ -410,7 +417,8 @@ class TurnOrder:
         """The first class of a gang that goes before all others, and is short of its minimum."""
         while self._first:
             pending = self._first[0]
-            if self._open[pending.place] and self._state.placed(pending.task_class.id) < pending.task_class.gang_min:
+            own = pending.task_class
+            if self._open[pending.place] and (own.is_short or self._state.placed(own.id) < own.gang_min):
                 return pending
             self._first.pop(0)
         return None
