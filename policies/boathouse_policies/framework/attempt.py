@@ -160,7 +160,8 @@ class Attempt:
         placed = collections.Counter(one.pending.task_class.id for one in found)
         for one in found:
             self._state.keep(one.node, one.amounts)
-        for member, count in self.gang:
+        is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
+        for member, count in () if is_limited else self.gang:
             for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
                 found.append(Kept(member, node, amounts))
                 self._state.keep(node, amounts)

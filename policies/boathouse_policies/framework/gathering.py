@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ class Round:
             return None
         return verdict(
             f"nodes were kept for it for {self.held_s:.0f} s and it could not start; none are kept for another "
-            f"{self.rests_until_s - now_s:.0f} s while others wait"
+            f"{math.ceil((self.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
         )
 
 
@@ -245,3 +246,4 @@ def verdict(message: str) -> model.Verdict:
 
 NEVER_IN_TIME = verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")
 _ROUNDING = 1e-9
+_ROUNDED_S = 10  # so that a status that has the message is not written often

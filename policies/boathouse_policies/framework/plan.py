@@ -93,6 +93,9 @@ class Plan:
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
         members = [member for member, _ in attempt.gang] or [attempt.pending]
+        if attempt.kept:
+            self._profile.draining.kept = attempt.kept
+            self.kept_for = {one.pending.task_class.id for one in attempt.kept}
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
@@ -114,9 +117,6 @@ class Plan:
         job, own = attempt.pending.job, attempt.pending.task_class
         verdict, until_s = self._turns.explain_gang(job.id, why)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
-        if attempt.kept:
-            self._profile.draining.kept = attempt.kept
-            self.kept_for = {one.pending.task_class.id for one in attempt.kept}
         for pending, _ in attempt.gang:
             self._leave(pending, verdict)
 
