@@ -72,7 +72,7 @@ class Ground(Generic[S, R]):
         self.ended_jobs = 0
         self.freed: set[model.NodeName] = set()
         self.renewed = False
-        self._kept_idle: tuple[int, int] = 0, 0  # millicores that are free on nodes kept for gangs, and since when
+        self._kept_idle: tuple[int, int] = 0, 0  # millicores that are kept for gangs, and since when
         self.runs: dict[model.JobId, R] = {}
         self.nodes = nodes_of(workload.cluster)
         for node in self.nodes:
@@ -143,12 +143,13 @@ class Ground(Generic[S, R]):
         return plan.decisions
 
     def note_kept(self) -> None:
-        """Count what was free on nodes kept for gangs since the last call; called after the cycles of each moment."""
+        """Count what was kept for gangs and idle since the last call; called after the cycles of each moment."""
         milli, since_ms = self._kept_idle
         self.tally.kept_idle_core_ms += milli * (self.clock.now_ms - since_ms) // 1000
         kept = [node for node, owner in self.room.reserved.items() if self.room.starts_whole(owner)]
         free = [room[model.CPU] for node in kept if (room := self.ledger.free(node)) is not None]
-        self._kept_idle = sum(max(0, one) for one in free), self.clock.now_ms
+        drained = [one.amounts[model.CPU] for one in self.profile.draining.kept]
+        self._kept_idle = sum(max(0, one) for one in free) + sum(drained), self.clock.now_ms
 
     def finished(self) -> results.Outcome:
         """What was seen, when nothing is left to happen.

@@ -11,6 +11,7 @@ from tests.hostile.attacks import (
     clusters,
     drivers,
     forgeries,
+    gangs,
     outputs,
     plans,
     poison,
@@ -28,7 +29,20 @@ ATTACKS = (
     Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
     *(
         one
-        for each in (poison, results, forgeries, drivers, outputs, plans, pressure, variety, rights, system, clusters)
+        for each in (
+            poison,
+            results,
+            forgeries,
+            drivers,
+            gangs,
+            outputs,
+            plans,
+            pressure,
+            variety,
+            rights,
+            system,
+            clusters,
+        )
         for one in each.ATTACKS
     ),
 )

@@ -98,7 +98,7 @@ class Decider(Part):
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
         self._ahead = PendingPods(state)
-        self._reservations = reservations.Reservations(state, self._profile_now)
+        self._reservations = reservations.Reservations(state)
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
         self._advice: list[Advice] = []
@@ -189,7 +189,12 @@ class Decider(Part):
         """Yield the operations of decisions; with that of a driver, reserve room for the executors that it expects."""
         expected: dict[model.JobId, list[model.Reservation]] = {}
         for decision in decisions if self._jobs.gangs else ():
-            if isinstance(decision, model.Reservation) and decision.task is not None:
+            if not isinstance(decision, model.Reservation) or decision.task is None:
+                continue
+            if decision.task_class.is_short:
+                self._reservations.reserve(decision)
+                self._jobs.touch(decision.job.id)
+            else:
                 expected.setdefault(decision.job.id, []).append(decision)
         for decision in decisions:
             operation = self._begin(decision) if self._may_begin(decision, expected) else None

@@ -1,15 +1,14 @@
 """Whether a gang is in line: it could start at all, and the quotas of its namespace have room for it."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 
 from boathouse.scheduling import gangs, jobs, pod_conditions
 from boathouse.scheduling.pods import holders, translate
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
-from boathouse.scheduling.tenants import fitting
 from boathouse.telemetry import logs
 from boathouse_policies import model
+from boathouse_policies.framework import judging
 
 log = logs.get(__name__)
 
@@ -26,11 +25,11 @@ class GangJudge(Part):
         self._jobs.touch(job)
         return entry.trouble is None
 
-    def trouble(self, entry: jobs.Entry, gang: gangs.Gang) -> pod_conditions.PendingReason | None:
+    def trouble(self, entry: jobs.Entry, gang: judging.Gang) -> pod_conditions.PendingReason | None:
         """Say why a gang is out of the line; None if it is in it."""
-        least = self._least(gang)
-        why = fitting.above_limit(least, self._queue.queues.get(entry.job.queue))
-        why = why or fitting.never_fits(least, fitting.empty(self._pods.nodes.values()))
+        least = gang.least(self._state.profile.sizer)
+        why = judging.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
+        why = why or judging.never_fits(least, self._ledger.snapshot(self._clock()))
         if why is not None:
             extended = dict([*gang.leader.resources.extended, *gang.executor.resources.extended])
             hint = next(filter(None, map(self._devices.hint, extended)), "")
@@ -41,14 +40,6 @@ class GangJudge(Part):
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
         )
-
-    def _least(self, gang: gangs.Gang) -> gangs.Gang:
-        """Return a gang with the least sizes that the profile may choose."""
-        leader, executor = (
-            dataclasses.replace(one, resources=self._state.profile.sizer.least(one))
-            for one in (gang.leader, gang.executor)
-        )
-        return dataclasses.replace(gang, leader=leader, executor=executor)
 
     def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
         """Yield what other drivers of a namespace may still create of their minimum."""
@@ -63,15 +54,16 @@ class GangJudge(Part):
             if found.driver.state is PodState.CREATING:
                 yield {**holders.amounts(gang.leader.resources), **of_driver}
 
-    def _amounts(self, entry: jobs.Entry, gang: gangs.Gang) -> Mapping[str, int]:
+    def _amounts(self, entry: jobs.Entry, gang: judging.Gang) -> Mapping[str, int]:
         """Return all that a gang requests, and its limits as far as a quota counts them."""
         of_driver, of_executor = self._limits(entry, gang)
-        limits = {
-            line: of_driver[line] + len(gang.expected) * of_executor[line] for line in of_driver if line in of_executor
-        }
-        return {**fitting.amounts(gang), **limits}
+        total, minimum = holders.amounts(gang.leader.resources), len(gang.expected)
+        for name, amount in holders.amounts(gang.executor.resources).items():
+            total[name] = total.get(name, 0) + minimum * amount
+        limits = {line: of_driver[line] + minimum * of_executor[line] for line in of_driver if line in of_executor}
+        return {**total, **limits}
 
-    def _limits(self, entry: jobs.Entry, gang: gangs.Gang) -> tuple[Mapping[str, int], Mapping[str, int]]:
+    def _limits(self, entry: jobs.Entry, gang: judging.Gang) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """Return the limits of the driver's pod and of an executor's by line, if a quota counts any."""
         is_counted = any(self._quotas.counts(entry.namespace, line) for line in translate.LIMITS)
         if not is_counted or not isinstance(entry.factory, jobs.ExpectingFactory):

@@ -12,59 +12,11 @@ from collections.abc import Iterable, Sequence
 from boathouse.scheduling.pods import holders, rows, table
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
+from boathouse_policies.framework import judging
 
 _ON_A_NODE = RUNNING | {PodState.BINDING, PodState.BOUND}
 _BEGUN = _ON_A_NODE | {PodState.CREATING}
 _BACKOFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 10.0)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Gang:
-    """A driver and its expected executors, as their owner submitted them.
-
-    Attributes:
-        driver: The driver's task.
-        expected: The expected tasks: as many as the minimum.
-        leader: The class of the driver.
-        executor: The class of the expected tasks.
-    """
-
-    driver: model.TaskId
-    expected: tuple[model.TaskId, ...]
-    leader: model.TaskClass
-    executor: model.TaskClass
-
-
-def of(classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Gang | None:
-    """Return the gang among submitted tasks; None if nothing is expected.
-
-    Raises:
-        ValueError: Tasks are expected of several classes, or not of exactly one driver.
-    """
-    expected: list[model.Task] = []
-    drivers: list[model.Task] = []
-    for task in tasks:
-        (expected if task.expected else drivers).append(task)
-    if not expected:
-        return None
-    executors = {task.task_class for task in expected}
-    if len(executors) > 1 or len(drivers) != 1:
-        raise ValueError(
-            "expected tasks must be of one class, and submitted with the one task that requests their pods"
-        )
-    known = {one.id: one for one in classes}
-    return Gang(
-        driver=drivers[0].id,
-        expected=tuple(task.id for task in expected),
-        leader=known[drivers[0].task_class],
-        executor=known[executors.pop()],
-    )
-
-
-def with_classes(gang: Gang, classes: Iterable[model.TaskClass]) -> Gang:
-    """Return a gang with other versions of its classes."""
-    known = {one.id: one for one in classes}
-    return dataclasses.replace(gang, leader=known[gang.leader.id], executor=known[gang.executor.id])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +53,7 @@ class Members:
         return max(0, len(self.expected) - self.placed)
 
 
-def members(gang: Gang, pods: table.PodTable, now_s: float) -> Members:
+def members(gang: judging.Gang, pods: table.PodTable, now_s: float) -> Members:
     """Return the rows of a gang."""
     driver = pods.get(gang.driver)
     if driver is not None and (driver.has_ended or not driver.is_submitted):
@@ -157,17 +109,26 @@ def replaces(row: rows.PodRow, executor: model.TaskClass) -> bool:
 
 
 def together(
-    classes: Sequence[model.TaskClass], tasks: Iterable[model.Task], gang: Gang | None
+    classes: Sequence[model.TaskClass],
+    tasks: Iterable[model.Task],
+    gang: judging.Gang | None,
+    *,
+    is_short: bool = False,
 ) -> Sequence[model.TaskClass]:
-    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none."""
-    if not any(one.gang_min for one in classes):
+    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none.
+
+    Args:
+        classes: The classes.
+        tasks: The tasks of the job that wait in line.
+        gang: Its gang; None for none.
+        is_short: Whether they are what a gang that has begun lacks.
+    """
+    if not any(one.gang_min for one in classes) and not is_short:
         return classes
     counts = collections.Counter(task.task_class for task in tasks)
-    is_gang = gang is not None and counts[gang.executor.id] > 0
-    found = [dataclasses.replace(one, gang_min=counts[one.id] * is_gang) for one in classes if counts[one.id]]
-    return sorted(found, key=_largest_first) if is_gang else found
-
-
-def _largest_first(task_class: model.TaskClass) -> tuple[int, int]:
-    """Return the sort key that places the larger pods of a gang first, so that the smaller ones fill the gaps."""
-    return -task_class.resources.memory_bytes, -task_class.resources.cpu_milli
+    is_gang = gang is not None and counts[gang.executor.id] > 0 and not is_short
+    return [
+        dataclasses.replace(one, gang_min=counts[one.id] * is_gang, is_short=is_short)
+        for one in classes
+        if counts[one.id]
+    ]

@@ -18,6 +18,7 @@ from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
+from boathouse_policies.framework import judging
 from boathouse_task import contract
 
 
@@ -95,9 +96,8 @@ class Entry:
         submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
         gang: Its driver and the expected executors; None if it has no gang.
         trouble: Why the gang is not in the queue; None if it is.
-        is_draining: Whether room is reserved for the gang task by task, because it has been pending for long.
         has_begun: Whether the driver of the gang has a node.
-        first: Tasks of a gang that has begun and lacks part of its minimum: they are placed before all others.
+        first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
         planned: Its submitted classes as its owner submitted them, without what admission adds.
         admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
@@ -113,9 +113,8 @@ class Entry:
     api_refusal: pod_conditions.PendingReason | None = None
     excess: str = ""
     submitted: int = 0
-    gang: gangs.Gang | None = None
+    gang: judging.Gang | None = None
     trouble: pod_conditions.PendingReason | None = None
-    is_draining: bool = False
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None
@@ -211,7 +210,7 @@ class Jobs:
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.submitted, entry.gang = len(classes), gangs.of(classes, tasks)
+        entry.submitted, entry.gang = len(classes), judging.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
@@ -235,7 +234,7 @@ class Jobs:
         classes = tuple(entry.as_admitted(one) for one in entry.planned)
         entry.classes = (*classes, *entry.classes[entry.submitted :])
         if entry.gang is not None:
-            entry.gang = gangs.with_classes(entry.gang, classes)
+            entry.gang = entry.gang.with_classes(classes)
         self._changed.add(entry.job.id)
         self.touch(entry.job.id)
         return True
@@ -394,7 +393,7 @@ class Jobs:
         """Say whether the owner of a task's pod submitted its job since this process leads."""
         return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
-    def gangs_in(self, namespace: str) -> list[tuple[Entry, gangs.Gang]]:
+    def gangs_in(self, namespace: str) -> list[tuple[Entry, judging.Gang]]:
         """Return the jobs of a namespace that have a gang."""
         found = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
         return [(entry, entry.gang) for entry in found if entry.gang is not None]
@@ -450,23 +449,25 @@ class Jobs:
                 tasks.append(task)
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
-        classes = gangs.together(classes, tasks, entry.gang)
+        classes = gangs.together(classes, tasks, entry.gang, is_short=bool(entry.first))
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
             return error
         return None
 
-    def _offered(self, entry: Entry, gang: gangs.Gang) -> Iterable[rows.PodRow]:
-        """Return the tasks of a job with a gang that wait in line: the whole gang, or elastic executors."""
+    def _offered(self, entry: Entry, gang: judging.Gang) -> Iterable[rows.PodRow]:
+        """Return the tasks of a job with a gang that wait in line: the gang, what it is short of, or elastic executors.
+
+        Those go one after another: a job that is short of its minimum gets nothing else.
+        """
         found = gangs.members(gang, self._pods, self._clock())
         if not found.has_begun:
-            is_out = entry.trouble is not None or entry.is_draining or entry.excess
+            is_out = entry.trouble is not None or entry.excess
             if is_out or found.driver is None or self.hold_of(found.driver) is not None:
                 return ()
             return found.driver, *found.expected[: found.needed]
-        first = {row.id for row in entry.first}
-        return [row for row in self.rows(entry) if not row.is_submitted and row.id not in first]
+        return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:
         if entry.gang is not None and (row.is_submitted or not entry.has_begun or row in entry.first):

@@ -22,9 +22,6 @@ _WORST_FIRST = (
     model.Code.PATIENCE,
     model.Code.NOT_OFFERED,
 )
-_BYTES = {"memory", "ephemeral-storage"}
-_UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
-_MILLI = 1000
 REFRESH_S = 1.0
 _ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
 """Steps of times in messages of jobs and pods, so that these are not written often: a job may have many pods."""
@@ -131,28 +128,17 @@ def of_too_many_constraints(constraints: int) -> pod_conditions.PendingReason:
     )
 
 
-def amount(resource: str, value: int) -> str:
-    """Return a readable amount: cores, a size with a binary suffix, or a count."""
-    if resource == "cpu":
-        return f"{value / _MILLI:.3f}".rstrip("0").rstrip(".")
-    if resource in _BYTES or resource.startswith("hugepages-"):
-        for suffix, size in _UNITS:
-            if value >= size:
-                return f"{value / size:.1f}".removesuffix(".0") + suffix
-    return str(value)
-
-
 def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     if found.scarce is None:
         return ""
-    asked = f" Each requests {amount(found.scarce, found.asked)} {found.scarce}"
+    asked = f" Each requests {model.readable(found.scarce, found.asked)} {found.scarce}"
     if 0 < found.least < found.asked:
-        asked += f" (at least {amount(found.scarce, found.least)})"
+        asked += f" (at least {model.readable(found.scarce, found.least)})"
     if found.code is model.Code.NEVER_FITS:
-        return f"{asked}, and the largest node has {amount(found.scarce, found.largest)}."
-    parts = [f"{owner} holds {amount(found.scarce, held_by)}" for owner, held_by in held.named]
+        return f"{asked}, and the largest node has {model.readable(found.scarce, found.largest)}."
+    parts = [f"{owner} holds {model.readable(found.scarce, held_by)}" for owner, held_by in held.named]
     if held.elsewhere > 0:
-        parts.append(f"other namespaces hold {amount(found.scarce, held.elsewhere)}")
+        parts.append(f"other namespaces hold {model.readable(found.scarce, held.elsewhere)}")
     return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."
 
 

@@ -3,9 +3,8 @@
 * An executor that a driver created takes the place of an expected one, on the node where room is reserved for that.
   One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
   it stands for are released, and it waits in line: nobody could use them.
-* A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets room
-  before anything else, task by task.
-* A gang that could not start for long gets room as it comes free (`draining`).
+* A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets the
+  room that an earlier leader had reserved. For the rest its tasks go before all others in the cycle (`is_short`).
 
 Room that is reserved is charged to the queue of the job.
 """
@@ -13,13 +12,13 @@ Room that is reserved is charged to the queue of the job.
 import collections
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from boathouse.scheduling import draining, gang_judge, gang_room, gangs, jobs
+from boathouse.scheduling import gang_judge, gang_room, gangs, jobs
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse_policies import framework, model
+from boathouse_policies import model
 from boathouse_policies.framework import eligibility
 
 RESTORE_S = 15.0
@@ -32,13 +31,12 @@ class Reservations(Part):
 
     Args:
         state: The state of the scheduler.
-        profile: Returns the profile with the filters of the moment.
     """
 
-    def __init__(self, state: ClusterState, profile: Callable[[], framework.Profile]) -> None:
+    def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._room, self._judge = gang_room.GangRoom(state, profile), gang_judge.GangJudge(state)
-        self._draining = draining.Draining(state, self._room, self._judge)
+        self._room, self._judge = gang_room.GangRoom(state), gang_judge.GangJudge(state)
+        self._waiting: set[model.JobId] = set()  # gangs that have not begun
         self.reserve, self.may_begin = self._room.reserve, self._judge.may_begin
         self._short: dict[model.JobId, int] = {}  # the room changes that were seen at the last attempt
         self._retry: dict[model.JobId, float] = {}
@@ -55,7 +53,7 @@ class Reservations(Part):
             due.append(self._began_s + RESTORE_S)
         if self._is_outdated():
             due.append(self._judge_from_s)
-        return min([self._draining.next_s(), *due])
+        return min(due, default=math.inf)
 
     def are_restored(self) -> bool:
         """Say whether the applications of all drivers were submitted: until then their reservations are not known.
@@ -96,8 +94,7 @@ class Reservations(Part):
             self._judge_quotas()
         for entry in self._ranked(self._short):
             if self._short[entry.job.id] != self._pods.room_changes:
-                operations += self._restore(entry)
-        operations += self._draining.decide()
+                self._restore(entry)
         return self._freed(operations)
 
     def _freed(self, operations: list[rows.Operation]) -> list[rows.Operation]:
@@ -116,10 +113,10 @@ class Reservations(Part):
         entry = self._jobs.entry(job)
         self._retry.pop(job, None)
         self._short.pop(job, None)
-        if entry is not None and entry.namespace in self._quotas and job not in self._draining.waiting:
+        if entry is not None and entry.namespace in self._quotas and job not in self._waiting:
             self._quotas.changed.add(entry.namespace)
+        self._waiting.discard(job)
         if entry is None or entry.gang is None or entry.is_aside:
-            self._draining.remove(job)
             return []
         found = gangs.members(entry.gang, self._pods, self._clock())
         if found.retry_s is not None:
@@ -130,15 +127,11 @@ class Reservations(Part):
         entry.has_begun = found.has_begun
         if not found.has_begun:
             entry.first = ()
-            if found.driver is None:
-                self._draining.remove(job)
-            else:
-                self._draining.add(job)
+            if found.driver is not None:
+                self._waiting.add(job)
                 entry.trouble = self._judge.trouble(entry, entry.gang)
-            if not entry.is_draining:
-                self._room.release(found.expected)
+            self._room.release(found.expected)
             return []
-        self._draining.remove(job)
         operations, entry.first = self._seat(entry, found)
         if entry.first:
             self._short[job] = -1
@@ -151,20 +144,20 @@ class Reservations(Part):
         """Judge the gangs of namespaces once more of which a quota changed."""
         for namespace in self._quotas.changed:
             for entry, _ in self._jobs.gangs_in(namespace):
-                if entry.job.id in self._draining.waiting:
+                if entry.job.id in self._waiting:
                     self._jobs.touch(entry.job.id)
         self._quotas.changed.clear()
 
     def _is_outdated(self) -> bool:
         changes, queues = self._judged
-        return bool(self._draining.waiting) and (changes != self._pods.node_changes or queues is not self._queue.queues)
+        return bool(self._waiting) and (changes != self._pods.node_changes or queues is not self._queue.queues)
 
     def _judge_again(self) -> None:
         """Judge the gangs in line once more after a change of nodes or queues, once a second at most."""
         if self._is_outdated() and self._clock() >= self._judge_from_s:
             self._judge_from_s = self._clock() + JUDGE_EVERY_S
             self._judged = self._pods.node_changes, self._queue.queues
-            for job in self._draining.waiting:
+            for job in self._waiting:
                 self._jobs.touch(job)
 
     def _seat(self, entry: jobs.Entry, found: gangs.Members) -> tuple[list[rows.Operation], list[rows.PodRow]]:
@@ -252,17 +245,15 @@ class Reservations(Part):
 
     # Room before all others
 
-    def _restore(self, entry: jobs.Entry) -> list[rows.Operation]:
-        """Find room for what a gang that has begun is short of."""
+    def _restore(self, entry: jobs.Entry) -> None:
+        """Reserve what a gang that has begun is short of where it was reserved before; a cycle finds the rest."""
         self._reserve_as_before(entry)
-        operations = self._room.place(
-            entry, [row for row in entry.first if row.state in _WAITS and row.reserved is None]
-        )
-        entry.first = [row for row in entry.first if row.state in _WAITS and row.reserved is None]
+        before, entry.first = entry.first, [row for row in entry.first if row.state in _WAITS and row.reserved is None]
         self._short[entry.job.id] = self._pods.room_changes
+        if len(entry.first) < len(before):
+            self._jobs.mark_job(entry.job.id)
         if not entry.first:
             del self._short[entry.job.id]
-        return operations
 
     def _reserve_as_before(self, entry: jobs.Entry) -> None:
         """Reserve the room that an earlier leader had reserved, as the driver's pod says, if it is free."""

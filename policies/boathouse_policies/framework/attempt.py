@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis
+from boathouse_policies.framework import diagnosis, draining
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.draining import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +27,7 @@ class Attempt:
         gang: What must be placed together; empty for one task alone.
         assignments: The tasks placed.
         wait: What to wait for instead, if patience said so.
+        kept: The room that is kept for a gang that could not be placed whole (`Draining`).
     """
 
     wait: model.Wait | None = None
@@ -35,6 +38,8 @@ class Attempt:
         self.pending = pending
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
+        self._is_drained = pending.job.id == turns.drained
+        self.kept: Sequence[Kept] = ()
         if pending.task_class.gang_min:
             classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
             self.gang = profile.gang.together(classes, state)
@@ -69,10 +74,12 @@ class Attempt:
             goal = len(self.assignments) + count
             while len(self.assignments) < goal:
                 before = len(self.assignments)
-                if not self._may_try(member):
-                    return
-                yield member
+                may_try = self._may_try(member)
+                if may_try:
+                    yield member
                 if len(self.assignments) == before:
+                    if self._is_drained:
+                        break  # room is kept for the others
                     return
 
     def _may_try(self, member: PendingClass) -> bool:
@@ -83,6 +90,8 @@ class Attempt:
 
     def size(self, member: PendingClass, node: int) -> Sized | None:
         """The sizer's answer, if the node has room for it and the queue's limit allows it."""
+        if member.task_class.is_short:
+            return member.ideal
         sized = self._smaller.get(member.task_class.id) or self._profile.sizer.size(member, node, self._state)
         if isinstance(sized, model.Verdict):
             self._refusal = sized
@@ -105,7 +114,7 @@ class Attempt:
 
     def waits(self, member: PendingClass, node: int) -> bool:
         """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
-        if self.wait is None:
+        if self.wait is None and not self._is_drained and not member.task_class.is_short:
             self.wait = self._profile.patience.wait(member, node, self._state)
         return self.wait is not None
 
@@ -140,8 +149,25 @@ class Attempt:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
             return True
+        found = [Kept(one.pending, one.node, one.amounts) for one in self.assignments]
         self._take_back()
+        if self._is_drained:
+            self._keep(found)
         return False
+
+    def _keep(self, found: list[Kept]) -> None:
+        """Give the room of the members to nobody else in this cycle: the next one tries the gang first again."""
+        placed = collections.Counter(one.pending.task_class.id for one in found)
+        for one in found:
+            self._state.keep(one.node, one.amounts)
+        is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
+        for member, count in () if is_limited else self.gang:
+            for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
+                found.append(Kept(member, node, amounts))
+                self._state.keep(node, amounts)
+        for one in found:
+            self._turns.kept(one)
+        self.kept = found
 
     @property
     def _is_whole(self) -> bool:

@@ -33,6 +33,8 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     advice = plans.advised(queue, profile, state)
     for hooks in profile.hooks:
         hooks.begins(queue, state)
+    if not profile.reserve.reserves_for_gangs:
+        profile.draining.begins(queue, state)
     # 1. Order jobs: queues and namespaces by share, then priority, then the profile's keys.
     turns = TurnOrder(queue, profile, state)
     plan = plans.Plan(advice, turns, profile, state)

@@ -335,6 +335,10 @@ class CycleState:
         place = self.view.layout.index[node]
         self._change(place, operator.sub, self.view.axis.amounts(resources))
 
+    def keep(self, node: int, amounts: Sequence[int]) -> None:
+        """Take room for a task that is not placed, for the rest of the cycle."""
+        self._change(node, operator.sub, amounts)
+
     def reserve(self, node: int, task_class: model.ClassId) -> None:
         """Reserve a node for a class for the rest of the cycle."""
         self.reserved[node] = task_class

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ ABOVE_PART_S = 60.0
 
 
 @dataclasses.dataclass(slots=True)
-class _Round:
+class Round:
     """A gang for which nodes are kept, or were kept and are not for a while.
 
     Attributes:
@@ -51,12 +52,28 @@ class _Round:
         ends_s = since_s + GATHER_S
         return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
 
+    def end(self, now_s: float) -> None:
+        """Keep nothing for it for as long as something was kept."""
+        assert self.since_s is not None
+        self.held_s = now_s - self.since_s
+        self.rests_until_s = now_s + max(self.held_s, ABOVE_PART_S)
+        self.since_s = self.above_s = None
+
+    def resting(self, now_s: float) -> model.Verdict | None:
+        """Return why nothing is kept for it while others wait; None if it does not rest."""
+        if now_s >= self.rests_until_s:
+            return None
+        return verdict(
+            f"nodes were kept for it for {self.held_s:.0f} s and it could not start; none are kept for another "
+            f"{math.ceil((self.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
+        )
+
 
 class Gathering(Hooks):
     """Decides for which gangs nodes may be kept, and releases those that were kept for too long."""
 
     def __init__(self) -> None:
-        self._rounds: dict[model.JobId, _Round] = {}
+        self._rounds: dict[model.JobId, Round] = {}
         self._queue: SchedulingQueue | None = None
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
@@ -72,7 +89,7 @@ class Gathering(Hooks):
                 one.since_s = one.above_s = None
         above = self._oldest_above()
         for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
-            one, nodes = self._rounds.setdefault(job, _Round()), kept[job]
+            one, nodes = self._rounds.setdefault(job, Round()), kept[job]
             one.since_s = now_s if one.since_s is None else one.since_s
             owner = queue.classes_of(job)[0].job
             if not is_above_part(queue, state.view, owner, idle(queue, job, nodes, state)):
@@ -82,7 +99,7 @@ class Gathering(Hooks):
                 above = job if above is None else above
             is_second = one.above_s is not None and above != job
             if (is_second or now_s >= one.ends_s(now_s)) and others_wait(queue, job):
-                self._end(one, now_s)
+                one.end(now_s)
                 for node in nodes:
                     state.release(node)
 
@@ -94,26 +111,16 @@ class Gathering(Hooks):
         found = [(one.above_s, job) for job, one in self._rounds.items() if one.above_s is not None]
         return min(found)[1] if found else None
 
-    def _end(self, one: _Round, now_s: float) -> None:
-        assert one.since_s is not None
-        one.held_s = now_s - one.since_s
-        one.rests_until_s = now_s + max(one.held_s, ABOVE_PART_S)
-        one.since_s = one.above_s = None
-
     def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
         """Return why no node may be kept for a gang now; None if one may."""
         queue, now_s = self._queue, state.view.now_s
         if queue is None:
             return None
         one = self._rounds.get(job.id)
-        if one is not None and now_s < one.rests_until_s and others_wait(queue, job.id):
-            return _verdict(
-                f"nodes were kept for it for {one.held_s:.0f} s and it could not start; none are kept for another "
-                f"{one.rests_until_s - now_s:.0f} s while others wait"
-            )
-        if not self._fits_in_time(job.id, state):
-            return _verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")
-        return None
+        rests = None if one is None else one.resting(now_s)
+        if rests is not None and others_wait(queue, job.id):
+            return rests
+        return None if fits_in_time(queue, job.id, state) else NEVER_IN_TIME
 
     def until_s(self, job: model.JobId, now_s: float) -> float:
         """Return when the answer for a gang may change without an event."""
@@ -122,15 +129,16 @@ class Gathering(Hooks):
             return now_s + ABOVE_PART_S
         return one.rests_until_s if now_s < one.rests_until_s else one.ends_s(now_s)
 
-    def _fits_in_time(self, job: model.JobId, state: CycleState) -> bool:
-        """Return whether the gang fits beside the pods that nobody expects to end."""
-        view, members = state.view, list[Member]()
-        for queued in self._queue.classes_of(job) if self._queue is not None else ():
-            count = queued.task_class.gang_min - state.placed(queued.task_class.id)
-            if count > 0:
-                mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
-                members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
-        return fits_whole(members, beside_lasting(view))
+
+def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) -> bool:
+    """Return whether a gang fits beside the pods that nobody expects to end."""
+    view, members = state.view, list[Member]()
+    for queued in queue.classes_of(job):
+        count = queued.task_class.gang_min - state.placed(queued.task_class.id)
+        if count > 0:
+            mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
+            members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
+    return fits_whole(members, beside_lasting(view))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,14 +156,18 @@ class Member:
     count: int
 
 
-def fits_whole(members: Iterable[Member], room: model.IntMatrix) -> bool:
-    """Return whether all members fit in the room, shape [R, N]: exact for equal tasks beside one other, the driver.
+def fits_whole(members: Sequence[Member], room: model.IntMatrix) -> bool:
+    """Return whether all members fit in the room, shape [R, N]: exact for equal tasks beside one other, the driver."""
+    beside = most_beside(members, room) if members else 0
+    return beside is not None and beside >= max((one.count for one in members), default=0)
 
-    The most numerous members are counted last; each of the others goes where it takes least from them.
+
+def most_beside(members: Sequence[Member], room: model.IntMatrix) -> int | None:
+    """Return how many of the most numerous members fit beside the others; None if one of the others fits nowhere.
+
+    Each of the others goes where it takes least from them. On each node no more are counted than there are.
     """
     ordered = sorted(members, key=lambda one: one.count)
-    if not ordered:
-        return True
     room, last = room.copy(), ordered[-1]
     for member in ordered[:-1]:
         for _ in range(member.count):
@@ -163,9 +175,9 @@ def fits_whole(members: Iterable[Member], room: model.IntMatrix) -> bool:
             loss = before - how_many(last, room - member.need[:, None])
             fits = how_many(member, room) > 0
             if not fits.any():
-                return False
+                return None
             room[:, int(np.where(fits, loss, before.sum() + 1).argmin())] -= member.need
-    return int(how_many(last, room).sum()) >= last.count
+    return int(how_many(last, room).sum())
 
 
 def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
@@ -227,8 +239,11 @@ def others_wait(queue: SchedulingQueue, job: model.JobId) -> bool:
     return any(queued.pool.count and queued.job.id != job for queued in queue.sorted_classes().queued)
 
 
-def _verdict(message: str) -> model.Verdict:
+def verdict(message: str) -> model.Verdict:
+    """Return why a gang waits."""
     return model.Verdict(code=model.Code.GANG, message=message)
 
 
+NEVER_IN_TIME = verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")
 _ROUNDING = 1e-9
+_ROUNDED_S = 10  # so that a status that has the message is not written often

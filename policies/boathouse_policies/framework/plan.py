@@ -9,7 +9,7 @@ from boathouse_policies import model
 from boathouse_policies.framework import diagnosis
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.attempt import Attempt
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
@@ -29,7 +29,10 @@ class Plan:
 
     Attributes:
         decisions: For the shell to assume and carry out.
+        kept_for: The classes for which room is kept until more comes free.
     """
+
+    kept_for: Collection[model.ClassId] = ()
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
@@ -90,6 +93,9 @@ class Plan:
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
         members = [member for member, _ in attempt.gang] or [attempt.pending]
+        if attempt.kept:
+            self._profile.draining.kept = attempt.kept
+            self.kept_for = {one.pending.task_class.id for one in attempt.kept}
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
@@ -99,9 +105,20 @@ class Plan:
         left = self._left.get(attempt.pending.task_class.id)
         if left is None:
             return False
-        if left.verdict.code is model.Code.GANG and self._profile.reserve.reserves_for_gangs:
-            self._reserve(attempt.pending)
+        if left.verdict.code is model.Code.GANG:
+            if self._profile.reserve.reserves_for_gangs:
+                self._reserve(attempt.pending)
+            else:
+                self._wait_for_room(attempt, left.verdict)
         return left.verdict.code in _ROOM_IS_MISSING
+
+    def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
+        """Say which of the rules for gangs holds for one, and until when."""
+        job, own = attempt.pending.job, attempt.pending.task_class
+        verdict, until_s = self._turns.explain_gang(job.id, why)
+        self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
+        for pending, _ in attempt.gang:
+            self._leave(pending, verdict)
 
     def _reserve(self, pending: PendingClass) -> None:
         own, state = pending.task_class.id, self._state

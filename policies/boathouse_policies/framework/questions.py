@@ -250,7 +250,10 @@ class Patience:
 
 
 class Gang:
-    """What must be placed together: the `gang_min` of all gang classes of a job; what is placed already counts."""
+    """What must be placed together: the `gang_min` of all gang classes of a job; what is placed already counts.
+
+    The larger tasks go first, so that the smaller ones fill the gaps.
+    """
 
     def together(self, classes: Sequence[PendingClass], state: CycleState) -> Sequence[tuple[PendingClass, int]]:
         """How many tasks of each class must be placed now, all or nothing; () for one task alone.
@@ -260,7 +263,12 @@ class Gang:
             state: The state of the cycle.
         """
         short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
-        return [(pending, count) for pending, count in short if count > 0]
+        return sorted([each for each in short if each[1] > 0], key=_largest_first)
+
+
+def _largest_first(member: tuple[PendingClass, int]) -> tuple[int, int]:
+    resources = member[0].task_class.resources
+    return -resources.memory_bytes, -resources.cpu_milli
 
 
 class Hooks:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from boathouse_policies.framework import questions
+from boathouse_policies.framework.draining import Draining
 from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Profile:
         sizer: How much a task gets.
         reserve: Which node is reserved for which class.
         gang: What must be placed together.
+        draining: Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
         hooks: What is told of a cycle as it goes on.
@@ -54,6 +56,7 @@ class Profile:
     sizer: questions.Sizer = questions.IDEAL_SIZE
     reserve: questions.Reserve = questions.NO_RESERVE
     gang: questions.Gang = questions.MINIMUM_TOGETHER
+    draining: Draining = dataclasses.field(default_factory=Draining)
     controllers: tuple[questions.Controller, ...] = ()
     observers: tuple[questions.Observer, ...] = ()
     hooks: tuple[questions.Hooks, ...] = ()
@@ -109,5 +112,6 @@ class Profile:
         return self.scores.get(stage, self.score)
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
-        """Those of `asked` that have a say on a class."""
-        return tuple([question for question in self.asked if question.concerns(pending)])
+        """Those of `asked` that have a say on a class; what a begun gang is short of may go to reserved nodes."""
+        asked = (question for question in self.asked if question is not self.reserve or not pending.task_class.is_short)
+        return tuple([question for question in asked if question.concerns(pending)])

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from boathouse_policies.framework.affinity.judges import CycleCounts
+    from boathouse_policies.framework.draining import Kept
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
 
@@ -58,10 +59,12 @@ class TurnOrder:
     Queues go by dominant share over weight, the least first (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011,
     with weights as in 4.3), ties by name. Within a queue namespaces go by dominant share of what their jobs hold of it,
     with equal weights. Within a namespace: the higher priority, then the profile's key, then submission.
-    Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; and as
-    long as every node on offer is reserved, the classes for which they are reserved.
+    Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; the
+    gang for which room is kept as it comes free; and as long as every node on offer is reserved, the classes for which
+    they are reserved.
 
     Attributes:
+        drained: The gang for which room is kept as it comes free.
         rankings: Where each class may go.
         has_limits: Whether any queue has limits.
         orphans: Classes of jobs whose queue does not exist or does not accept them.
@@ -98,6 +101,7 @@ class TurnOrder:
         has_room = self._candidates.has_room
         self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
         self._first: list[PendingClass] = []
+        self.drained = None if profile.reserve.reserves_for_gangs else profile.draining.job
         self._keys: list[float] = []
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
         self._owners: list[int] = []
@@ -108,6 +112,16 @@ class TurnOrder:
         """The open classes of gangs of which tasks are placed, in order of submission."""
         places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
         return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
+
+    def _short(self) -> list[PendingClass]:
+        """The open classes of which gangs that have begun are short, in the order of priority and submission."""
+        found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
+        return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
+
+    def _gang_of(self, job: model.JobId) -> list[PendingClass]:
+        """The open classes of a gang that has not begun."""
+        places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
+        return [self._pending_class(place) for place in places if self._open[place] and not self._has_begun(place)]
 
     def _has_begun(self, place: int) -> bool:
         classes = (queued.task_class for queued in self._queue.classes_of(self._sorted.queued[place].job.id))
@@ -123,6 +137,9 @@ class TurnOrder:
         self._open = turns.tolist()
         if in_order.gangs:
             self._first = self._begun()
+            self._first += [] if self.drained is None else self._gang_of(self.drained)
+        if in_order.short:
+            self._first = [*self._short(), *self._first]
         if self._state.reserved and self._state.pod_counts is not None:
             self._release_forbidden(self._state.pod_counts)
         if not self._state.reserved:
@@ -232,6 +249,10 @@ class TurnOrder:
             pending = self._pending[place] = PendingClass(self._sorted.queued[place], self._profile, self._state)
             pending.place = place
         return pending
+
+    def explain_gang(self, job: model.JobId, why: model.Verdict) -> tuple[model.Verdict, float]:
+        """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
+        return self._profile.draining.explain(job, why, self._queue, self._state.view.now_s)
 
     # Reserved nodes
 
@@ -393,10 +414,11 @@ class TurnOrder:
         return self._is_over
 
     def _next_begun(self) -> PendingClass | None:
-        """The first class of a gang that has begun and is short of its minimum."""
+        """The first class of a gang that goes before all others, and is short of its minimum."""
         while self._first:
             pending = self._first[0]
-            if self._open[pending.place] and self._state.placed(pending.task_class.id) < pending.task_class.gang_min:
+            own = pending.task_class
+            if self._open[pending.place] and (own.is_short or self._state.placed(own.id) < own.gang_min):
                 return pending
             self._first.pop(0)
         return None
@@ -480,23 +502,27 @@ class TurnOrder:
         if not assignment.pending.left:
             self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
-            self._charge(assignment, operator.add)
+            self._charge(assignment.pending, assignment.amounts, operator.add)
 
     def taken_back(self, assignment: Assignment) -> None:
         """A task of a gang was taken back."""
-        self._charge(assignment, operator.sub)
+        self._charge(assignment.pending, assignment.amounts, operator.sub)
 
-    def _charge(self, assignment: Assignment, step: Step) -> None:
+    def kept(self, one: Kept) -> None:
+        """Room is kept for a task of a gang: it counts as held."""
+        self._charge(one.pending, one.amounts, operator.add)
+
+    def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
         """What a job holds changed: mend its key and the shares of its queue and namespace."""
-        job, state, order = assignment.pending.job, self._state, self._profile.order
+        job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:
             for key in (job.queue, (job.queue, job.namespace)):
                 if key in self._usage:
-                    self._usage[key] = combined(step, self._usage[key], assignment.amounts)
+                    self._usage[key] = combined(step, self._usage[key], amounts)
             self._share_out(self._queues[job.queue], job.namespace)
         if order.constant:
             return
-        place = self._sorted.job_of[assignment.pending.place]
+        place = self._sorted.job_of[pending.place]
         if order.lasts:
             self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return

@@ -154,13 +154,17 @@ class ClusterView:
         """Return the nodes that a spread constraint of a pod counts, but for those without its key, shape [N]."""
         found: model.BoolVector = np.ones(len(self.layout), np.bool_)
         if spread.honors_affinity and (constraints.node_selector or constraints.affinity is not None):
-            wanted = model.Constraints(
-                node_selector=constraints.node_selector, affinity=constraints.affinity, tolerations=_ANY_TAINT
-            )
-            found &= self.eligibilities.of(wanted, self.layout).mask
+            found &= self.selected(constraints)
         if spread.honors_taints:
             found &= self.eligibilities.tolerating(constraints.tolerations, self.layout)
         return found
+
+    def selected(self, constraints: model.Constraints) -> model.BoolVector:
+        """Return the nodes that node selector and node affinity allow, whatever their taints, shape [N], read-only."""
+        wanted = model.Constraints(
+            node_selector=constraints.node_selector, affinity=constraints.affinity, tolerations=_ANY_TAINT
+        )
+        return self.eligibilities.of(wanted, self.layout).mask
 
     @property
     def by_queue(self) -> Mapping[model.QueueName, model.Amounts]:

@@ -72,6 +72,7 @@ from boathouse_policies.model.resources import (
     IntMatrix,
     IntVector,
     Resources,
+    readable,
 )
 from boathouse_policies.model.work import UNKNOWN, Distance, Estimates, Fixed, Job, Queue, Stage, Task, TaskClass
 
@@ -156,4 +157,5 @@ __all__ = [
     "TolerationOperator",
     "Verdict",
     "Wait",
+    "readable",
 ]

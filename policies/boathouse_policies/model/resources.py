@@ -90,6 +90,17 @@ class Resources:
         return self.most(other) == self
 
 
+def readable(resource: str, amount: int) -> str:
+    """Return an amount of a resource for users: cores, a size with a binary suffix, or a count."""
+    if resource == "cpu":
+        return f"{amount / _MILLI:.3f}".rstrip("0").rstrip(".")
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        for suffix, size in _UNITS:
+            if amount >= size:
+                return f"{amount / size:.1f}".removesuffix(".0") + suffix
+    return str(amount)
+
+
 class Axis:
     """Which row of a vector belongs to which resource; grows when an extended resource is first seen.
 
@@ -163,3 +174,6 @@ OTHER = "other extended resources"
 
 _ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
 _AMOUNTS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and amounts are quickly listed again
+_BYTES = {"memory", "ephemeral-storage"}
+_UNITS = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+_MILLI = 1000

@@ -132,6 +132,8 @@ class TaskClass:
         constraints: What a node must satisfy.
         gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
             running ones counted; 0 for no gang.
+        is_short: Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one,
+            at their full size, and to nodes that are reserved too.
         estimates: Predictions.
         labels: Labels of its pods, as far as they share them.
     """
@@ -143,6 +145,7 @@ class TaskClass:
     step: int = 0
     constraints: Constraints = UNCONSTRAINED
     gang_min: int = 0
+    is_short: bool = False
     estimates: Estimates = UNKNOWN
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 

@@ -108,7 +108,14 @@ class DriverDesk(desks.Desk):
 
     def draining(self) -> list[str]:
         """Return the jobs for which room is reserved as it comes free."""
-        return [entry.job.id for entry in self.scheduler.state.jobs.entries() if entry.is_draining]
+        job = self.scheduler.state.profile.draining.job
+        return [] if job is None else [job]
+
+    def kept(self) -> list[str]:
+        """Return the nodes of the members for which room is kept as it comes free."""
+        state = self.scheduler.state
+        names = state.ledger.snapshot(self.now_s).layout.names
+        return [names[one.node] for one in state.profile.draining.kept]
 
     async def start_driver(self, app: App, node: str = "n1") -> wire.PodView:
         """Let the driver start."""

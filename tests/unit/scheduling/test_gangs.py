@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from boathouse.cluster import devices, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import draining, gauges, reservations
+from boathouse.scheduling import gauges, reservations
 from boathouse_policies import model
-from boathouse_policies.framework import gathering
+from boathouse_policies.framework import draining, gathering
 from tests.builders import manifests
 from tests.builders.operators import desks
 from tests.builders.operators.applications import App, DriverDesk
@@ -641,14 +641,14 @@ async def test_a_drained_reservation_is_released_after_a_time_and_the_next_gang_
         assert world.draining() == ["a"]
         world.delete(running[0])
         assert await world.decide() == []
-        assert world.reserved(first) == ["n1"]
+        assert world.kept() == ["n1"]
         began_s = world.now_s
         world.now_s = began_s + 599.9
         await world.decide()
-        assert (world.draining(), world.reserved(first)) == (["a"], ["n1"])
+        assert (world.draining(), world.kept()) == (["a"], ["n1"])
         world.now_s = began_s + 600
         await world.decide()
-        assert (world.draining(), world.reserved(first), world.reserved(second)) == (["b"], [], ["n1"])
+        assert (world.draining(), world.kept()) == (["b"], ["n1"])
 
 
 async def test_above_the_fair_part_of_its_namespace_a_gang_has_released_room_for_a_minute_and_then_none_for_as_long():
@@ -663,16 +663,14 @@ async def test_above_the_fair_part_of_its_namespace_a_gang_has_released_room_for
         world.now_s += draining.PATIENCE_S + 1
         for pod in running[:7]:
             world.delete(pod)
-            world.now_s += draining.WHOLE_EVERY_S
+            world.now_s += 1
             await world.decide()
-        world.now_s += draining.WHOLE_EVERY_S
-        await world.decide()
-        assert len(world.reserved(app)) == 7
+        assert len(world.kept()) == 7
         world.now_s += gathering.ABOVE_PART_S + 1
         for _ in range(3):
-            world.now_s += draining.WHOLE_EVERY_S
+            world.now_s += 1
             await world.decide()
-        assert (world.draining(), world.reserved(app)) == ([], [])
+        assert (world.draining(), world.kept()) == ([], [])
         world.now_s += gathering.ABOVE_PART_S - 10
         await world.decide()
         assert world.draining() == []
@@ -711,7 +709,7 @@ async def test_a_profile_that_reserves_nodes_for_gangs_replaces_the_reservation_
         await world.decide()
         world.now_s += draining.PATIENCE_S + 1
         await world.decide()
-        assert not world.scheduler.state.jobs.entry(app.job.id).is_draining
+        assert world.draining() == []
         assert world.scheduler.state.queue.reserved.keys() == {"n1"}
         await world.decide()
         assert "nodes have been reserved for it for" in world.scheduler.diagnosis(app.job.id).message

@@ -114,7 +114,7 @@ def test_every_code_has_its_place_in_the_order_of_reasons():
     ],
 )
 def test_amounts_are_short(resource, value, text):
-    assert reasons.amount(resource, value) == text
+    assert model.readable(resource, value) == text
 
 
 def test_of_other_namespaces_a_line_has_the_total_only():

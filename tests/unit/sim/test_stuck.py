@@ -28,7 +28,7 @@ class Endless(Patience):
 
 def test_a_gang_that_never_fits_ends_a_simulation_in_which_nodes_fail():
     gang = simulations.spark(executors=3, driver=simulations.container(mb=200), min_executors=3, mb=5000)
-    with pytest.raises(StuckError, match=r"1 jobs have not ended: s; pending tasks: 1 of s/0/driver \(Gang: "):
+    with pytest.raises(StuckError, match=r"1 jobs have not ended: s; pending tasks: 3 of s/0/executor \(Gang: "):
         simulations.results(simulations.live_workload(gang, nodes=2, outages=OFTEN))
 
 

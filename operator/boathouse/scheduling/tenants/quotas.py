@@ -9,8 +9,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from boathouse.cluster import quotas, wire
-from boathouse.scheduling import pod_conditions, reasons
+from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import quantities, translate
+from boathouse_policies import model
 
 EXCEEDS_QUOTA = "ExceedsQuota"
 """More is requested than a quota ever allows."""
@@ -168,4 +169,4 @@ def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> pod_
 
 def _text(limit: Limit, nano: int) -> str:
     amount = quantities.milli(nano) if _is_cpu(limit.resource) else quantities.ones(nano)
-    return reasons.amount(limit.resource.removeprefix("limits."), amount)
+    return model.readable(limit.resource.removeprefix("limits."), amount)

@@ -72,8 +72,8 @@ class QueuedClass:
     @property
     def is_plain(self) -> bool:
         """Whether room alone decides which of the nodes that it may use fit: no gang, host ports or features."""
-        constraints = self.task_class.constraints
-        return not (self.task_class.gang_min or constraints.host_ports or constraints.features)
+        own, constraints = self.task_class, self.task_class.constraints
+        return not (own.gang_min or own.is_short or constraints.host_ports or constraints.features)
 
     def rules(self, tallies: Tallies) -> Rules:
         """Return what decides where it may go beside other pods: a memo."""
@@ -100,7 +100,8 @@ class QueuedClass:
         """Return the class' size and the least that a sizer may decide: a memo, for every cycle needs it."""
         known = self._sizing
         if known is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
-            ideal, least = self.task_class.resources, sizer.least(self.task_class)
+            ideal = self.task_class.resources
+            least = ideal if self.task_class.is_short else sizer.least(self.task_class)
             shape = self.shapes.of(axis.vector(least), self.task_class.constraints)
             known = self._sizing = Sizing(sizer, shape, Sized(ideal), least is ideal)
         return known

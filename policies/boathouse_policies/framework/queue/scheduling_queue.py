@@ -2,8 +2,8 @@
 
 A class is active, or unschedulable until something wakes it. A task backs off after a failed request.
 
-Classes of expected tasks that hold room are always active: every cycle considers them, but they are no reason to run a
-cycle.
+Classes of expected tasks that hold room are always active, and those of the gang for which room is kept: every cycle
+considers them, but they are no reason to run a cycle.
 
     submit ──> active ──apply: tasks are left pending──> unschedulable ──something that may help──> active
       task: pending ──apply: placed──> out ──back_off──> backing off ──tick: the time is up──> pending
@@ -75,6 +75,11 @@ class CycleResult(Protocol):
         """The classes that had a turn, or are unschedulable for the first time."""
         ...
 
+    @property
+    def kept_for(self) -> Collection[model.ClassId]:
+        """The classes for which room is kept until more comes free."""
+        ...
+
 
 class SchedulingQueue:
     """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it.
@@ -100,6 +105,7 @@ class SchedulingQueue:
         self.queues: Mapping[model.QueueName, model.Queue] = {}
         self.on_removed: list[Callable[[model.ClassId], None]] = []
         self.reserved = Reservations(self._classes, self._jobs)
+        self._kept: Collection[model.ClassId] = ()
         self.set_queues(queues)
 
     # Jobs
@@ -266,6 +272,7 @@ class SchedulingQueue:
                 released = True
         if park:
             waits = [decision for decision in plan.decisions if isinstance(decision, _WAITS)]
+            self._keep_active(plan.kept_for)
             self._park(left, {wait.task_class.id: wait for wait in waits}, now_s)
             if released:
                 self._wake(Wake.NODES)  # whoever is ahead may want a reservation of the node, fitting or not
@@ -291,6 +298,13 @@ class SchedulingQueue:
             del self.reserved[node]
         if nodes:
             self._wake(Wake.NODES)
+
+    def _keep_active(self, kept: Collection[model.ClassId]) -> None:
+        """Let every cycle consider the classes for which room is kept, and those no more for which it was."""
+        for class_id in {*self._kept, *kept}:
+            if class_id in self._classes:
+                self._unschedulable.always_active[self._classes[class_id].row] = class_id in kept
+        self._kept = kept
 
     def _park(
         self,

@@ -67,6 +67,7 @@ class SortedClasses:
         has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
         gangs: Places of classes that start together.
+        short: Places of classes of which gangs that have begun are short.
         in_gang: The same as a column, shape [C].
         is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
         stages: The kinds of stages of the classes.
@@ -84,6 +85,7 @@ class SortedClasses:
         self.places = {queued.task_class.id: place for place, queued in enumerate(self.queued)}
         self.in_gang = np.array([queued.task_class.gang_min > 0 for queued in self.queued], np.bool_)
         self.gangs: list[int] = self.in_gang.nonzero()[0].tolist()
+        self.short = [place for place, queued in enumerate(self.queued) if queued.task_class.is_short]
         self._about_pods = [
             (queued.job.namespace, queued.task_class.constraints)
             for queued in in_order

@@ -239,6 +239,13 @@ def test_the_reservation_of_a_driver_that_requests_nothing_expires():
     assert life.plan(driver_pod(), after_s=5000).state.phase == "Running"
 
 
+def test_the_reservation_of_a_driver_that_requests_one_executor_and_no_more_expires_without_a_timeout_too():
+    life = Life(timeouts={"executorStartSeconds": 0}).running()
+    assert life.plan(driver_pod(), executors=Executors(pending=1), after_s=599).reserve == 2
+    plan = life.plan(driver_pod(), executors=Executors(pending=1), after_s=1)
+    assert (plan.reserve, plan.state.phase) == (0, "Running")
+
+
 def test_nothing_is_reserved_for_a_driver_whose_program_sets_a_master_of_its_own():
     life = Life().running()
     assert life.plan(driver_pod(), report=Report(overridden=("spark.executor.memory",))).reserve == 2

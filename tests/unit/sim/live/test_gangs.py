@@ -6,7 +6,7 @@ from boathouse_policies import framework, model, profiles
 from boathouse_sim.live import Live
 from tests.builders import simulations
 
-PROFILES = ["ikayak", "boathouse"]
+PROFILES = ["ikayak", "boathouse", "fair"]
 
 
 def application(name: str, members: int, *, cores: int = 2, driver_cores: int = 1, at_s: int = 0, **fields):

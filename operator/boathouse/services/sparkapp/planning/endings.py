@@ -16,6 +16,9 @@ IMAGE_S: Final = 300.0
 NO_REQUEST_S: Final = 300.0
 """How long a driver may run without requesting its executors before nothing is reserved for it: on a loaded machine it
 takes minutes to create its SparkContext."""
+PROMISE_S: Final = 600.0
+"""How long after the start of its driver room is reserved for executors of the minimum that it has not requested yet,
+whatever the timeouts of the application: a driver may request one that fits nowhere, and then none any more."""
 _OUT_OF_MEMORY: Final = "OOMKilled"
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 

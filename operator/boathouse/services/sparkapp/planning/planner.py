@@ -176,7 +176,7 @@ def _going_on(observation: Observation, state: AppState) -> Plan:
         state=state,
         delete=_to_delete(observation, but=state.attempt),
         submit=None if pod is None and _may_run(observation) else state.attempt,
-        reserve=observation.app.minimum if has_requested else 0,
+        reserve=observation.app.minimum if has_requested and not _is_promise_over(observation, state, pod) else 0,
         requeue_s=_deadline_or(observation, state, _timeout_s(observation, state, pod)),
     )
 
@@ -196,6 +196,13 @@ def _has_requested(observation: Observation, state: AppState, pod: DriverPod | N
         return False  # it runs its tasks by itself
     started_s = pod.started_s if pod else None
     return started_s is None or observation.now_s < started_s + endings.NO_REQUEST_S
+
+
+def _is_promise_over(observation: Observation, state: AppState, pod: DriverPod | None) -> bool:
+    """Whether a driver has had its time to request its minimum of executors."""
+    if state.holds(ConditionType.EXECUTORS_READY) or pod is None or pod.started_s is None:
+        return False
+    return observation.now_s >= pod.started_s + endings.PROMISE_S
 
 
 def _phase(pod: DriverPod | None) -> wire.Phase:
@@ -293,6 +300,7 @@ def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None)
         if observation.app.mounts_objects:
             limits_s = (*limits_s, observation.now_s + MOUNTS_REQUEUE_S - since_s)
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
-        since_s, limits_s = pod.started_s, (timeouts.executor_start_seconds, endings.NO_REQUEST_S)
+        since_s = pod.started_s
+        limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S, endings.PROMISE_S)
     moments = (since_s + limit_s for limit_s in limits_s if limit_s)
     return min((each for each in moments if each > observation.now_s), default=None)
