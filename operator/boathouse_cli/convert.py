@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-import yaml
 
 from boathouse_cli.errors import CommandError, ExitCode
 
@@ -39,6 +38,8 @@ def convert(
     What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
     application could not be converted.
     """
+    import yaml
+
     text = _read(file)
     try:
         found = list(_converted(text))

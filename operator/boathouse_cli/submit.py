@@ -1,15 +1,15 @@
 """`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of Hadoop as an MRJob."""
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
-from rich import console
 
-from boathouse_cli import convert, kinds, options, watching
+from boathouse_cli import convert, options
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_cli.gateway import Gateway
+
+if TYPE_CHECKING:
+    from boathouse_cli import kinds
 
 
 def submit(  # noqa: PLR0917  each is an option of the command
@@ -45,6 +45,11 @@ def submit(  # noqa: PLR0917  each is an option of the command
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
+    import yaml
+    from rich import console
+
+    from boathouse_cli import kinds, watching
+
     kind = _kind(words, cluster, follow=follow)
     manifest = _converted(words, kind, cluster, strict=strict)
     _set_name(manifest["metadata"], name)
@@ -53,7 +58,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         manifest["metadata"] |= {"namespace": namespace} if namespace else {}
         print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
         return
-    gateway = Gateway.connect(kubeconfig=options.kubeconfig_path(kubeconfig), context=context, namespace=namespace)
+    gateway = options.gateway(kubeconfig, context, namespace)
     made = kind.read(gateway.create_job(kind.plural, manifest))
     _print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
@@ -62,7 +67,8 @@ def submit(  # noqa: PLR0917  each is an option of the command
         watching.until_end(gateway, kind, made.name, console.Console())
 
 
-def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
+def _kind(words: list[str], cluster: str | None, *, follow: bool) -> "kinds.Kind":
+    from boathouse_cli import kinds
     from boathouse_cli.conversion import hadoop_lines
 
     if cluster is None and not hadoop_lines.is_line(words):
@@ -72,7 +78,8 @@ def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
     return kinds.MRJOB
 
 
-def _converted(words: list[str], kind: kinds.Kind, cluster: str | None, *, strict: bool) -> dict[str, Any]:
+def _converted(words: list[str], kind: "kinds.Kind", cluster: str | None, *, strict: bool) -> dict[str, Any]:
+    from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
 
     if kind is kinds.MRJOB:

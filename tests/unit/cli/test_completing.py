@@ -2,7 +2,7 @@ import types
 
 import pytest
 
-from boathouse_cli import completing
+from boathouse_cli import completing, gateway
 from boathouse_cli.errors import CommandError
 from tests.builders import cli
 
@@ -14,7 +14,7 @@ class Gateway:
 
 
 def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=completing.jobs):
-    monkeypatch.setattr(completing.Gateway, "connect", connect)
+    monkeypatch.setattr(gateway.Gateway, "connect", connect)
     return list(among(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
 
 
