@@ -10,7 +10,18 @@ from typing import Annotated
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import completing, convert, enable_spark, kind_names, options, reproduce, simulate, submit
+from boathouse_cli import (
+    changing,
+    completing,
+    convert,
+    enable_spark,
+    kind_names,
+    options,
+    reproduce,
+    simulate,
+    submit,
+    top,
+)
 from boathouse_cli.errors import CommandError, ExitCode
 
 app = typer.Typer(
@@ -30,12 +41,23 @@ JobArgument = Annotated[
 ]
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib import metadata
+
+        print(f"boathouse {metadata.version('boathouse')}")
+        raise typer.Exit
+
+
 @app.callback()
 def shared(
     context_of_call: typer.Context,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
+    version: Annotated[  # noqa: ARG001 - its callback prints
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Accept the shared options before the command too, as kubectl does."""
     given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
@@ -73,12 +95,30 @@ def list_jobs(
     all_namespaces: options.AllNamespaces = False,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    output: options.Output = options.Format.TABLE,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", "-k", help="Only this kind, such as sparkapp; repeat it for several.")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option("--queue", "-q", help="Only jobs of this queue; repeat it for several.")
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--state",
+            "-s",
+            help="Only jobs in this phase, such as failed, or active or finished; repeat it.",
+        ),
+    ] = None,
+    output: Annotated[
+        options.ListFormat, typer.Option("--output", "-o", help="Output format: table, wide, name, json or yaml.")
+    ] = options.ListFormat.TABLE,
 ) -> None:
     """List jobs and Hadoop clusters with their phase, progress and the reason that they are pending."""
-    from boathouse_cli import reading
+    from boathouse_cli import filtering, reading
 
-    reading.jobs(options.gateway(kubeconfig, context, namespace), output, all_namespaces=all_namespaces)
+    chosen = filtering.Filter(of_kinds=tuple(kind or ()), queues=tuple(queue or ()), states=tuple(state or ()))
+    chosen.check()
+    reading.jobs(options.gateway(kubeconfig, context, namespace), output, chosen, all_namespaces=all_namespaces)
 
 
 @app.command("clusters")
@@ -235,5 +275,10 @@ def open_ui(
 app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
 app.command("convert")(convert.convert)
 app.command("enable-spark")(enable_spark.enable_spark)
+app.command("suspend")(changing.suspend)
+app.command("resume")(changing.resume)
+app.command("retry")(changing.retry)
+app.command("delete")(changing.delete)
+app.command("top")(top.top)
 app.command("simulate")(simulate.simulate)
 app.command("reproduce")(reproduce.reproduce)

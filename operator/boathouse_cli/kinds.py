@@ -145,16 +145,16 @@ def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
     return kind.read(gateway.job(kind.plural, name))
 
 
-def raw_jobs(gateway: Gateway, *, all_namespaces: bool) -> list[model.Raw]:
-    """Return the jobs of all kinds as JSON; none of a kind that the cluster does not have."""
+def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
+    """Return the jobs of the kinds as JSON; none of a kind that the cluster does not have."""
     found: list[model.Raw] = []
     missing: list[UnknownKindError] = []
-    for kind in KINDS:
+    for kind in among:
         try:
             found += gateway.jobs(kind.plural, all_namespaces=all_namespaces)
         except UnknownKindError as error:
             missing.append(error)
-    if len(missing) == len(KINDS):
+    if len(missing) == len(among):
         raise missing[0]
     return found
 

@@ -33,13 +33,23 @@ class Format(enum.StrEnum):
     YAML = "yaml"
 
 
+class ListFormat(enum.StrEnum):
+    """Output formats of `-o` of `list`."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    NAME = "name"
+    JSON = "json"
+    YAML = "yaml"
+
+
 Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
-def print_data(value: Any, form: Format) -> None:
+def print_data(value: Any, form: Format | ListFormat) -> None:
     """Print a value as JSON or YAML."""
     plain = _plain(value)
-    if form is Format.YAML:
+    if form == Format.YAML:
         import yaml
 
         print(yaml.safe_dump(plain, sort_keys=False), end="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich import console
 
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from boathouse_cli.filtering import Filter
     from boathouse_cli.gateway import Gateway
+
+
+_UNWRAPPED: Final = 10_000
+"""Columns of a table whose rows are lines whatever the terminal, as of kubectl's `-o wide`."""
 
 
 def explain(gateway: Gateway, target: str, operator_namespace: str, output: options.Format) -> None:
@@ -42,17 +47,33 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
     screen.print(tables.explanation(answer), highlight=False, markup=False)
 
 
-def jobs(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
-    """Print the jobs and Hadoop clusters."""
-    found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    elif not found:
-        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-        _screen(stderr=True).print(f"No jobs in {where}.")
-    else:
-        listed = sorted(map(kinds.read, found), key=lambda job: (job.namespace, job.created_s, job.name))
-        _screen().print(tables.jobs(listed, namespaces=all_namespaces, now_s=time.time()))
+def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_namespaces: bool) -> None:
+    """Print the jobs and Hadoop clusters that a filter takes."""
+    found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces, among=chosen.chosen_kinds())
+    pairs = [(job, raw) for job, raw in ((kinds.read(raw), raw) for raw in found) if chosen.takes(job)]
+    pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].created_s, pair[0].name))
+    listed = [job for job, _ in pairs]
+    match output:
+        case options.ListFormat.JSON | options.ListFormat.YAML:
+            options.print_data([raw for _, raw in pairs], output)
+        case options.ListFormat.NAME:
+            print(*(job.title for job in listed), sep="\n", end="\n" if listed else "")
+        case options.ListFormat.TABLE | options.ListFormat.WIDE:
+            _print_jobs(
+                gateway, listed, chosen, all_namespaces=all_namespaces, is_wide=output is options.ListFormat.WIDE
+            )
+
+
+def _print_jobs(
+    gateway: Gateway, listed: Sequence[model.Job], chosen: Filter, *, all_namespaces: bool, is_wide: bool
+) -> None:
+    if listed:
+        drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
+        (console.Console(width=_UNWRAPPED) if is_wide else _screen()).print(drawn)
+        return
+    where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
+    such = " such" if chosen.of_kinds or chosen.queues or chosen.states else ""
+    _screen(stderr=True).print(f"No{such} jobs in {where}.")
 
 
 def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:

@@ -105,7 +105,7 @@ def _is_json(file: Path) -> bool:
         with file.open("rb") as opened:
             return opened.read(64).lstrip().startswith((b"{", b"["))
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.NOT_FOUND) from None
+        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from None
 
 
 def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> dict[str, results.Outcome]:

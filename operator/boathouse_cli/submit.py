@@ -60,7 +60,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         return
     gateway = options.gateway(kubeconfig, context, namespace)
     made = kind.read(gateway.create_job(kind.plural, manifest))
-    _print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
+    print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
         watching.follow_driver(gateway, made.name)
     elif wait:
@@ -88,7 +88,7 @@ def _converted(words: list[str], kind: "kinds.Kind", cluster: str | None, *, str
         found = command_lines.convert(words, source=command_lines.PROGRAM, read=convert.read_text)
     for note in found.notes:
         print(note.text, file=sys.stderr)
-    if found.manifest is None or (strict and found.notes):
+    if found.manifest is None or found.would_fail or (strict and found.notes):
         raise CommandError("nothing was submitted: correct what is listed above", ExitCode.NOT_CONVERTED)
     return found.manifest
 
@@ -100,7 +100,8 @@ def _set_name(metadata: dict[str, Any], name: str | None) -> None:
         metadata["name"] = name
 
 
-def _print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:
+def print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:
+    """Print that an object was created, and the commands that people use next."""
     where = f"{title} -n {namespace}"
     print(f"{title} created in namespace {namespace}", file=sys.stderr if is_followed else sys.stdout)
     if not is_followed:

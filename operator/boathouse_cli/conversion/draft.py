@@ -48,11 +48,13 @@ class Converted:
     Attributes:
         manifest: None: it is no application, or has failed.
         has_failed: No object can be made of it; the last note says why.
+        would_fail: The operator would refuse the object, or Spark its settings; the last notes say why.
     """
 
     manifest: dict[str, Any] | None
     notes: tuple[Note, ...]
     has_failed: bool = False
+    would_fail: bool = False
 
 
 class Unconvertible(Exception):  # noqa: N818 - it is an answer
@@ -129,7 +131,9 @@ class Draft:
         later = [] if refused else running.problems(manifest)
         for path, message in (*refused, *later):
             self.note(path, message if ": " in message else f"{message}: correct it, and convert again")
-        return self.refuse() if refused else Converted(manifest=manifest, notes=tuple(self.notes))
+        if refused:
+            return self.refuse()
+        return Converted(manifest=manifest, notes=tuple(self.notes), would_fail=bool(later))
 
     def refuse(self, why: Unconvertible | None = None) -> Converted:
         """Return that there is no SparkApp."""
