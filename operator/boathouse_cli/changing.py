@@ -1,5 +1,6 @@
 """Commands that change objects: `suspend`, `resume`, `delete` and `retry`."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -98,7 +99,7 @@ def retry(
     import yaml
     from rich import console
 
-    from boathouse_cli import kinds, submit, watching
+    from boathouse_cli import kinds, submit, submitted_files, watching
 
     kind, failed_name = kinds.job_target(job)
     gateway = options.gateway(kubeconfig, context, namespace)
@@ -110,7 +111,12 @@ def retry(
     if dry_run:
         print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
         return
-    made = kind.read(gateway.create_job(kind.plural, manifest))
+    created = gateway.create_job(kind.plural, manifest)
+    made = kind.read(created)
+    try:
+        submitted_files.share(gateway, raw, created)
+    except CommandError as error:
+        print(f"keep {failed.title} until {made.title} has ended, because it owns its files: {error}", file=sys.stderr)
     submit.print_next(made.title, made.namespace, is_followed=wait, has_ui=kind is kinds.SPARKAPP)
     if wait:
         watching.until_end(gateway, kind, made.name, console.Console())

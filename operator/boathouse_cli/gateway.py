@@ -101,6 +101,32 @@ class Gateway:
                 *(names.GROUP, names.VERSION, self.namespace, plural, name), _request_timeout=REQUEST_TIMEOUT_S
             )
 
+    def config_map(self, name: str) -> model.Raw:
+        """Return the ConfigMap of this name."""
+        with _explained(f"configmap/{name}", self.namespace):
+            return _json(
+                self._core.read_namespaced_config_map(
+                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
+
+    def create_config_map(self, manifest: model.Raw) -> None:
+        """Create a ConfigMap."""
+        with _explained(f"configmap/{manifest['metadata']['name']}", self.namespace, verb="create"):
+            self._core.create_namespaced_config_map(
+                self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+            )
+
+    def patch_config_map(self, name: str, patch: model.Raw) -> None:
+        """Apply a JSON merge patch to a ConfigMap."""
+        with _explained(f"configmap/{name}", self.namespace, verb="change"):
+            self._core.patch_namespaced_config_map(
+                *(name, self.namespace, patch),
+                _content_type="application/merge-patch+json",
+                _preload_content=False,
+                _request_timeout=REQUEST_TIMEOUT_S,
+            )
+
     def create_account(self, manifest: model.Raw) -> model.Raw:
         """Create a service account."""
         with _explained(f"serviceaccount/{manifest['metadata']['name']}", self.namespace, verb="create"):

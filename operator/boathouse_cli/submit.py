@@ -1,6 +1,8 @@
 """`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of Hadoop as an MRJob."""
 
+import secrets
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +12,7 @@ from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from boathouse_cli import kinds
+    from boathouse_cli.conversion.carried import Carried
 
 
 def submit(  # noqa: PLR0917  each is an option of the command
@@ -42,24 +45,31 @@ def submit(  # noqa: PLR0917  each is an option of the command
     An MRJob of a line of Hadoop Streaming (hadoop jar hadoop-streaming.jar ARGS); with --cluster, it runs there, as
     do other lines of `hadoop jar`.
 
+    The program and other files of this machine (--py-files, --files, --jars; -file and -files of Hadoop Streaming) are
+    taken along in a ConfigMap that the object owns, if they have at most 900 KiB.
+
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
     import yaml
     from rich import console
 
-    from boathouse_cli import kinds, watching
+    from boathouse_cli import kinds, submitted_files, watching
+    from boathouse_cli.conversion.carried import Carried
 
     kind = _kind(words, cluster, follow=follow)
-    manifest = _converted(words, kind, cluster, strict=strict)
+    carried = Carried(_read_bytes, secrets.token_hex(4))
+    manifest = _converted(words, kind, cluster, carried, strict=strict)
+    base = manifest["metadata"]["name"]
     _set_name(manifest["metadata"], name)
     namespace = namespace or manifest["metadata"].pop("namespace", None)
     if dry_run:
         manifest["metadata"] |= {"namespace": namespace} if namespace else {}
-        print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
+        files = [carried.manifest(base)] if carried.files else []
+        print(yaml.safe_dump_all([*files, manifest], sort_keys=False, allow_unicode=True), end="")
         return
     gateway = options.gateway(kubeconfig, context, namespace)
-    made = kind.read(gateway.create_job(kind.plural, manifest))
+    made = kind.read(submitted_files.create_with_files(gateway, kind.plural, manifest, carried, base))
     print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
         watching.follow_driver(gateway, made.name)
@@ -78,19 +88,32 @@ def _kind(words: list[str], cluster: str | None, *, follow: bool) -> "kinds.Kind
     return kinds.MRJOB
 
 
-def _converted(words: list[str], kind: "kinds.Kind", cluster: str | None, *, strict: bool) -> dict[str, Any]:
+def _converted(
+    words: list[str], kind: "kinds.Kind", cluster: str | None, carried: "Carried", *, strict: bool
+) -> dict[str, Any]:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
 
     if kind is kinds.MRJOB:
-        found = hadoop_lines.convert(words, cluster)
+        found = hadoop_lines.convert(words, cluster, carried)
     else:
-        found = command_lines.convert(words, source=command_lines.PROGRAM, read=convert.read_text)
+        found = command_lines.convert(words, source=command_lines.PROGRAM, read=_read_properties, carried=carried)
     for note in found.notes:
         print(note.text, file=sys.stderr)
     if found.manifest is None or found.would_fail or (strict and found.notes):
         raise CommandError("nothing was submitted: correct what is listed above", ExitCode.NOT_CONVERTED)
     return found.manifest
+
+
+def _read_bytes(path: str) -> bytes:
+    return Path(path).expanduser().read_bytes()
+
+
+def _read_properties(path: str) -> str:
+    try:
+        return convert.read_text(path)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read ({error.strerror}): correct the path", ExitCode.USAGE) from error
 
 
 def _set_name(metadata: dict[str, Any], name: str | None) -> None:

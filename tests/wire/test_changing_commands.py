@@ -143,3 +143,27 @@ async def test_top_fails_where_nothing_may_be_read(api, run):
     result = await run("top", "--once")
     assert "you lack permission to read nodes" in said(result)
     assert result.exception.code == 4
+
+
+async def test_a_submission_owns_the_config_map_of_its_files_and_so_does_its_retry(api, run, tmp_path):
+    (program := tmp_path / "main.py").write_text("print(1)")
+    result = await run("submit", "--name", "pi", "--", "spark-submit", str(program))
+    assert result.exit_code == 0, said(result)
+    made = api.get("sparkapps", "demo/pi")
+    ((key, config_map),) = api.objects("configmaps").items()
+    assert config_map["data"] == {"main.py": "print(1)"}
+    assert [each["uid"] for each in config_map["metadata"]["ownerReferences"]] == [made["metadata"]["uid"]]
+    assert made["spec"]["volumes"][0]["configMapName"] == config_map["metadata"]["name"]
+    assert made["spec"]["suspend"] is False
+    api.change("sparkapps", "demo/pi", {"status": FAILED})
+    assert (await run("retry", "sparkapp/pi", "--name", "again")).exit_code == 0
+    owners = api.get("configmaps", key)["metadata"]["ownerReferences"]
+    assert [each["name"] for each in owners] == ["pi", "again"]
+
+
+async def test_a_config_map_that_is_refused_leaves_no_object(api, run, tmp_path):
+    (program := tmp_path / "main.py").write_text("print(1)")
+    api.fail_next("create configmaps", status=403, reason="Forbidden")
+    result = await run("submit", "--", "spark-submit", str(program))
+    assert result.exception.code == 4, said(result)
+    assert (api.objects("sparkapps"), api.objects("configmaps")) == ({}, {})

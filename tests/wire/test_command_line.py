@@ -212,7 +212,7 @@ async def test_a_line_of_hadoop_streaming_becomes_a_job_with_pods_of_its_own(api
     ("words", "complaint"),
     [
         (("hadoop", "jar", EXAMPLES), "pass --cluster NAME"),
-        (("--strict", "hadoop", "jar", *STREAMING, "-file", "m.py"), "kubectl create configmap streaming-files"),
+        (("hadoop", "jar", *STREAMING, "-file", "absent.py"), "absent.py cannot be read on this machine"),
         (("--cluster", "etl", "hadoop", "jar", "app.jar"), "app.jar: it is a file of this machine"),
         (("--cluster", "etl", "hadoop", "fs", "-ls"), "only `hadoop jar URL ARGS...` can be submitted"),
         (("--cluster", "etl", "hadoop", "jar", "/opt/hadoop-streaming.jar"), "-input: is missing"),

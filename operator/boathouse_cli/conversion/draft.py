@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse.resources.crd import CustomResource
+    from boathouse_cli.conversion.carried import Carried
 
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
@@ -75,9 +76,11 @@ class Draft:
     Attributes:
         metadata: Of the object.
         spec: Of the object.
+        carried: Takes files of this machine along; None: they have to be where the object says.
     """
 
-    def __init__(self, source: str, resource: CustomResource = SPARKAPP) -> None:
+    def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
+        self.carried = carried
         self.source = source
         self._resource = resource
         self.metadata: dict[str, Any] = {}
