@@ -54,6 +54,14 @@ class Image:
         return json.dumps(described).encode()
 
 
+def name_of(path: Path) -> str:
+    """Return the name of the image in a docker-archive file, with its tag."""
+    with tarfile.open(path) as tar:
+        found = tar.extractfile("manifest.json")
+        assert found is not None, path
+        return str(json.load(found)[0]["RepoTags"][0])
+
+
 def write_programs(target: Path, image: Image, programs: Mapping[str, Path]) -> None:
     """Write an image of a few static programs: path in the image -> file on this machine."""
     layer = target.with_name(f".{target.name}.layer")

@@ -6,14 +6,17 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from boathouse_e2e import catalogue, kwok, tools
+from boathouse_e2e import archive, catalogue, kwok, tools
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.spec import Cluster, ClusterSpec, ComponentStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+_MOST_REPORTED: Final = 50
+"""`nodeStatusMaxImages` of a kubelet, if it is not configured."""
 
 
 class ExistingProvider:
@@ -62,10 +65,21 @@ class ExistingProvider:
         return kwok.node_status(self._cluster().get("nodes")["items"])
 
     def load_images(self, cluster: Cluster, archives: Sequence[Path]) -> None:
-        """Refused: images get to a user's cluster by its registry."""
-        del cluster
-        names = ", ".join(path.name for path in archives)
-        raise ClusterError(f"push these images to a registry that context {self._context!r} pulls from: {names}")
+        """Check that the nodes have the images, which their owner loads into them.
+
+        Raises:
+            ClusterError: A node lacks images; the message has the archives, and commands that load them.
+        """
+        lacking = lacking_images(cluster.workers(), {archive.name_of(path): path for path in archives})
+        if lacking:
+            nodes = "\n".join(f"  {node} lacks {', '.join(names)}" for node, names in lacking.items())
+            files = " ".join(map(str, archives))
+            raise ClusterError(
+                f"nodes of context {self._context!r} lack images:\n{nodes}\n"
+                f"Load these archives into them, then repeat the command: {files}\n"
+                "For example: kind load image-archive FILE; minikube image load FILE; on a node, "
+                "ctr -n k8s.io images import FILE or k3s ctr images import FILE"
+            )
 
     def _cluster(self) -> Cluster:
         kubeconfig = Path(os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or Path.home() / ".kube" / "config")
@@ -83,6 +97,22 @@ class ExistingProvider:
         server = view["clusters"][0]["cluster"]["server"]
         cluster.run("version", "-o", "json")
         return Cluster(**{**_fields(cluster), "server": server})
+
+
+def lacking_images(nodes: Iterable[Mapping[str, Any]], names: Collection[str]) -> dict[str, list[str]]:
+    """Return the images that nodes lack, by node.
+
+    A kubelet reports its largest images only, 50 by default. A node that reports so many counts as one with all images;
+    if it has not, the pods' `ErrImagePull` says so.
+    """
+    lacking = {}
+    for node in nodes:
+        images = node["status"].get("images") or ()
+        known = {name for image in images for name in image.get("names") or ()}
+        missing = sorted(set(names) - known)
+        if missing and len(images) < _MOST_REPORTED:
+            lacking[node["metadata"]["name"]] = missing
+    return lacking
 
 
 def _fields(cluster: Cluster) -> dict[str, object]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 
-from boathouse_cli.errors import CommandError
+from boathouse_cli.errors import CommandError, ExitCode
 
 
 def main() -> None:
     """Run a command. An error is one line on stderr and an exit code of `boathouse_cli.errors`."""
     try:
         from boathouse_cli import commands
-    except ModuleNotFoundError as error:
-        print(f"error: {error.name} is missing: install boathouse[cli]", file=sys.stderr)
-        sys.exit(2)
-    try:
+
         commands.app()
+    except ModuleNotFoundError as error:
+        print(
+            f"error: {error.name} is missing: install boathouse[cli], for simulate and reproduce "
+            "boathouse[cli,simulator]",
+            file=sys.stderr,
+        )
+        sys.exit(ExitCode.USAGE)
     except CommandError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.code)

@@ -1,35 +1,28 @@
-"""Commands of the CLI. Each parses its options, reads the cluster through the gateway and prints a result."""
+"""Commands of the CLI. Each parses its options, reads the cluster through the gateway and prints a result.
 
-import time
-from collections.abc import Callable
+A command imports what it uses when it is called: `--help` and completion need the options only, and a test keeps the
+large libraries out of this module.
+"""
+
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import console
 
 from boathouse.resources import names
 from boathouse_cli import (
+    changing,
     completing,
     convert,
     enable_spark,
-    kinds,
-    model,
-    mrclusters,
+    kind_names,
     options,
-    picture,
-    printing_logs,
-    queues,
+    reproduce,
+    simulate,
     submit,
-    tables,
-    ui,
-    watching,
+    top,
 )
-from boathouse_cli import explain as explaining
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_cli.explain_cluster import explain_cluster
-from boathouse_cli.gateway import Gateway
-from boathouse_cli.selecting import Selection
 
 app = typer.Typer(
     name="boathouse",
@@ -40,11 +33,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ObjectArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {kinds.SYNTAX}.", autocompletion=completing.objects)
+    str,
+    typer.Argument(metavar="KIND/NAME", help=f"The object: {kind_names.SYNTAX}.", autocompletion=completing.objects),
 ]
 JobArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kinds.JOB_SYNTAX}.", autocompletion=completing.jobs)
+    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs)
 ]
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib import metadata
+
+        print(f"boathouse {metadata.version('boathouse')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -53,6 +55,9 @@ def shared(
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
+    version: Annotated[  # noqa: ARG001 - its callback prints
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Accept the shared options before the command too, as kubectl does."""
     given = {"namespace": namespace, "context": context, "kubeconfig": kubeconfig}
@@ -65,7 +70,7 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME", help=f"Object: {kinds.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
+            metavar="KIND/NAME", help=f"Object: {kind_names.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -78,25 +83,10 @@ def explain(
 
     Of a Hadoop cluster: what is wrong with it, then why it has as many nodes as it has.
     """
-    kind, name = kinds.target(target)
-    gateway = _gateway(kubeconfig, context, namespace)
-    if kind is None:
-        answer = explaining.explain_pod(
-            gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
-        )
-    else:
-        job = kinds.job(gateway, kind, name)
-        queue, pods = _queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
-        if isinstance(job, mrclusters.MRCluster):
-            answer = explain_cluster(job, pods, queue, _all_clusters(gateway), now_s=time.time())
-        else:
-            answer = explaining.explain_job(job, pods, queue, now_s=time.time())
-    if output is not options.Format.TABLE:
-        options.print_data(answer, output)
-        return
-    screen = _screen()
-    screen.print(answer.headline, style="bold", highlight=False, markup=False, soft_wrap=True)
-    screen.print(tables.explanation(answer), highlight=False, markup=False)
+    from boathouse_cli import kinds, reading
+
+    kinds.target(target)  # before a kubeconfig is needed
+    reading.explain(options.gateway(kubeconfig, context, namespace), target, operator_namespace, output)
 
 
 @app.command("list")
@@ -105,19 +95,30 @@ def list_jobs(
     all_namespaces: options.AllNamespaces = False,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
-    output: options.Output = options.Format.TABLE,
+    kind: Annotated[
+        list[str] | None, typer.Option("--kind", "-k", help="Only this kind, such as sparkapp; repeat it for several.")
+    ] = None,
+    queue: Annotated[
+        list[str] | None, typer.Option("--queue", "-q", help="Only jobs of this queue; repeat it for several.")
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--state",
+            "-s",
+            help="Only jobs in this phase, such as failed, or active or finished; repeat it.",
+        ),
+    ] = None,
+    output: Annotated[
+        options.ListFormat, typer.Option("--output", "-o", help="Output format: table, wide, name, json or yaml.")
+    ] = options.ListFormat.TABLE,
 ) -> None:
     """List jobs and Hadoop clusters with their phase, progress and the reason that they are pending."""
-    gateway = _gateway(kubeconfig, context, namespace)
-    found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    elif not found:
-        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-        _screen(stderr=True).print(f"No jobs in {where}.")
-    else:
-        jobs = sorted(map(kinds.read, found), key=lambda job: (job.namespace, job.created_s, job.name))
-        _screen().print(tables.jobs(jobs, namespaces=all_namespaces, now_s=time.time()))
+    from boathouse_cli import filtering, reading
+
+    chosen = filtering.Filter(of_kinds=tuple(kind or ()), queues=tuple(queue or ()), states=tuple(state or ()))
+    chosen.check()
+    reading.jobs(options.gateway(kubeconfig, context, namespace), output, chosen, all_namespaces=all_namespaces)
 
 
 @app.command("clusters")
@@ -129,16 +130,9 @@ def list_clusters(
     output: options.Output = options.Format.TABLE,
 ) -> None:
     """List Hadoop clusters with their nodes, load, policy and use of HDFS."""
-    gateway = _gateway(kubeconfig, context, namespace)
-    found = gateway.jobs(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    elif not found:
-        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-        _screen(stderr=True).print(f"No clusters in {where}.")
-    else:
-        clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-        _screen().print(tables.clusters(clusters, namespaces=all_namespaces))
+    from boathouse_cli import reading
+
+    reading.clusters(options.gateway(kubeconfig, context, namespace), output, all_namespaces=all_namespaces)
 
 
 @app.command()
@@ -152,8 +146,13 @@ def watch(
     ] = None,
 ) -> None:
     """Show a job's progress until it ends. The exit code is 0 if it succeeded and 1 if it failed."""
+    from rich import console
+
+    from boathouse_cli import kinds, watching
+
     kind, name = kinds.job_target(job)
-    watching.until_end(_gateway(kubeconfig, context, namespace), kind, name, _screen(), timeout_s=timeout)
+    gateway = options.gateway(kubeconfig, context, namespace)
+    watching.until_end(gateway, kind, name, console.Console(), timeout_s=timeout)
 
 
 @app.command()
@@ -194,10 +193,13 @@ def logs(  # noqa: PLR0917  each is an option of the command
     Of an MRJob with clusterRef: the log of its client, and those of its containers of YARN. They are read from web
     servers of the Hadoop cluster through the API server, which needs the right to get pods/proxy, as in the role edit.
     """
+    from boathouse_cli import kinds, printing_logs
+    from boathouse_cli.selecting import Selection
+
     kind, name = kinds.object_target(job)
     selection = Selection(task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow)
     selection.check(kind)
-    printing_logs.show(_gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
+    printing_logs.show(options.gateway(kubeconfig, context, namespace), kind, name, selection, tail=tail)
 
 
 @app.command("timeline")
@@ -205,7 +207,7 @@ def show_timeline(
     jobs: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME...", help=f"{kinds.SYNTAX}; several share axes.", autocompletion=completing.objects
+            metavar="KIND/NAME...", help=f"{kind_names.SYNTAX}; several share axes.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -221,14 +223,10 @@ def show_timeline(
     """
     if output is not None and output.suffix not in {".html", ".svg"}:
         raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
+    from boathouse_cli import kinds, reading
+
     targets = list(map(kinds.object_target, jobs))
-    gateway = _gateway(kubeconfig, context, namespace)
-    lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
-    for line in lines:
-        _screen().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
-    if output is not None:
-        output.write_text(picture.to_svg(*lines) if output.suffix == ".svg" else picture.to_html(*lines))
-        _screen(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
+    reading.timeline(options.gateway(kubeconfig, context, namespace), targets, output)
 
 
 @app.command("queues")
@@ -239,12 +237,9 @@ def list_queues(
     output: options.Output = options.Format.TABLE,
 ) -> None:
     """List queues with their weight, unfinished jobs, resource usage, share of the cluster and fair share."""
-    gateway = _gateway(kubeconfig, context, None)
-    found = _queues(gateway, operator_namespace)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    else:
-        _screen().print(tables.queues(found))
+    from boathouse_cli import reading
+
+    reading.list_queues(options.gateway(kubeconfig, context, None), operator_namespace, output)
 
 
 @app.command("ui")
@@ -265,10 +260,12 @@ def open_ui(
 
     Of a SparkApp: Spark's web UI of the running driver. Of an MRCluster: the ResourceManager's, or the NameNode's.
     """
+    from boathouse_cli import kinds, ui
+
     kind, name = kinds.object_target(job)
     if kind is kinds.MRJOB:
         raise CommandError(f"{job} has no web UI: use `boathouse watch {job}`", ExitCode.USAGE)
-    gateway = _gateway(kubeconfig, context, namespace)
+    gateway = options.gateway(kubeconfig, context, namespace)
     found = ui.of_driver(gateway, name) if kind is kinds.SPARKAPP else ui.of_cluster(gateway, name, hdfs=hdfs)
     given = {"--kubeconfig": kubeconfig, "--context": context}
     words = [f"{option}={value}" for option, value in given.items() if value is not None]
@@ -278,64 +275,10 @@ def open_ui(
 app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
 app.command("convert")(convert.convert)
 app.command("enable-spark")(enable_spark.enable_spark)
-
-
-def _add_simulator() -> None:
-    """Add the commands of the simulator; without its libraries, commands that say how to get them."""
-    try:
-        from boathouse_cli import reproduce, simulate
-    except ModuleNotFoundError as error:
-        for name in ("simulate", "reproduce"):
-            app.command(name, context_settings={"ignore_unknown_options": True})(_without(str(error.name)))
-    else:
-        app.command("simulate")(simulate.simulate)
-        app.command("reproduce")(reproduce.reproduce)
-
-
-def _without(library: str) -> Callable[[list[str] | None], None]:
-    def missing(words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:  # noqa: ARG001
-        """Needs another extra: install boathouse[cli,simulator]."""
-        raise CommandError(
-            f"{library} is missing: install boathouse with two extras, boathouse[cli,simulator]", ExitCode.USAGE
-        )
-
-    return missing
-
-
-_add_simulator()
-
-
-def _gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-    return Gateway.connect(kubeconfig=options.kubeconfig_path(kubeconfig), context=context, namespace=namespace)
-
-
-def _screen(*, stderr: bool = False) -> console.Console:
-    return console.Console(stderr=stderr)
-
-
-def _queues(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ...]:
-    return queues.usage(
-        queues.configured(gateway.operator_config(operator_namespace)),
-        [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
-        [
-            *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
-            *gateway.pods(f"{model.SPARK_ROLE}={model.EXECUTOR},!{names.LABEL_QUEUE}", all_namespaces=True),
-        ],
-        gateway.nodes(),
-    )
-
-
-def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
-    """Return the clusters of all namespaces, or of this one if the user may not read others."""
-    try:
-        return kinds.clusters(gateway, all_namespaces=True)
-    except CommandError:
-        return kinds.clusters(gateway, all_namespaces=False)
-
-
-def _queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:
-    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
-    try:
-        return next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
-    except CommandError:
-        return None
+app.command("suspend")(changing.suspend)
+app.command("resume")(changing.resume)
+app.command("retry")(changing.retry)
+app.command("delete")(changing.delete)
+app.command("top")(top.top)
+app.command("simulate")(simulate.simulate)
+app.command("reproduce")(reproduce.reproduce)

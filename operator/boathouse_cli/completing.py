@@ -5,34 +5,33 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from boathouse_cli import kinds
+from boathouse_cli import kind_names, options
 from boathouse_cli.errors import CommandError
-from boathouse_cli.gateway import Gateway
 
 
 def jobs(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
     """Yield `KIND/NAME` of the jobs that begin so; before the slash, `KIND/`."""
-    return _completed(context_of_call, incomplete, kinds.JOBS)
+    return _completed(context_of_call, incomplete, kind_names.JOBS)
 
 
 def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
     """Yield `KIND/NAME` of the objects of all kinds that begin so; before the slash, `KIND/`."""
-    return _completed(context_of_call, incomplete, kinds.KINDS)
+    return _completed(context_of_call, incomplete, kind_names.KINDS)
 
 
-def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[kinds.Kind]) -> Iterator[str]:
+def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:
     written, slash, _ = incomplete.partition("/")
     if not slash:
-        yield from (f"{kind.name}/" for kind in among if kind.name.startswith(written))
+        yield from (f"{name}/" for name in among if name.startswith(written))
         return
+    from boathouse_cli import kinds
+
     given = context_of_call.params
     with contextlib.suppress(CommandError):
         kind, _ = kinds.object_target(f"{written}/any")
-        if kind not in among:
+        if kind.name not in among:
             return
-        gateway = Gateway.connect(
-            kubeconfig=given.get("kubeconfig"), context=given.get("context"), namespace=given.get("namespace")
-        )
+        gateway = options.gateway(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
         for raw in gateway.jobs(kind.plural, all_namespaces=False):
             target = f"{written}/{raw['metadata']['name']}"
             if target.startswith(incomplete):

@@ -1,4 +1,4 @@
-"""`boathouse convert`: Spark applications of spark-operator and of spark-submit as SparkApps.
+"""`boathouse convert`: Spark applications of other operators and of spark-submit as SparkApps.
 
 The conversion is imported where it is needed: the models of the custom resource take longer to load than most commands
 to run.
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-import yaml
 
 from boathouse_cli.errors import CommandError, ExitCode
 
@@ -27,18 +26,22 @@ def convert(
         str,
         typer.Argument(
             metavar="FILE",
-            help="SparkApplications of spark-operator (YAML), or command lines of spark-submit; - is standard input.",
+            help="SparkApplications of a Spark operator (YAML), or command lines of spark-submit; - is standard input.",
         ),
     ],
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 3 if anything has no counterpart in a SparkApp.")
     ] = False,
 ) -> None:
-    """Print SparkApps made of manifests of spark-operator or of spark-submit lines; needs no cluster.
+    """Print SparkApps made of manifests of Spark operators or of spark-submit lines; needs no cluster.
+
+    The operators are Kubeflow's (sparkoperator.k8s.io) and Apache's (spark.apache.org).
 
     What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
     application could not be converted.
     """
+    import yaml
+
     text = _read(file)
     try:
         found = list(_converted(text))

@@ -4,13 +4,11 @@ import re
 from typing import Annotated, Any, Final
 
 import typer
-import yaml
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse_cli import options
 from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode
-from boathouse_cli.gateway import Gateway
 
 CLUSTER_ROLE: Final = "boathouse-spark-driver"
 _RIGHTS: Final = "rbac.authorization.k8s.io"
@@ -31,10 +29,12 @@ def enable_spark(
     """
     if re.fullmatch(ACCOUNT_PATTERN, name) is None:
         raise CommandError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME', ExitCode.USAGE)
+    import yaml
+
     if dry_run and namespace:  # needs no cluster
         print(yaml.safe_dump_all([_account(name, namespace), _binding(name, namespace)], sort_keys=False), end="")
         return
-    gateway = Gateway.connect(kubeconfig=options.kubeconfig_path(kubeconfig), context=context, namespace=namespace)
+    gateway = options.gateway(kubeconfig, context, namespace)
     account, binding = _account(name, gateway.namespace), _binding(name, gateway.namespace)
     if dry_run:
         print(yaml.safe_dump_all([account, binding], sort_keys=False), end="")

@@ -2,11 +2,13 @@
 
 | code | meaning |
 |---|---|
-| 0 | success; for `watch`, `submit --wait` and `submit --follow`: the job succeeded |
-| 1 | `watch`, `submit --wait`, `submit --follow`: the job failed |
-| 2 | invalid usage |
+| 0 | success; for `watch`, `--wait` and `--follow`: the job succeeded |
+| 1 | for `watch`, `--wait` and `--follow`: the job failed |
+| 2 | invalid usage: of options, names and values, of a local file, or for the state of the object |
 | 3 | the object does not exist; for `convert` and `submit`: something could not be converted |
 | 4 | the cluster is unreachable or refuses the request |
+| 5 | for `watch --timeout`: the job has not ended in time |
+| 130 | ended by Ctrl-C |
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ class ExitCode(enum.IntEnum):
     NOT_FOUND = 3
     NOT_CONVERTED = 3
     CLUSTER = 4
+    TIMEOUT = 5
 
 
 class CommandError(Exception):

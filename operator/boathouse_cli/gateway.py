@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import http
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
 from kubernetes import client, config
@@ -84,6 +84,48 @@ class Gateway:
                 names.GROUP, names.VERSION, self.namespace, plural, manifest, _request_timeout=REQUEST_TIMEOUT_S
             )
             return made
+
+    def patch_job(self, plural: str, name: str, patch: model.Raw) -> None:
+        """Apply a JSON merge patch to a job."""
+        with _explained(f"{plural}/{name}", self.namespace, verb="change"):
+            self._custom.patch_namespaced_custom_object(
+                *(names.GROUP, names.VERSION, self.namespace, plural, name, patch),
+                _content_type="application/merge-patch+json",
+                _request_timeout=REQUEST_TIMEOUT_S,
+            )
+
+    def delete_job(self, plural: str, name: str) -> None:
+        """Delete a job; its pods go with it."""
+        with _explained(f"{plural}/{name}", self.namespace, verb="delete"):
+            self._custom.delete_namespaced_custom_object(
+                *(names.GROUP, names.VERSION, self.namespace, plural, name), _request_timeout=REQUEST_TIMEOUT_S
+            )
+
+    def config_map(self, name: str) -> model.Raw:
+        """Return the ConfigMap of this name."""
+        with _explained(f"configmap/{name}", self.namespace):
+            return _json(
+                self._core.read_namespaced_config_map(
+                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+                )
+            )
+
+    def create_config_map(self, manifest: model.Raw) -> None:
+        """Create a ConfigMap."""
+        with _explained(f"configmap/{manifest['metadata']['name']}", self.namespace, verb="create"):
+            self._core.create_namespaced_config_map(
+                self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
+            )
+
+    def patch_config_map(self, name: str, patch: model.Raw) -> None:
+        """Apply a JSON merge patch to a ConfigMap."""
+        with _explained(f"configmap/{name}", self.namespace, verb="change"):
+            self._core.patch_namespaced_config_map(
+                *(name, self.namespace, patch),
+                _content_type="application/merge-patch+json",
+                _preload_content=False,
+                _request_timeout=REQUEST_TIMEOUT_S,
+            )
 
     def create_account(self, manifest: model.Raw) -> model.Raw:
         """Create a service account."""
@@ -249,7 +291,11 @@ def _status(error: client.ApiException) -> model.Raw:
 
 def _from_status(error: client.ApiException, what: str, where: str, verb: str) -> CommandError:
     status = _status(error)
-    if verb != "read" and (refusal := _refusal(error, status.get("message", ""), f"{what}{where}", verb)):
+    if (
+        verb != "read"
+        and error.status != http.HTTPStatus.NOT_FOUND
+        and (refusal := _refusal(error, status.get("message", ""), f"{what}{where}", verb))
+    ):
         return refusal
     match error.status:
         case 404 if not status:  # the server has no such path: the kind is unknown
@@ -262,9 +308,13 @@ def _from_status(error: client.ApiException, what: str, where: str, verb: str) -
         case 401:
             return CommandError("the cluster rejects your credentials: check the kubeconfig's user")
         case 403:
-            return CommandError(f"you lack permission to {verb} {what}{where}: request the role view there")
+            return CommandError(f"you lack permission to {verb} {what}{where}: request the role {_ROLES[verb]} there")
         case _:
             return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: retry later")
+
+
+_ROLES: Final = {"read": "view", "create": "edit", "change": "edit", "delete": "edit"}
+"""The built-in role that has a right."""
 
 
 def _refusal(error: client.ApiException, message: str, what: str, verb: str) -> CommandError | None:

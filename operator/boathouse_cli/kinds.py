@@ -13,6 +13,7 @@ from boathouse.resources.sparkapp import names as sparkapp_names
 from boathouse_cli import (
     cluster_timeline,
     gone_executors,
+    kind_names,
     model,
     mrclusters,
     mrjobs,
@@ -95,8 +96,6 @@ JOBS: Final = (MRJOB, SPARKAPP)
 """Kinds whose objects end by themselves."""
 DEFAULT: Final = MRJOB
 """Of a name without a kind."""
-SYNTAX: Final = ", ".join(f"{kind.name}/NAME" for kind in KINDS)
-JOB_SYNTAX: Final = " or ".join(f"{kind.name}/NAME" for kind in JOBS)
 _POD: Final = ("pod", "pods", "po")
 
 
@@ -113,7 +112,7 @@ def target(text: str) -> tuple[Kind | None, str]:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:
-        raise CommandError(f'"{text}" is not understood: write {SYNTAX} or pod/NAME', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not understood: write {kind_names.SYNTAX} or pod/NAME', ExitCode.USAGE)
     return kind, name
 
 
@@ -125,7 +124,7 @@ def object_target(text: str) -> tuple[Kind, str]:
     """
     kind, name = target(text)
     if kind is None:
-        raise CommandError(f'"{text}" is not an object of Boathouse: write {SYNTAX}', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not an object of Boathouse: write {kind_names.SYNTAX}', ExitCode.USAGE)
     return kind, name
 
 
@@ -137,7 +136,7 @@ def job_target(text: str) -> tuple[Kind, str]:
     """
     kind, name = target(text)
     if kind is None or kind not in JOBS:
-        raise CommandError(f'"{text}" is not a job: write {JOB_SYNTAX}', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not a job: write {kind_names.JOB_SYNTAX}', ExitCode.USAGE)
     return kind, name
 
 
@@ -146,16 +145,16 @@ def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
     return kind.read(gateway.job(kind.plural, name))
 
 
-def raw_jobs(gateway: Gateway, *, all_namespaces: bool) -> list[model.Raw]:
-    """Return the jobs of all kinds as JSON; none of a kind that the cluster does not have."""
+def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
+    """Return the jobs of the kinds as JSON; none of a kind that the cluster does not have."""
     found: list[model.Raw] = []
     missing: list[UnknownKindError] = []
-    for kind in KINDS:
+    for kind in among:
         try:
             found += gateway.jobs(kind.plural, all_namespaces=all_namespaces)
         except UnknownKindError as error:
             missing.append(error)
-    if len(missing) == len(KINDS):
+    if len(missing) == len(among):
         raise missing[0]
     return found
 

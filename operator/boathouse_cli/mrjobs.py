@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli import decisions, model
+from boathouse_cli import decisions, kind_names, model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = "mrjob"
+KIND: Final = kind_names.MRJOB
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,12 +6,14 @@ import dataclasses
 import enum
 import json
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 
 from boathouse_cli.errors import CommandError, ExitCode
+
+if TYPE_CHECKING:
+    from boathouse_cli.gateway import Gateway
 
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace. Default: that of the kubeconfig's context.")
@@ -31,13 +33,25 @@ class Format(enum.StrEnum):
     YAML = "yaml"
 
 
+class ListFormat(enum.StrEnum):
+    """Output formats of `-o` of `list`."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    NAME = "name"
+    JSON = "json"
+    YAML = "yaml"
+
+
 Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
-def print_data(value: Any, form: Format) -> None:
+def print_data(value: Any, form: Format | ListFormat) -> None:
     """Print a value as JSON or YAML."""
     plain = _plain(value)
-    if form is Format.YAML:
+    if form == Format.YAML:
+        import yaml
+
         print(yaml.safe_dump(plain, sort_keys=False), end="")
     else:
         print(json.dumps(plain, indent=2))
@@ -54,7 +68,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def kubeconfig_path(option: str | None) -> str | None:
+def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
+    """Return the client of the cluster that the options name.
+
+    Raises:
+        CommandError: The kubeconfig does not exist, or has no such context.
+    """
+    from boathouse_cli.gateway import Gateway
+
+    return Gateway.connect(kubeconfig=_kubeconfig_path(kubeconfig), context=context, namespace=namespace)
+
+
+def _kubeconfig_path(option: str | None) -> str | None:
     """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself.
 
     Raises:

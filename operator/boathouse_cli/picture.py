@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
@@ -38,14 +39,21 @@ COLOURS: Final[Mapping[Activity, str]] = {
 
 WIDTH: Final = 1200
 LEFT: Final = 150
+"""Least width of the names next to the lanes."""
 RIGHT: Final = 20
 TOP: Final = 40
 LANE: Final = 16
 BAR: Final = 12
 GROUP_GAP: Final = 10
 TICKS: Final = 10
-LONGEST: Final = 22
-"""Characters of a name that fit next to the lanes."""
+LONGEST: Final = 60
+"""Characters of a name next to the lanes; longer ones are shortened in the middle."""
+CHARACTER: Final = 6.6
+"""Width of an average character of a name, generously."""
+TITLE_CHARACTERS: Final = 140
+TITLE_LINE: Final = 18
+LEGEND_COLUMNS: Final = 3
+LEGEND_LINE: Final = 18
 NO_NODE: Final = "no node yet"
 LEVELS: Final = 4 * LANE
 """Height of the area that shows how many nodes a cluster had."""
@@ -86,6 +94,12 @@ class Group:
     y: float
     height: float
 
+    @property
+    def label(self) -> str:
+        """The name, shortened in the middle if it is long."""
+        half = LONGEST // 2
+        return self.name if len(self.name) <= LONGEST else f"{self.name[:half]}…{self.name[1 - half :]}"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
@@ -110,10 +124,12 @@ class Picture:
     """Everything that the templates draw."""
 
     title: str
+    title_lines: tuple[str, ...]
     subtitle: str
     width: int
     height: float
-    left: int
+    top: float
+    left: float
     right: int
     bottom: float
     groups: tuple[Group, ...]
@@ -121,6 +137,11 @@ class Picture:
     frames: tuple[Frame, ...]
     ticks: tuple[Tick, ...]
     shares: tuple[Share, ...]
+
+    @property
+    def legend_height(self) -> int:
+        """Height of the legend below the picture, a line for every three activities."""
+        return -(-len(self.shares) // LEGEND_COLUMNS) * LEGEND_LINE
 
 
 def to_svg(*lines: timeline.Timeline) -> str:
@@ -137,14 +158,16 @@ def layout(*lines: timeline.Timeline) -> Picture:
     """Compute the coordinates of everything in the picture; jobs share nodes and the axis of time."""
     start_s = min(line.start_s for line in lines)
     duration_s = max(line.end_s for line in lines) - start_s
-    scale = _Scale(start_s=start_s, pixels_per_s=(WIDTH - LEFT - RIGHT) / max(duration_s, 1e-3))
-    y = float(TOP)
+    title = "; ".join(f"{line.job.title}: {_outcome(line)}" for line in lines)
+    title_lines = textwrap.wrap(title, TITLE_CHARACTERS)
+    left = _left(lines)
+    scale = _Scale(start_s=start_s, left=left, pixels_per_s=(WIDTH - left - RIGHT) / max(duration_s, 1e-3))
+    y = top = float(TOP + (len(title_lines) - 1) * TITLE_LINE)
     groups: list[Group] = []
     rects: list[Rect] = []
     frames: list[Frame] = []
     for line in lines:
-        name = line.path_name if len(lines) == 1 else line.job.title
-        groups.append(Group(name=_short(name), y=y, height=LANE))
+        groups.append(Group(name=_path_name(line, lines), y=y, height=LANE))
         rects += [scale.rect(segment, y, f"{_of(line, lines)}{line.path_name}: ") for segment in line.critical_path]
         y += LANE + GROUP_GAP
         if line.levels:
@@ -157,18 +180,20 @@ def layout(*lines: timeline.Timeline) -> Picture:
     for node in sorted({each.pod.node or NO_NODE for each in all_bars}):
         bars = [each for each in all_bars if (each.pod.node or NO_NODE) == node]
         lanes = _lanes(bars)
-        groups.append(Group(name=_short(node), y=y, height=LANE * (max(lanes) + 1)))
+        groups.append(Group(name=node, y=y, height=LANE * (max(lanes) + 1)))
         for each, lane in zip(bars, lanes, strict=True):
-            top, title = y + lane * LANE + (LANE - BAR) / 2, titles[id(each)]
-            rects += [scale.rect(segment, top, title) for segment in each.segments if segment.duration_s > 0]
-            frames.append(scale.frame(each, top, title))
+            bar_y, name = y + lane * LANE + (LANE - BAR) / 2, titles[id(each)]
+            rects += [scale.rect(segment, bar_y, name) for segment in each.segments if segment.duration_s > 0]
+            frames.append(scale.frame(each, bar_y, name))
         y += groups[-1].height + GROUP_GAP
     return Picture(
-        title="; ".join(f"{line.job.title}: {_outcome(line)}" for line in lines),
+        title=title,
+        title_lines=tuple(title_lines),
         subtitle=_subtitle(lines, start_s),
         width=WIDTH,
         height=y + 24,
-        left=LEFT,
+        top=top,
+        left=left,
         right=WIDTH - RIGHT,
         bottom=y,
         groups=tuple(groups),
@@ -198,10 +223,11 @@ def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Scale:
     start_s: float
+    left: float
     pixels_per_s: float
 
     def x(self, at_s: float) -> float:
-        return round(LEFT + (at_s - self.start_s) * self.pixels_per_s, 2)
+        return round(self.left + (at_s - self.start_s) * self.pixels_per_s, 2)
 
     def rect(self, segment: timeline.Segment, y: float, prefix: str) -> Rect:
         x = self.x(segment.start_s)
@@ -254,8 +280,15 @@ def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
     return lanes
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+def _path_name(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
+    return line.path_name if len(lines) == 1 else line.job.title
+
+
+def _left(lines: Sequence[timeline.Timeline]) -> float:
+    """Return the width that the longest name next to the lanes needs."""
+    names = {_path_name(line, lines) for line in lines}
+    names |= {each.pod.node or NO_NODE for line in lines for each in line.bars}
+    return max(LEFT, round(20 + CHARACTER * min(max(map(len, names)), LONGEST)))
 
 
 def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:

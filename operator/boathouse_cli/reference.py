@@ -21,7 +21,7 @@ _HEAD: Final = """\
 
 `boathouse COMMAND` and `kubectl boathouse COMMAND` are the same program. Written by `make manifests` from the commands; `boathouse COMMAND --help` prints the same.
 
-These options may stand before or after a command that reads the cluster: `--namespace`, `-n`; `--context`; `--kubeconfig`. They mean what they mean to kubectl. `boathouse --install-completion` installs completion for the shell.
+These options may stand before or after a command that reads the cluster: `--namespace`, `-n`; `--context`; `--kubeconfig`. They mean what they mean to kubectl. `boathouse --install-completion` installs completion for the shell; kubectl completes `kubectl boathouse` by `kubectl_complete-boathouse`, which is installed with it. `boathouse --version` prints the version.
 
 ## Exit codes
 

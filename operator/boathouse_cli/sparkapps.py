@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType
-from boathouse_cli import model
+from boathouse_cli import kind_names, model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KIND: Final = "sparkapp"
+KIND: Final = kind_names.SPARKAPP
 _MAX_LABEL: Final = 63
 _BLAME: Final = {
     "Application": "the application's fault",

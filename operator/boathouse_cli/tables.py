@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 
     from boathouse_cli import model, picture
     from boathouse_cli.mrclusters import MRCluster
+    from boathouse_cli.node_usage import Node
     from boathouse_cli.queues import Queue
 
 
-def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float) -> table.Table:
-    """Return the table of jobs."""
+def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wide: bool = False) -> table.Table:
+    """Return the table of jobs; a wide one has what runs, the time since the start, and the reason's message."""
     columns = ("NAMESPACE",) if namespaces else ()
-    drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE")
+    more = ("RUNNING", "DURATION", "MESSAGE") if is_wide else ()
+    drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE", *more)
     for job in entries:
         progress = job.progress or (job.activity if job.is_busy else "")
-        row = (job.title, job.queue, job.phase, progress, why(job), text.ago(now_s - job.created_s))
+        row: tuple[str, ...] = (job.title, job.queue, job.phase, progress, why(job), text.ago(now_s - job.created_s))
+        if is_wide:
+            row = (*row, job.activity, _duration(job, now_s), _message(job))
         drawn.add_row(*((job.namespace, *row) if namespaces else row))
     return drawn
 
@@ -41,13 +45,37 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     return drawn
 
 
+def nodes(entries: Iterable[Node]) -> table.Table:
+    """Return the table of nodes, with what their pods request of what they offer."""
+    drawn = _plain("NODE", "STATE", "PODS", "OF BOATHOUSE", "CPU", "MEMORY")
+    for node in entries:
+        cpu = f"{node.used_cpu_milli / 1000:g} of {node.cpu_milli / 1000:g}"
+        memory = f"{text.size(node.used_memory_bytes)} of {text.size(node.memory_bytes)}"
+        drawn.add_row(node.name, node.state, str(node.pods), str(node.own_pods), cpu, memory)
+    return drawn
+
+
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
+    found = _cause(job)
+    return found.reason if found else ""
+
+
+def _message(job: model.Job) -> str:
+    found = _cause(job)
+    return found.message if found else ""
+
+
+def _cause(job: model.Job) -> model.Condition | None:
+    """Return the condition that says why a job is pending or failed."""
     failed = job.condition(ConditionType.FAILED)
     if failed and failed.status == "True":
-        return failed.reason
-    found = None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
-    return found.reason if found else ""
+        return failed
+    return None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
+
+
+def _duration(job: model.Job, now_s: float) -> str:
+    return "" if job.started_s is None else text.duration((job.completed_s or now_s) - job.started_s)
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:

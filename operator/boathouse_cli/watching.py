@@ -41,7 +41,8 @@ def follow(
                 return job
             if deadline_s is not None and time.monotonic() > deadline_s:
                 raise CommandError(
-                    f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`"
+                    f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`",
+                    ExitCode.TIMEOUT,
                 )
             time.sleep(POLL_S)
 

@@ -183,7 +183,8 @@ class ArchiveSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """S3 endpoint of the job.
 
-    The keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are unsigned.
+    The keys are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, if they are temporary, AWS_SESSION_TOKEN; without keys
+    requests are unsigned.
     """
 
     endpoint_url: str | None = None

@@ -89,7 +89,7 @@ class Client:
 
     def _secrets(self) -> dict[str, str]:
         variables = self._environment.variables
-        return {key: variables.get(name, "") for key, name in self._spec.secret_settings.items()}
+        return {key: variables[name] for key, name in self._spec.secret_settings.items() if variables.get(name)}
 
     def _await_leave(self) -> None:
         """Ask for leave until the endpoint gives or refuses it.

@@ -177,7 +177,10 @@ def _add_machine(group: "_ArgumentGroup") -> None:
         default="512Mi",
         help="memory limit of a task; sorting uses about half (default: 512Mi)",
     )
-    add("--endpoint-url", help="S3 endpoint; the keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    add(
+        "--endpoint-url",
+        help="S3 endpoint; the keys are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+    )
     add("--region", default="us-east-1", help="S3 region (default: us-east-1)")
 
 

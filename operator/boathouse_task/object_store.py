@@ -41,6 +41,8 @@ _HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
     "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
+    "ExpiredToken": "the session token has expired: renew the secret of spec.storage.s3.secretRef",
+    "InvalidToken": "the session token is wrong: check the secret of spec.storage.s3.secretRef",
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
     "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
@@ -65,6 +67,7 @@ _USER_ERRORS = (
     "InvalidAccessKeyId",
     "XAdminUserNotFound",
     "SignatureDoesNotMatch",
+    "InvalidToken",
     "AccessDenied",
     "AuthorizationHeaderMalformed",
     "PermanentRedirect",
@@ -198,6 +201,8 @@ def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: i
         config["endpoint"] = endpoint.rstrip("/")
     if key and secret:
         config |= {"access_key_id": key, "secret_access_key": secret}
+        if token := credentials.get("AWS_SESSION_TOKEN"):
+            config["session_token"] = token
     else:
         config["skip_signature"] = True
     return stores.S3Store(

@@ -24,6 +24,7 @@ _MOST_ERROR_BYTES = 64 * 1024
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
 _NO_CONTENT: Final = hashlib.sha256(b"").hexdigest()
 _SIGNED_HEADERS: Final = "host;x-amz-content-sha256;x-amz-date"
+_TOKEN: Final = "x-amz-security-token"  # noqa: S105 - its header
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 """Refusals besides errors of the server that a repeated request may not get."""
 
@@ -38,7 +39,8 @@ class Bucket:
     Args:
         url: URL of the bucket: the endpoint and its name.
         region: region of the endpoint.
-        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; without them requests are not signed.
+        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the keys are
+            temporary; without keys requests are not signed.
         retry_s: how long a request is repeated.
         sleep: sleeps between requests.
         monotonic: clock of `retry_s`.
@@ -59,6 +61,7 @@ class Bucket:
         self._url, self._region, self._retry_s = url, region, retry_s
         self._key = credentials.get("AWS_ACCESS_KEY_ID", "")
         self._secret = credentials.get("AWS_SECRET_ACCESS_KEY", "")
+        self._token = credentials.get("AWS_SESSION_TOKEN", "")
         self._sleep, self._monotonic, self._now = sleep, monotonic, now
         self._open = _opener().open
 
@@ -117,8 +120,10 @@ class Bucket:
             return {}
         parts = urlsplit(self._url)
         stamp = f"{self._now():%Y%m%dT%H%M%SZ}"
-        signed = authorization(parts.netloc, parts.path, query, stamp, self._region, self._key, self._secret)
-        return {"Authorization": signed, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": stamp}
+        keys = (self._key, self._secret, self._token)
+        signed = authorization(parts.netloc, parts.path, query, stamp, self._region, *keys)
+        token = {_TOKEN: self._token} if self._token else {}
+        return {"Authorization": signed, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": stamp, **token}
 
 
 class _Page:
@@ -165,7 +170,9 @@ def _opener() -> urllib.request.OpenerDirector:
     return opener
 
 
-def authorization(host: str, path: str, query: str, stamp: str, region: str, key: str, secret: str) -> str:
+def authorization(
+    host: str, path: str, query: str, stamp: str, region: str, key: str, secret: str, token: str = ""
+) -> str:
     """Return the header that signs a GET request without content.
 
     Args:
@@ -176,16 +183,19 @@ def authorization(host: str, path: str, query: str, stamp: str, region: str, key
         region: region of the endpoint.
         key: the access key.
         secret: the secret key.
+        token: the header x-amz-security-token, of temporary keys.
     """
-    headers = f"host:{host}\nx-amz-content-sha256:{_NO_CONTENT}\nx-amz-date:{stamp}\n"
-    request = "\n".join(("GET", path or "/", query, headers, _SIGNED_HEADERS, _NO_CONTENT))
+    headers, names = f"host:{host}\nx-amz-content-sha256:{_NO_CONTENT}\nx-amz-date:{stamp}\n", _SIGNED_HEADERS
+    if token:
+        headers, names = f"{headers}{_TOKEN}:{token}\n", f"{names};{_TOKEN}"
+    request = "\n".join(("GET", path or "/", query, headers, names, _NO_CONTENT))
     scope = f"{stamp[:8]}/{region}/s3/aws4_request"
     text = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, hashlib.sha256(request.encode()).hexdigest()))
     secret_key = f"AWS4{secret}".encode()
     for word in scope.split("/"):
         secret_key = _mac(secret_key, word)
     signature = _mac(secret_key, text).hex()
-    return f"AWS4-HMAC-SHA256 Credential={key}/{scope},SignedHeaders={_SIGNED_HEADERS},Signature={signature}"
+    return f"AWS4-HMAC-SHA256 Credential={key}/{scope},SignedHeaders={names},Signature={signature}"
 
 
 def _mac(key: bytes, text: str) -> bytes:

@@ -38,7 +38,7 @@ class Storage:
 
     Args:
         s3: endpoint of s3:// URLs.
-        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
+        credentials: environment with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and perhaps AWS_SESSION_TOKEN.
         part_bytes: size of a part of an upload, of which a few are in memory.
         retry_s: how long a request is retried.
         hdfs_addresses: addresses of the clusters that hdfs:// URLs name.

@@ -16,6 +16,8 @@ from boathouse_task import contract
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from typer.testing import Result
+
     from boathouse_cli import timeline
 
 START_S = 1_800_000_000.0
@@ -176,3 +178,8 @@ def all_keys(value):
     if isinstance(value, dict):
         return {key for key, each in value.items()} | set().union(*map(all_keys, value.values()))
     return set().union(*map(all_keys, value)) if isinstance(value, list) else set()
+
+
+def said(result: Result) -> str:
+    """What a command printed, and the error it ended with."""
+    return f"{result.stdout}{result.stderr}{result.exception or ''}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 
 import pytest
+from typer.testing import CliRunner
 
+from boathouse_cli import commands
 from tests.builders.operators import mrclusters, sparkapps
 from tests.wire import fake_api, waiting
 
@@ -24,6 +28,23 @@ def pytest_collection_modifyitems(items):
 async def api():
     async with fake_api.FakeApi() as server:
         yield server
+
+
+@pytest.fixture
+def run(api, tmp_path):
+    """Run a command in a thread, as a process beside the server."""
+    kubeconfig = {
+        "current-context": "fake",
+        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "me", "namespace": "demo"}}],
+        "clusters": [{"name": "fake", "cluster": {"server": api.url}}],
+        "users": [{"name": "me", "user": {}}],
+    }
+    (path := tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig))
+
+    def call(*words):
+        return asyncio.to_thread(CliRunner().invoke, commands.app, ["--kubeconfig", str(path), *words])
+
+    return call
 
 
 @pytest.fixture

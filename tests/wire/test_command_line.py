@@ -9,10 +9,9 @@ import shlex
 import pytest
 import structlog
 import yaml
-from typer.testing import CliRunner
 
-from boathouse_cli import commands
 from tests.builders import cli
+from tests.builders.cli import said
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 
 LINE = ("--", "spark-submit", "--name", "pi", "--num-executors", "2", "local:///opt/pi.py", "10")
@@ -25,33 +24,11 @@ exit 1
 
 
 @pytest.fixture
-def run(api, tmp_path):
-    """Run a command in a thread, as a process beside the server."""
-    kubeconfig = {
-        "current-context": "fake",
-        "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "me", "namespace": "demo"}}],
-        "clusters": [{"name": "fake", "cluster": {"server": api.url}}],
-        "users": [{"name": "me", "user": {}}],
-    }
-    (path := tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig))
-
-    def call(*words):
-        return asyncio.to_thread(CliRunner().invoke, commands.app, ["--kubeconfig", str(path), *words])
-
-    return call
-
-
-@pytest.fixture
 async def world(api):
     api.add(account())
     with structlog.testing.capture_logs():  # the operator's, which is in the process of the commands
         async with RunningSparkApp(api).running() as made:
             yield made
-
-
-def said(result):
-    """What a command printed, and the error it ended with."""
-    return f"{result.stdout}{result.stderr}{result.exception or ''}"
 
 
 @pytest.mark.usefixtures("world")
@@ -235,7 +212,7 @@ async def test_a_line_of_hadoop_streaming_becomes_a_job_with_pods_of_its_own(api
     ("words", "complaint"),
     [
         (("hadoop", "jar", EXAMPLES), "pass --cluster NAME"),
-        (("--strict", "hadoop", "jar", *STREAMING, "-file", "m.py"), "kubectl create configmap streaming-files"),
+        (("hadoop", "jar", *STREAMING, "-file", "absent.py"), "absent.py cannot be read on this machine"),
         (("--cluster", "etl", "hadoop", "jar", "app.jar"), "app.jar: it is a file of this machine"),
         (("--cluster", "etl", "hadoop", "fs", "-ls"), "only `hadoop jar URL ARGS...` can be submitted"),
         (("--cluster", "etl", "hadoop", "jar", "/opt/hadoop-streaming.jar"), "-input: is missing"),

@@ -8,11 +8,14 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from boathouse_cli.conversion import pod_fields, programs, properties_files, shell, uris
+from boathouse_cli.conversion.carried import MOUNT_PATH, VOLUME
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from boathouse_cli.conversion.carried import Carried
 
 PROGRAM: Final = programs.SPARK_SUBMIT
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -97,15 +100,18 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
             yield Draft(source).refuse(_OPEN)
 
 
-def convert(words: Sequence[str], *, source: str, read: Callable[[str], str]) -> Converted:
+def convert(
+    words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
+) -> Converted:
     """Convert one command line.
 
     Args:
         words: With `spark-submit` among them, or from its first option.
         source: For notes.
         read: Returns the text of a file that `--properties-file` names.
+        carried: Takes files of this machine along.
     """
-    draft = Draft(source)
+    draft = Draft(source, carried=carried)
     try:
         parsed = _parse(draft, _after_program(draft, words))
         return _application(draft, parsed, read)
@@ -126,6 +132,10 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     if arguments:
         draft.put("arguments", arguments)
     left.convert_rest()
+    if draft.carried is not None and draft.carried.files:
+        name = draft.carried.config_map_name(draft.metadata["name"])
+        volume = {"name": VOLUME, "mountPath": MOUNT_PATH, "configMapName": name, "readOnly": True}
+        draft.extend("volumes", [volume])
     return draft.finish()
 
 

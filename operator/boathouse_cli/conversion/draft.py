@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse.resources.crd import CustomResource
+    from boathouse_cli.conversion.carried import Carried
 
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
@@ -48,11 +49,13 @@ class Converted:
     Attributes:
         manifest: None: it is no application, or has failed.
         has_failed: No object can be made of it; the last note says why.
+        would_fail: The operator would refuse the object, or Spark its settings; the last notes say why.
     """
 
     manifest: dict[str, Any] | None
     notes: tuple[Note, ...]
     has_failed: bool = False
+    would_fail: bool = False
 
 
 class Unconvertible(Exception):  # noqa: N818 - it is an answer
@@ -73,9 +76,11 @@ class Draft:
     Attributes:
         metadata: Of the object.
         spec: Of the object.
+        carried: Takes files of this machine along; None: they have to be where the object says.
     """
 
-    def __init__(self, source: str, resource: CustomResource = SPARKAPP) -> None:
+    def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
+        self.carried = carried
         self.source = source
         self._resource = resource
         self.metadata: dict[str, Any] = {}
@@ -129,7 +134,9 @@ class Draft:
         later = [] if refused else running.problems(manifest)
         for path, message in (*refused, *later):
             self.note(path, message if ": " in message else f"{message}: correct it, and convert again")
-        return self.refuse() if refused else Converted(manifest=manifest, notes=tuple(self.notes))
+        if refused:
+            return self.refuse()
+        return Converted(manifest=manifest, notes=tuple(self.notes), would_fail=bool(later))
 
     def refuse(self, why: Unconvertible | None = None) -> Converted:
         """Return that there is no SparkApp."""

@@ -15,6 +15,8 @@ from boathouse_cli.conversion.streaming_lines import object_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from boathouse_cli.conversion.carried import Carried
+
 _URL: Final = re.compile(r"(s3|local|hdfs)://")
 _IGNORED: Final = ("--debug", "--daemon")
 _WITH_VALUE: Final = ("--config", "--loglevel", "--buildpaths", "--hostnames", "--hosts", "--workers")
@@ -26,7 +28,7 @@ def is_line(words: Sequence[str]) -> bool:
     return at is not None and programs.is_hadoop(words[at])
 
 
-def convert(words: Sequence[str], cluster: str | None) -> Converted:
+def convert(words: Sequence[str], cluster: str | None, carried: Carried | None = None) -> Converted:
     """Return the MRJob of a command line; jobs of Hadoop Streaming need no cluster.
 
     All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
@@ -38,7 +40,7 @@ def convert(words: Sequence[str], cluster: str | None) -> Converted:
         words = _without_options(draft, words[at + 1 :])
         options = _streaming_options(words)
         if options is not None:
-            found = streaming_lines.convert(options, cluster=cluster, source=draft.source)
+            found = streaming_lines.convert(options, cluster=cluster, source=draft.source, carried=carried)
             return dataclasses.replace(found, notes=(*draft.notes, *found.notes))
         return _of_jar(draft, words, cluster)
     except Unconvertible as why:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import advice, pod_specs, uris, volumes
+from boathouse_cli.conversion import advice, apache_manifests, pod_specs, uris, volumes
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -127,16 +127,21 @@ def convert(manifest: Any, number: int = 1) -> Converted:
     metadata = given.inner("metadata")
     name = metadata.text("name")
     draft = Draft(f"{kind.lower()}/{name}" if kind and name else f"document {number}")
-    if kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/"):
+    is_apache = kind == apache_manifests.KIND and version.startswith(f"{apache_manifests.GROUP}/")
+    if not is_apache and (kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/")):
         draft.note("kind", f"{version} {kind} is no {KIND}: left out; apply it as it is, if the application needs it")
         return draft.skip()
     try:
-        _check_version(version)
+        if not is_apache:
+            _check_version(version)
         _metadata(draft, name, metadata)
         spec = given.inner("spec")
         if kind == SCHEDULED:
             spec = _of_schedule(draft, spec)
-        _Application(draft, spec).convert()
+        if is_apache:
+            apache_manifests.convert(draft, spec)
+        else:
+            _Application(draft, spec).convert()
         for fields in (given, metadata):
             advice.note_left(draft, fields)
         return draft.finish()

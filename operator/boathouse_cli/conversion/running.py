@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import quantity
+from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse_cli.conversion import admission
 
 if TYPE_CHECKING:
@@ -18,11 +20,15 @@ _NAMES: Final = frozenset({"claimName", "configMapName", "secretName", "serviceA
 """Fields that are the name of another object."""
 _FREE: Final = frozenset({"labels", "annotations", "sparkConf", "hadoopConf", "conf", "settings"})
 """Fields whose keys users choose, and which pods have not or whose schema says it all."""
+_WHOLE: Final = frozenset(
+    {"spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.task.cpus", "spark.task.maxFailures"}
+)
+_FIELD_OF: Final = {key: field for field, key in FIELDS.items()}
 
 
 def problems(manifest: Mapping[str, Any]) -> list[Problem]:
     """Return what would be refused later; queues and defaults of the cluster are not known."""
-    found = list(_of_pods(manifest["spec"], "spec"))
+    found = [*_of_pods(manifest["spec"], "spec"), *_of_properties(manifest["spec"].get("sparkConf") or {})]
     return found or list(_of_operator(manifest))
 
 
@@ -44,6 +50,17 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     )
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
+
+
+def _of_properties(conf: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the properties that Spark cannot read, of those that have a field and of some that many people set."""
+    for key, text in conf.items():
+        value, field = str(text).strip(), _FIELD_OF.get(key, "")
+        if key in _WHOLE or field.endswith(("Executors", ".instances")):
+            if re.fullmatch(r"[+-]?[0-9]+", value) is None:
+                yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is not a whole number: correct it'
+        elif field.endswith(".enabled") and value.lower() not in {"true", "false"}:
+            yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is neither true nor false: correct it'
 
 
 def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:

@@ -19,6 +19,7 @@ from boathouse_cli.conversion.pod_fields import put_queue
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from boathouse_cli.conversion.carried import Carried
     from boathouse_cli.conversion.streaming_options import Line
 
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
@@ -39,15 +40,16 @@ _S3: Final = re.compile("s3[an]?://")
 _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
 
 
-def convert(words: Sequence[str], *, cluster: str | None, source: str) -> Converted:
+def convert(words: Sequence[str], *, cluster: str | None, source: str, carried: Carried | None = None) -> Converted:
     """Convert one command line.
 
     Args:
         words: The words after the jar.
         cluster: The MRCluster that runs the job; None: its tasks have pods of their own.
         source: For notes.
+        carried: Takes files of this machine along.
     """
-    draft = Draft(source, MRJOB)
+    draft = Draft(source, MRJOB, carried)
     try:
         return _Job(draft, streaming_options.parse(draft, words), cluster).made()
     except Unconvertible as why:
@@ -225,14 +227,22 @@ class _Job:
                 raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3 or into a ConfigMap")
             else:
                 local.append(f"--from-file={name}={path.removeprefix('file://')}")
-                key = {"name": f"{self._name}-files", "key": name}
+                key = {"name": self._config_map(path, name), "key": name}
                 self._draft.extend("files", [{"name": name, "configMapKeyRef": key}])
-        if local:
+        if local and self._draft.carried is None:
             command = shlex.join(["kubectl", "create", "configmap", f"{self._name}-files", *local])
             self._draft.note("-files", f"the job waits for a ConfigMap of these files: {command}")
         for option, item in self._line.every("archives", "cacheArchive"):
             self._archive(option, item)
         self._note_paths()
+
+    def _config_map(self, path: str, name: str) -> str:
+        """Return the name of the ConfigMap that has a file of this machine."""
+        carried = self._draft.carried
+        if carried is None:
+            return f"{self._name}-files"
+        carried.add(path, name)
+        return carried.config_map_name(self._name)
 
     def _note_paths(self) -> None:
         """Note words of commands that are a path of a file, which is in the working folder of tasks."""

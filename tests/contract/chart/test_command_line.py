@@ -75,3 +75,17 @@ def test_an_editor_submits_and_sees_the_application(installed, as_role):
     assert "sparkapp/from-a-line" in editor("list").stdout
     assert "exists already" in output(editor("submit", "--name", "from-a-line", *LINE))
     installed.delete(object_("SparkApp", "from-a-line", NAMESPACE, api="boathouse.dev/v1alpha1"))
+
+
+def test_an_editor_submits_a_local_program_and_suspends_resumes_and_deletes_it(installed, as_role, tmp_path):
+    editor = as_role("edit")
+    (program := tmp_path / "main.py").write_text("print(1)")
+    result = editor("submit", "--name", "local", "--", "spark-submit", str(program))
+    assert result.exit_code == 0, output(result)
+    assert "sparkapp/local suspended" in output(editor("suspend", "sparkapp/local"))
+    assert "sparkapp/local resumed" in output(editor("resume", "sparkapp/local"))
+    assert "sparkapp/local" in editor("list", "-k", "sparkapp", "-s", "pending", "-o", "wide").stdout
+    owners = "jsonpath={.items[*].metadata.ownerReferences[*].name}"
+    owned = installed.kubectl("get", "configmaps", f"--namespace={NAMESPACE}", "-o", owners)
+    assert "local" in owned.stdout.split()
+    assert "sparkapp/local deleted" in output(editor("delete", "sparkapp/local"))

@@ -1,8 +1,9 @@
+import sys
 import types
 
 import pytest
 
-from boathouse_cli import completing
+from boathouse_cli import completing, gateway, kubectl_complete
 from boathouse_cli.errors import CommandError
 from tests.builders import cli
 
@@ -14,7 +15,7 @@ class Gateway:
 
 
 def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=completing.jobs):
-    monkeypatch.setattr(completing.Gateway, "connect", connect)
+    monkeypatch.setattr(gateway.Gateway, "connect", connect)
     return list(among(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
 
 
@@ -42,3 +43,20 @@ def test_a_cluster_that_does_not_answer_completes_nothing(monkeypatch):
         raise CommandError("no")
 
     assert complete(monkeypatch, "sparkapp/", fail) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        (["expl"], ["explain", ":4"]),
+        (["explain", "sparka"], ["sparkapp/", ":4"]),
+        (["list", "--ki"], ["--kind", ":4"]),
+        (["logs", "a b", "--exec"], ["--executor", ":4"]),
+        (["convert", ""], ["", ":0"]),
+    ],
+)
+def test_kubectl_gets_the_completions_and_whether_files_may_follow(monkeypatch, capsys, words, lines):
+    monkeypatch.setattr(kubectl_complete.os, "environ", dict(kubectl_complete.os.environ))
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-boathouse", *words])
+    kubectl_complete.main()
+    assert capsys.readouterr().out.splitlines() == lines

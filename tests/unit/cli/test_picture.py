@@ -1,3 +1,4 @@
+import dataclasses
 import re
 import xml.etree.ElementTree as ET
 
@@ -25,9 +26,33 @@ def line():
 def test_every_piece_lies_inside_the_picture(line):
     drawn = picture.layout(line)
     for each in (*drawn.rects, *drawn.frames):
-        assert each.x >= picture.LEFT
+        assert each.x >= drawn.left
         assert each.x + each.width <= picture.WIDTH - picture.RIGHT + 1
         assert each.y + each.height <= drawn.bottom
+
+
+def texts(svg):
+    return list(ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"))  # noqa: S314 - our own output
+
+
+def test_long_names_of_nodes_have_room_and_names_without_end_are_shortened_in_the_middle(line):
+    node = "ip-10-0-123-45.eu-central-1.compute.internal"
+    bars = [dataclasses.replace(bar, pod=dataclasses.replace(bar.pod, node=node)) for bar in line.bars]
+    drawn = picture.layout(dataclasses.replace(line, bars=tuple(bars)))
+    assert drawn.groups[-1].label == node
+    assert drawn.left > 6 * len(node)
+    group = picture.Group(name="a" * 200 + "-end", y=0, height=1)
+    assert (len(group.label), group.label[-4:]) == (picture.LONGEST, "-end")
+
+
+@pytest.mark.parametrize("jobs", [1, 12])
+def test_title_and_legend_lie_inside_the_picture(line, jobs):
+    svg = picture.to_svg(*[line] * jobs)
+    height = float(ET.fromstring(svg).attrib["viewBox"].split()[3])  # noqa: S314 - our own output
+    assert max(float(each.attrib["y"]) for each in texts(svg)) < height - 4
+    titles = [each.text for each in texts(svg) if each.attrib.get("font-size") == "14"]
+    assert " ".join(titles).count("word<count>") == jobs
+    assert max(map(len, titles)) <= picture.TITLE_CHARACTERS
 
 
 def test_attempts_that_overlap_never_share_a_lane(line):

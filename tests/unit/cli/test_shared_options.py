@@ -1,5 +1,7 @@
 """Options before the command, as people write them for kubectl."""
 
+from importlib import metadata
+
 import pytest
 from typer.testing import CliRunner
 
@@ -23,3 +25,7 @@ def test_a_shared_option_is_taken_on_either_side_of_the_command(words):
 def test_the_option_nearer_to_the_command_wins():
     result = CliRunner().invoke(commands.app, ["--kubeconfig", "far.yaml", "list", "--kubeconfig", "near.yaml"])
     assert "near.yaml does not exist" in str(result.exception)
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert CliRunner().invoke(commands.app, ["--version"]).stdout == f"boathouse {metadata.version('boathouse')}\n"

@@ -92,7 +92,7 @@ def test_the_table_names_the_assumptions(workloads):
 @pytest.mark.parametrize(
     ("file", "words", "message", "code"),
     [
-        ("none.json", [], "cannot be read: No such file", ExitCode.NOT_FOUND),
+        ("none.json", [], "cannot be read: No such file", ExitCode.USAGE),
         ("work.json", ["--profile", "best"], '"best" is not a known profile: choose from boathouse, ', ExitCode.USAGE),
         ("work.json", ["--nodes", "0"], "at least 1 node, not 0", ExitCode.USAGE),
         ("work.json", ["--heartbeat", "0"], "heartbeat must be at least", ExitCode.USAGE),

@@ -1,12 +1,14 @@
 """A spec says which of its fields cannot be, and survives its file."""
 
+import types
 from pathlib import Path
 
 import pytest
 
 from boathouse_e2e import catalogue, kwok
+from boathouse_e2e.archive import Image, write_programs
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.existing import ExistingProvider
+from boathouse_e2e.existing import ExistingProvider, lacking_images
 from boathouse_e2e.kind.config import Machine, kind_config
 from boathouse_e2e.kind.provider import KindProvider
 from boathouse_e2e.local import state
@@ -39,6 +41,26 @@ def test_the_environment_selects_the_release_of_kubernetes(monkeypatch):
 @pytest.mark.parametrize("provider", [KindProvider(), ExistingProvider("mine")], ids=lambda one: one.name)
 def test_a_provider_that_cannot_choose_the_release_says_so(provider):
     assert any("Kubernetes 1.35" in problem for problem in provider.missing(ClusterSpec(kubernetes="1.35")))
+
+
+def test_nodes_that_lack_images_are_named_unless_they_report_only_a_part():
+    def node(name, *images):
+        return {"metadata": {"name": name}, "status": {"images": [{"names": [each]} for each in images]}}
+
+    many = [f"other:{number}" for number in range(50)]
+    nodes = [node("has", "a:1", "b:1"), node("lacks", "a:1"), node("may-have", *many), node("bare")]
+    assert lacking_images(nodes, ["a:1", "b:1"]) == {"lacks": ["b:1"], "bare": ["a:1", "b:1"]}
+
+
+def test_images_are_not_loaded_into_a_cluster_of_the_users_but_checked(tmp_path):
+    (program := tmp_path / "p").write_text("x")
+    write_programs(tmp_path / "i.tar", Image(name="localhost/p:dev"), {"/p": program})
+    reported = [{"names": ["localhost/p:dev"]}]
+    cluster = types.SimpleNamespace(workers=lambda: [{"metadata": {"name": "n"}, "status": {"images": reported}}])
+    ExistingProvider("mine").load_images(cluster, [tmp_path / "i.tar"])
+    reported.clear()
+    with pytest.raises(ClusterError, match=r"n lacks localhost/p:dev\nLoad these archives .*i\.tar"):
+        ExistingProvider("mine").load_images(cluster, [tmp_path / "i.tar"])
 
 
 def test_a_file_of_an_earlier_checkout_is_about_the_default_release(monkeypatch):

@@ -118,7 +118,13 @@ def test_a_pods_name_has_its_job_step_task_and_attempt():
 def test_no_secret_is_in_the_manifest():
     secrets = [each for each in variables(manifest(mrjobs.job(**FULL), TaskType.MAP)).values() if "AWS" in each["name"]]
     assert all("value" not in each for each in secrets)
-    assert len(secrets) == 2
+    assert len(secrets) == 3
+
+
+def test_a_session_token_of_the_users_wins_over_that_of_the_secret():
+    token = {"name": "AWS_SESSION_TOKEN", "value": "mine"}
+    found = manifest(mrjobs.job(**FULL | {"env": [token]}), TaskType.MAP)["spec"]["containers"][0]["env"]
+    assert [each for each in found if each["name"] == token["name"]] == [token]
 
 
 def test_pods_can_be_sent_as_json():

@@ -1,5 +1,6 @@
 """Objects beside and among the input whose names cannot be read, and stores that refuse to list."""
 
+import io
 import os
 import subprocess
 import sys
@@ -136,6 +137,19 @@ def test_a_request_has_the_signature_of_amazons_example():
         "AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
     )  # fmt: skip
     assert signed.endswith("Signature=34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7")
+
+
+def test_a_request_with_temporary_keys_is_signed_and_sent_with_their_token(monkeypatch):
+    sent = []
+    keys = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_SESSION_TOKEN": "t"}
+    bucket = s3_listing.Bucket("http://s3:7070/b", "us-east-1", keys, 0)
+    monkeypatch.setattr(bucket, "_open", lambda request, **_: sent.append(request) or io.BytesIO(b"<a/>"))
+    assert list(bucket.keys("")) == []
+    (request,) = sent
+    assert request.get_header("X-amz-security-token") == "t"
+    assert (
+        "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token," in request.headers["Authorization"]
+    )
 
 
 @pytest.mark.parametrize("name", [b"a\tb.txt", b"a\nb.txt", b"\xff.txt", b"report#1"])

@@ -1,6 +1,7 @@
 """How pods reach the URLs of a job."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -8,6 +9,8 @@ from boathouse.resources.base import Model, ObjectName, rule, rules
 
 S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 """Keys of the Secret of an S3 endpoint, and the variables that have their values in pods."""
+S3_TOKEN: Final = "AWS_SESSION_TOKEN"  # noqa: S105 - its name
+"""Optional key of the Secret, and variable: the token of temporary keys."""
 
 
 class SecretRef(Model):
@@ -34,8 +37,23 @@ class S3(Model):
     region: str = Field(default="us-east-1", min_length=1, max_length=64, description="Region of the buckets.")
     secret_ref: SecretRef | None = Field(
         default=None,
-        description="Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Absent: requests are unsigned.",
+        description="Secret with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and, for temporary keys, AWS_SESSION_TOKEN. "
+        "Absent: requests are unsigned.",
     )
+
+    def variables(self, given: Collection[str]) -> list[dict[str, Any]]:
+        """Return the environment variables of a container that have the keys and the token of the Secret.
+
+        Args:
+            given: names of the variables that the user sets; a token among them stays the user's.
+        """
+        if self.secret_ref is None:
+            return []
+        keys: list[dict[str, Any]] = [{"key": key} for key in S3_KEYS]
+        if S3_TOKEN not in given:
+            keys.append({"key": S3_TOKEN, "optional": True})
+        source = {"name": self.secret_ref.name}
+        return [{"name": key["key"], "valueFrom": {"secretKeyRef": source | key}} for key in keys]
 
 
 class StorageVolume(Model):

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from boathouse.resources.pods.storage import S3, S3_KEYS
+from boathouse.resources.pods.storage import S3, S3_KEYS, S3_TOKEN
 
 _PACKAGE: Final = "org.apache.hadoop.fs.s3a"
-_KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key")
-PROVIDER: Final = f"{_PACKAGE}.SimpleAWSCredentialsProvider"
-"""Class that finds the keys in `secret_settings`."""
+_KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")
+PROVIDER: Final = f"{_PACKAGE}.TemporaryAWSCredentialsProvider,{_PACKAGE}.SimpleAWSCredentialsProvider"
+"""Classes that find the keys in `secret_settings`: the first if there is a token, else the second."""
 
 
 def settings(s3: S3, provider: str) -> dict[str, str]:
@@ -15,7 +15,8 @@ def settings(s3: S3, provider: str) -> dict[str, str]:
 
     Args:
         s3: The storage.
-        provider: Class that finds the keys; unused for a storage without a Secret, whose requests are unsigned.
+        provider: Class that finds the keys, or several that S3A tries in turn. Unused without a Secret:
+            requests are unsigned.
     """
     found = {
         "fs.s3.impl": f"{_PACKAGE}.S3AFileSystem",
@@ -33,4 +34,4 @@ def settings(s3: S3, provider: str) -> dict[str, str]:
 
 def secret_settings(s3: S3) -> dict[str, str]:
     """Return the variables with the keys by the settings that get their values where only the client reads them."""
-    return dict(zip(_KEYS, S3_KEYS, strict=True)) if s3.secret_ref else {}
+    return dict(zip(_KEYS, (*S3_KEYS, S3_TOKEN), strict=True)) if s3.secret_ref else {}

@@ -125,7 +125,7 @@ def test_metadata_that_objects_can_have_is_accepted(metadata):
         ({"tolerations": [{"key": "a", "operator": "Exists", "value": "x"}]}, "spec.tolerations"),
         ({"tolerations": [{"key": "a", "tolerationSeconds": 1}]}, "spec.tolerations"),
         ({"sparkConf": {"spark.driver.memory": "1.5g"}}, "spec"),
-        ({"sparkConf": {"spark.executor.instances": "many"}}, "spec"),
+        ({"sparkConf": {"spark.executor.instances": "many"}}, "spec.sparkConf[spark.executor.instances]"),
     ],
 )
 def test_what_is_refused_later_is_found_before(field, path):

@@ -96,12 +96,14 @@ def test_the_client_spec_has_the_tag_and_the_scripts_of_the_attempt() -> None:
 
 def test_the_pod_names_the_keys_of_the_storage_and_has_no_value_of_them() -> None:
     manifest = client_manifest(storage={"s3": {"secretRef": {"name": "keys"}}})
-    variables = {"fs.s3a.access.key": "AWS_ACCESS_KEY_ID", "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY"}
+    keys = {"fs.s3a.access.key": "AWS_ACCESS_KEY_ID", "fs.s3a.secret.key": "AWS_SECRET_ACCESS_KEY"}
+    variables = keys | {"fs.s3a.session.token": "AWS_SESSION_TOKEN"}
     assert client_spec(manifest).secret_settings == variables
     (runtime,), (submitter,) = manifest["spec"]["initContainers"], manifest["spec"]["containers"]
     sources = {each["name"]: each.get("valueFrom") for each in runtime["env"]}
     for name in variables.values():
-        assert sources[name] == {"secretKeyRef": {"name": "keys", "key": name}}
+        optional = {"optional": True} if name == "AWS_SESSION_TOKEN" else {}
+        assert sources[name] == {"secretKeyRef": {"name": "keys", "key": name, **optional}}
         assert name not in variables_of(submitter)
 
 

@@ -240,7 +240,8 @@ def storage_settings(**spec: Any) -> dict[str, str]:
 @pytest.mark.parametrize("spec", [{}, {"jar": JAR}], ids=["streaming", "jar"])
 def test_hadoop_reaches_the_storage_of_the_job(spec: dict[str, Any]) -> None:
     assert storage_settings(storage={"s3": S3}, **spec) == {
-        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        "aws.credentials.provider": "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider,"
+        "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
         "connection.ssl.enabled": "false",
         "endpoint": "http://s3.demo:9000",
         "endpoint.region": "eu",

@@ -177,3 +177,14 @@ def test_the_application_may_be_another_user_of_hadoop():
     submission = submission_of(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
     found = [each for each in only_container(submission.driver)["env"] if each["name"] == USER]
     assert found == [{"name": USER, "value": "ann"}]
+
+
+def test_the_session_token_is_that_of_the_user_or_of_the_secret():
+    def token(**fields):
+        found = submission_of(storage={"s3": {"secretRef": {"name": "keys"}}}, **fields)
+        return [each for each in only_container(found.driver)["env"] if each["name"] == "AWS_SESSION_TOKEN"]
+
+    own = {"name": "AWS_SESSION_TOKEN", "value": "mine"}
+    of_secret = {"secretKeyRef": {"name": "keys", "key": "AWS_SESSION_TOKEN", "optional": True}}
+    assert token() == [{"name": "AWS_SESSION_TOKEN", "valueFrom": of_secret}]
+    assert token(env=[own]) == [own]

@@ -11,7 +11,6 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import formats as mrjob_formats
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
-from boathouse.resources.pods import storage
 from boathouse.resources.pods import template as pod_fields
 from boathouse.resources.pods.environment import literal
 from boathouse.services.frame import derived_name as names_of_pods
@@ -284,10 +283,7 @@ def patience(settings: PodSettings) -> list[dict[str, Any]]:
 
 def s3_keys(job: Job) -> list[dict[str, Any]]:
     """Return the variables with the keys of the job's object storage."""
-    secret = job.s3.secret_ref if job.s3 else None
-    if secret is None:
-        return []
-    return [{"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}} for key in storage.S3_KEYS]
+    return job.s3.variables([each.name for each in job.spec.env or ()]) if job.s3 else []
 
 
 def endpoint_mounts() -> list[dict[str, Any]]:

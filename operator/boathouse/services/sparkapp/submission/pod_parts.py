@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
-from boathouse.resources.pods import storage
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
 from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
@@ -98,10 +97,8 @@ def environment(app: App, role: Role) -> list[dict[str, Any]]:
     found = {name: each.model_dump(by_alias=True, exclude_none=True) for name, each in variables.items()}
     if app.hadoop_clusters:
         found.setdefault(clients.USER_ENV, {"name": clients.USER_ENV, "value": clients.USER})
-    secret = app.spec.storage.s3.secret_ref if app.spec.storage and app.spec.storage.s3 else None
-    if secret is not None:
-        for key in storage.S3_KEYS:
-            found[key] = {"name": key, "valueFrom": {"secretKeyRef": {"name": secret.name, "key": key}}}
+    if app.spec.storage and app.spec.storage.s3:
+        found |= {each["name"]: each for each in app.spec.storage.s3.variables(found)}
     return list(found.values())
 
 

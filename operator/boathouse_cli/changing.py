@@ -1,0 +1,148 @@
+"""Commands that change objects: `suspend`, `resume`, `delete` and `retry`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from boathouse_cli import completing, kind_names, options
+from boathouse_cli.errors import CommandError, ExitCode
+
+if TYPE_CHECKING:
+    from boathouse_cli import kinds, model
+
+Jobs = Annotated[
+    list[str],
+    typer.Argument(metavar="KIND/NAME...", help=f"The jobs: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs),
+]
+
+
+def suspend(
+    jobs: Jobs,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Suspend jobs: their pods are deleted, and results of finished tasks are kept."""
+    _set_suspended(jobs, True, namespace, context, kubeconfig)
+
+
+def resume(
+    jobs: Jobs,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Resume suspended jobs."""
+    _set_suspended(jobs, False, namespace, context, kubeconfig)
+
+
+def _set_suspended(
+    jobs: list[str], is_suspended: bool, namespace: str | None, context: str | None, kubeconfig: str | None
+) -> None:
+    from boathouse_cli import kinds
+
+    targets = list(map(kinds.job_target, jobs))
+    gateway = options.gateway(kubeconfig, context, namespace)
+    for kind, name in targets:
+        job = kinds.job(gateway, kind, name)
+        if job.finished:
+            raise CommandError(f"{job.title} has ended ({job.phase}): use `boathouse retry`", ExitCode.USAGE)
+        gateway.patch_job(kind.plural, name, {"spec": {"suspend": is_suspended}})
+        print(f"{job.title} {'suspended' if is_suspended else 'resumed'}")
+
+
+def delete(
+    objects: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="KIND/NAME...", help=f"The objects: {kind_names.SYNTAX}.", autocompletion=completing.objects
+        ),
+    ],
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Delete Hadoop clusters too, whose HDFS may go with them.")
+    ] = False,
+) -> None:
+    """Delete jobs and Hadoop clusters with their pods. The output of a finished job stays."""
+    from boathouse_cli import kinds
+
+    targets = list(map(kinds.object_target, objects))
+    clusters = [name for kind, name in targets if kind is kinds.MRCLUSTER]
+    if clusters and not yes:
+        raise CommandError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes", ExitCode.USAGE)
+    gateway = options.gateway(kubeconfig, context, namespace)
+    for kind, name in targets:
+        gateway.delete_job(kind.plural, name)
+        print(f"{kind.name}/{name} deleted")
+
+
+def retry(
+    job: Annotated[
+        str,
+        typer.Argument(metavar="KIND/NAME", help=f"The job: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs),
+    ],
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the new object; default: the old name with a suffix.")
+    ] = None,
+    dry_run: options.DryRun = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
+    ] = False,
+) -> None:
+    """Run a failed job again, as a new object with its spec. The failed one stays."""
+    import yaml
+    from rich import console
+
+    from boathouse_cli import kinds, submit, submitted_files, watching
+
+    kind, failed_name = kinds.job_target(job)
+    gateway = options.gateway(kubeconfig, context, namespace)
+    raw = gateway.job(kind.plural, failed_name)
+    failed = kind.read(raw)
+    if not failed.finished or failed.phase == "Succeeded":
+        raise CommandError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})", ExitCode.USAGE)
+    manifest = again(raw, kind, name)
+    if dry_run:
+        print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
+        return
+    created = gateway.create_job(kind.plural, manifest)
+    made = kind.read(created)
+    try:
+        submitted_files.share(gateway, raw, created)
+    except CommandError as error:
+        print(f"keep {failed.title} until {made.title} has ended, because it owns its files: {error}", file=sys.stderr)
+    submit.print_next(made.title, made.namespace, is_followed=wait, has_ui=kind is kinds.SPARKAPP)
+    if wait:
+        watching.until_end(gateway, kind, made.name, console.Console())
+
+
+def again(raw: "model.Raw", kind: "kinds.Kind", name: str | None) -> dict[str, Any]:
+    """Return a new object with the spec, the labels and the annotations of another.
+
+    Args:
+        raw: The other, as the API server has it.
+        kind: Its kind.
+        name: Of the new object; None: the API server adds a suffix to that of the other.
+    """
+    from boathouse.resources import names
+
+    metadata = raw["metadata"]
+    made: dict[str, Any] = (
+        {"generateName": metadata.get("generateName") or f"{metadata['name']}-"} if name is None else {"name": name}
+    )
+    for field in ("labels", "annotations"):
+        kept = {
+            key: value
+            for key, value in (metadata.get(field) or {}).items()
+            if not key.startswith((f"{names.GROUP}/", "kubectl.kubernetes.io/"))
+        }
+        if kept:
+            made[field] = kept
+    spec = {field: value for field, value in raw["spec"].items() if field != "suspend"}
+    return {"apiVersion": raw["apiVersion"], "kind": kind.title, "metadata": made, "spec": spec}

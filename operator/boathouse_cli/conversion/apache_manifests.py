@@ -1,0 +1,184 @@
+"""SparkApplications of Apache's Spark operator (`spark.apache.org`) as SparkApps.
+
+That operator submits `sparkConf` as it is, so its properties are converted as those of a command line are. What pods
+have besides is in templates, and how an application is run in `applicationTolerations`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from boathouse_cli.conversion import advice, pod_specs, uris, values, volumes
+from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
+from boathouse_cli.conversion.properties import Properties, program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from boathouse_cli.conversion.draft import Draft
+    from boathouse_cli.conversion.fields import Fields
+
+GROUP: Final = "spark.apache.org"
+KIND: Final = "SparkApplication"
+_TEMPLATES: Final[Mapping[str, str]] = {DRIVER: "driverSpec", EXECUTOR: "executorSpec"}
+_OF_METADATA: Final[Mapping[str, str]] = {"spark.app.name": "name", "spark.kubernetes.namespace": "namespace"}
+_RESTARTS: Final = 3
+_BACKOFF_MS: Final = 30_000
+"""That operator's defaults."""
+_MOST: Final = 1000
+_TIMEOUTS: Final[Mapping[str, str]] = {
+    "driverStartTimeoutMillis": "driverStartSeconds",
+    "executorStartTimeoutMillis": "executorStartSeconds",
+}
+_EXECUTORS: Final = (
+    "Boathouse places the driver together with its minimum of executors: set dynamicAllocation.minExecutors, or "
+    "executor.instances"
+)
+_KEPT: Final = "finished applications stay with their pods: set ttlSecondsAfterFinished"
+_ROUTE: Final = "there is no Ingress or route: use `boathouse ui`, or write one for the Service of status.driver"
+_ADVICE: Final[Mapping[str, str]] = {
+    "instanceConfig": _EXECUTORS,
+    "resourceRetainPolicy": _KEPT,
+    "resourceRetainDurationMillis": _KEPT,
+    "driverServiceIngressList": _ROUTE,
+    "driverHttpRouteList": _ROUTE,
+    "driverGrpcRouteList": _ROUTE,
+    "configMapSpecs": "the SparkApp makes no ConfigMaps: write them as objects of their own, and apply them too",
+    "proxyUser": "a driver cannot act for another user: remove it",
+    "maxRestartOnSchedulingFailure": "is counted with other failures: set restartPolicy.onFailureRetries",
+    "restartBackoffMillisForSchedulingFailure": "has no counterpart: restartPolicy.onFailureRetryInterval counts",
+    "driverReadyTimeoutMillis": "has no counterpart: timeouts.driverStartSeconds ends when the driver runs",
+}
+
+
+def convert(draft: Draft, spec: Fields) -> None:
+    """Fill the draft with a spec.
+
+    Raises:
+        Unconvertible: It is in R, or says not what to run.
+    """
+    conf = _conf(draft, spec)
+    path, file = _program(draft, spec, conf)
+    pods = pod_specs.PodSpecs(draft, [])
+    for role, field in _TEMPLATES.items():
+        part = spec.inner(field)
+        pods.convert_template(role, part.inner("podTemplateSpec"))
+        _note_left(draft, part)
+    properties = Properties(draft, conf, lambda key: f'spec.sparkConf["{key}"]')
+    properties.convert_pods()
+    volumes.convert(draft, pods.mounts)
+    draft.put("mainApplicationFile", uris.main_file(draft, path, file))
+    properties.convert_rest()
+    _tolerations(draft, spec.inner("applicationTolerations"))
+    pods.finish(priority_class=None)
+    if (suspended := spec.take("suspend")) is not None:
+        draft.put("suspend", suspended)
+    if (mode := spec.text("deploymentMode")) not in {None, "ClusterMode"}:
+        draft.note("spec.deploymentMode", f"{mode}: the driver runs in a pod that Boathouse makes")
+    _note_left(draft, spec)
+
+
+def _conf(draft: Draft, spec: Fields) -> dict[str, str]:
+    """Return the properties; name and namespace are those of the metadata, as in that operator."""
+    versions = spec.inner("runtimeVersions")
+    version = versions.text("sparkVersion")
+    conf = {
+        key: text.replace("{{SPARK_VERSION}}", version or "{{SPARK_VERSION}}")
+        for key, text in spec.texts("sparkConf").items()
+    }
+    for key, field in _OF_METADATA.items():
+        own = draft.metadata.get(field)
+        if conf.pop(key, own) != own:
+            draft.note(f'spec.sparkConf["{key}"]', f"metadata.{field} is taken, which says otherwise: remove it")
+    if files := spec.text("files"):
+        conf.setdefault("spark.files", files)
+    return conf
+
+
+def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str]:
+    """Set the program; return where it is named, and its file."""
+    jars, python, r = (spec.text(field) for field in ("jars", "pyFiles", "sparkRFiles"))
+    if not jars and not python:
+        if r:
+            raise Unconvertible("spec.sparkRFiles", "applications in R are not supported: keep them where they are")
+        raise Unconvertible("spec.jars", "is missing: name the jar of the image that has the class, as local:///PATH")
+    field, key = ("jars", "spark.jars") if jars else ("pyFiles", "spark.submit.pyFiles")
+    path = f"spec.{field}"
+    if jars and python:
+        draft.note("spec.pyFiles", "is not read there, because of spec.jars: remove it")
+    file, *others = values.words(jars or python or "") or [""]
+    if others:
+        conf.setdefault(key, ",".join(others))
+    elif conf.get(key) == file:  # that operator names the program there
+        del conf[key]
+    main_class = spec.text("mainClass")
+    if jars and main_class is None:
+        raise Unconvertible("spec.mainClass", "is missing: name the class of the jar that has the main method")
+    program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
+    if arguments := [str(each) for each in spec.items("driverArgs")]:
+        draft.put("arguments", arguments)
+    return path, file
+
+
+def _tolerations(draft: Draft, given: Fields) -> None:
+    _restarts(draft, given.inner("restartConfig"))
+    timeouts = given.inner("applicationTimeoutConfig")
+    for theirs, ours in _TIMEOUTS.items():
+        if (time := _seconds(timeouts.take(theirs))) is not None:
+            draft.put(f"timeouts.{ours}", time)
+    for key in ("forceTerminationGracePeriodMillis", "terminationRequeuePeriodMillis"):
+        timeouts.take(key)  # of that operator's own work
+    if (time := _seconds(given.take("ttlAfterStopMillis"))) is not None:
+        draft.put("ttlSecondsAfterFinished", time)
+    if given.take("resourceRetainPolicy") in {"Always", "OnFailure"}:
+        draft.note(given.path("resourceRetainPolicy"), _KEPT)
+    for fields in (timeouts, given):
+        _note_left(draft, fields)
+
+
+def _restarts(draft: Draft, given: Fields) -> None:
+    kind = given.text("restartPolicy") or "Never"
+    attempts = _number(given.take("maxRestartAttempts"), _RESTARTS)
+    failures = _number(given.take("maxRestartOnFailure"), attempts)
+    backoff_ms = _number(given.take("restartBackoffMillis"), _BACKOFF_MS)
+    interval = max(1, _seconds(_number(given.take("restartBackoffMillisForFailure"), backoff_ms)) or 1)
+    reset = _seconds(given.take("restartCounterResetMillis"))
+    if kind == "Never":
+        for key in ("maxRestartOnSchedulingFailure", "restartBackoffMillisForSchedulingFailure"):
+            given.take(key)
+        return
+    draft.put(
+        "restartPolicy",
+        {
+            "type": "Always" if kind == "Always" else "OnFailure",
+            "onFailureRetries": 0 if kind == "OnInfrastructureFailure" else min(attempts, failures),
+            "onInfrastructureFailureRetries": min(attempts, failures),
+            "onFailureRetryInterval": interval,
+            "maxRetryIntervalSeconds": interval,
+            **({"resetAfterSeconds": max(1, reset)} if reset is not None else {}),
+        },
+    )
+    if kind == "Always":
+        draft.note(
+            given.path("restartPolicy"), "Always: restarts after a success are not counted: check that this may be"
+        )
+    _note_left(draft, given)
+
+
+def _number(value: object, default: int) -> int:
+    return min(value, _MOST * _BACKOFF_MS) if isinstance(value, int) and value >= 0 else default
+
+
+def _seconds(milliseconds: object) -> int | None:
+    """Return whole seconds, rounded up; None for what is not set, and for -1, which is that operator's for none."""
+    if not isinstance(milliseconds, int) or milliseconds < 0:
+        return None
+    return -(-milliseconds // 1000)
+
+
+def _note_left(draft: Draft, fields: Fields) -> None:
+    for key, path in list(fields.left()):
+        if key in _ADVICE:
+            fields.take(key)
+            draft.note(path, _ADVICE[key])
+    advice.note_left(draft, fields)

@@ -1,0 +1,141 @@
+"""What the commands print that only read the cluster."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from rich import console
+
+from boathouse.resources import names
+from boathouse_cli import explain as explaining
+from boathouse_cli import kinds, model, mrclusters, options, picture, queues, tables
+from boathouse_cli.errors import CommandError
+from boathouse_cli.explain_cluster import explain_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from boathouse_cli.filtering import Filter
+    from boathouse_cli.gateway import Gateway
+
+
+_UNWRAPPED: Final = 10_000
+"""Columns of a table whose rows are lines whatever the terminal, as of kubectl's `-o wide`."""
+
+
+def explain(gateway: Gateway, target: str, operator_namespace: str, output: options.Format) -> None:
+    """Print why an object or a pod is as it is."""
+    kind, name = kinds.target(target)
+    if kind is None:
+        answer = explaining.explain_pod(
+            gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
+        )
+    else:
+        job = kinds.job(gateway, kind, name)
+        queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
+        if isinstance(job, mrclusters.MRCluster):
+            answer = explain_cluster(job, pods, queue, _all_clusters(gateway), now_s=time.time())
+        else:
+            answer = explaining.explain_job(job, pods, queue, now_s=time.time())
+    if output is not options.Format.TABLE:
+        options.print_data(answer, output)
+        return
+    screen = _screen()
+    screen.print(answer.headline, style="bold", highlight=False, markup=False, soft_wrap=True)
+    screen.print(tables.explanation(answer), highlight=False, markup=False)
+
+
+def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_namespaces: bool) -> None:
+    """Print the jobs and Hadoop clusters that a filter takes."""
+    found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces, among=chosen.chosen_kinds())
+    pairs = [(job, raw) for job, raw in ((kinds.read(raw), raw) for raw in found) if chosen.takes(job)]
+    pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].created_s, pair[0].name))
+    listed = [job for job, _ in pairs]
+    match output:
+        case options.ListFormat.JSON | options.ListFormat.YAML:
+            options.print_data([raw for _, raw in pairs], output)
+        case options.ListFormat.NAME:
+            print(*(job.title for job in listed), sep="\n", end="\n" if listed else "")
+        case options.ListFormat.TABLE | options.ListFormat.WIDE:
+            _print_jobs(
+                gateway, listed, chosen, all_namespaces=all_namespaces, is_wide=output is options.ListFormat.WIDE
+            )
+
+
+def _print_jobs(
+    gateway: Gateway, listed: Sequence[model.Job], chosen: Filter, *, all_namespaces: bool, is_wide: bool
+) -> None:
+    if listed:
+        drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
+        (console.Console(width=_UNWRAPPED) if is_wide else _screen()).print(drawn)
+        return
+    where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
+    such = " such" if chosen.of_kinds or chosen.queues or chosen.states else ""
+    _screen(stderr=True).print(f"No{such} jobs in {where}.")
+
+
+def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
+    """Print the Hadoop clusters."""
+    found = gateway.jobs(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
+    if output is not options.Format.TABLE:
+        options.print_data(found, output)
+    elif not found:
+        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
+        _screen(stderr=True).print(f"No clusters in {where}.")
+    else:
+        clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
+        _screen().print(tables.clusters(clusters, namespaces=all_namespaces))
+
+
+def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output: Path | None) -> None:
+    """Print how jobs spent their time, and draw it if a file is given."""
+    lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
+    for line in lines:
+        _screen().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
+    if output is not None:
+        output.write_text(picture.to_svg(*lines) if output.suffix == ".svg" else picture.to_html(*lines))
+        _screen(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
+
+
+def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
+    """Print the queues."""
+    found = queues_of(gateway, operator_namespace)
+    if output is not options.Format.TABLE:
+        options.print_data(found, output)
+    else:
+        _screen().print(tables.queues(found))
+
+
+def _screen(*, stderr: bool = False) -> console.Console:
+    return console.Console(stderr=stderr)
+
+
+def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ...]:
+    """Return the queues with their usage."""
+    return queues.usage(
+        queues.configured(gateway.operator_config(operator_namespace)),
+        [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
+        [
+            *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
+            *gateway.pods(f"{model.SPARK_ROLE}={model.EXECUTOR},!{names.LABEL_QUEUE}", all_namespaces=True),
+        ],
+        gateway.nodes(),
+    )
+
+
+def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
+    """Return the clusters of all namespaces, or of this one if the user may not read others."""
+    try:
+        return kinds.clusters(gateway, all_namespaces=True)
+    except CommandError:
+        return kinds.clusters(gateway, all_namespaces=False)
+
+
+def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:
+    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
+    try:
+        return next((queue for queue in queues_of(gateway, operator_namespace) if queue.name == job.queue), None)
+    except CommandError:
+        return None

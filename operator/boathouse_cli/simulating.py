@@ -1,0 +1,158 @@
+"""Run the simulations of `boathouse simulate`, and print their results."""
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich import console, progress
+
+from boathouse_cli import options, simulate_tables
+from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model
+from boathouse_sim.workload import Workload, WorkloadError
+
+_EVERY = 512  # events between two progress checks
+_WIDTH = 120  # columns of output that is not a terminal
+_LOG_EVERY_S = 10.0  # interval of progress lines where stderr is not a terminal
+
+Ticker = Callable[[ground.AnyGround], None]
+
+
+def show(
+    file: Path, asked: Sequence[str], *, nodes: int | None, heartbeat_s: float | None, seed: int, as_json: bool
+) -> None:
+    """Simulate a workload under each profile, and print the results.
+
+    Raises:
+        CommandError: There is no such profile, or the file has no workload.
+    """
+    names = _names(asked, use_fluid=False)
+    with _explained():
+        workload = _workload(file)
+        workload = workload if nodes is None else workload.on(nodes)
+        outcomes = {name: _run(workload, name, heartbeat_s=heartbeat_s, seed=seed) for name in names}
+    _print(workload.name, outcomes, dict(workload.assumptions), as_json=as_json)
+
+
+def show_fluid(file: Path, asked: Sequence[str], *, load: float, as_json: bool) -> None:
+    """Simulate a trace on a fluid resource under each order, and print the results.
+
+    Raises:
+        CommandError: There is no such order, or the file has no trace.
+    """
+    names = _names(asked, use_fluid=True)
+    with _explained():
+        outcomes = _fluid(_swim(file), names, load)
+    _print(file.stem, outcomes, {"load": load}, as_json=as_json)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, ground.StuckError) as error:
+        raise CommandError(str(error), ExitCode.USAGE) from None
+
+
+def _print(
+    title: str, outcomes: dict[str, results.Outcome], assumptions: dict[str, float | str], *, as_json: bool
+) -> None:
+    if as_json:
+        printed: dict[str, object] = {
+            "workload": title,
+            "profiles": {name: outcome.as_json() for name, outcome in outcomes.items()},
+        }
+        if assumptions:
+            printed["assumptions"] = assumptions
+        options.print_data(printed, options.Format.JSON)
+        return
+    screen = console.Console(width=None if sys.stdout.isatty() else _WIDTH)
+    screen.print(simulate_tables.outcomes(title, outcomes))
+    if assumptions:
+        screen.print(simulate_tables.assumptions(assumptions), style="dim", highlight=False)
+
+
+def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
+    names = [name for words in asked for name in words.split(",") if name]
+    known = tuple(fluid.Order) if use_fluid else simulation.names()
+    for name in names:
+        if name not in known:
+            kind = "order of --fluid" if use_fluid else "profile"
+            raise CommandError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}', ExitCode.USAGE)
+    return list(dict.fromkeys(names)) or ["fsp" if use_fluid else "fair"]
+
+
+def _workload(file: Path) -> Workload:
+    if not _is_json(file):
+        return swim_model.workload(file.stem, _swim(file), swim_model.SwimModel.load())
+    return neutral.read_neutral(file)
+
+
+def _swim(file: Path) -> list[swim.SwimJob]:
+    if _is_json(file):
+        raise WorkloadError(f"{file.name} is JSON: --fluid takes a SWIM trace, tab-separated without a header")
+    try:
+        return swim.read_swim(file)
+    except UnicodeDecodeError:
+        raise WorkloadError(f"{file.name} is not a text file: pass a SWIM trace or a JSON workload") from None
+
+
+def _is_json(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(64).lstrip().startswith((b"{", b"["))
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from None
+
+
+def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> dict[str, results.Outcome]:
+    arrival_s, size_s = np.array([job.submit_s for job in jobs]), fluid.sizes_s(jobs, load)
+    outcomes = {}
+    for name in names:
+        started_s = time.process_time()
+        end_s = fluid.finish_s(fluid.Order(name), arrival_s, size_s)
+        cpu_s = time.process_time() - started_s
+        outcomes[name] = results.of_fluid(arrival_s, size_s, end_s, cpu_s=cpu_s)
+    return outcomes
+
+
+def _run(workload: Workload, name: str, *, heartbeat_s: float | None, seed: int) -> results.Outcome:
+    total = workload.tasks
+    errors = console.Console(stderr=True)
+    if not errors.is_terminal:
+        return simulation.simulate(
+            workload, name, heartbeat_s=heartbeat_s, seed=seed, watch=_logged(name, total, time.monotonic)
+        )
+    with progress.Progress(console=errors, transient=True) as bar:
+        shown = bar.add_task(name, total=total)
+        watch = _each(lambda seen: bar.update(shown, completed=seen.tally.tasks))
+        return simulation.simulate(workload, name, heartbeat_s=heartbeat_s, seed=seed, watch=watch)
+
+
+def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
+    """Return a callback that prints progress to stderr every ten seconds."""
+    last_s = clock_s()
+
+    def log(world: ground.AnyGround) -> None:
+        nonlocal last_s
+        if clock_s() - last_s >= _LOG_EVERY_S:
+            last_s = clock_s()
+            print(f"{name}: {world.tally.tasks} of {total} tasks started", file=sys.stderr, flush=True)
+
+    return _each(log)
+
+
+def _each(callback: Ticker) -> Ticker:
+    """Return a ticker that calls the callback for every `_EVERY`th event."""
+    counted = 0
+
+    def count(world: ground.AnyGround) -> None:
+        nonlocal counted
+        counted += 1
+        if not counted % _EVERY:
+            callback(world)
+
+    return count
