@@ -198,7 +198,7 @@ def _template(chance: random.Random) -> dict[str, Any]:
     more = {"imagePullSecrets": _any_of([{"name": "template"}]), "securityContext": _POD_SECURITY}
     return {
         "metadata": _some(chance, 0.5, metadata),
-        "spec": {**_some(chance, 0.2, {**_POD, **more}), "containers": [container], "volumes": list(_VOLUMES)},
+        "spec": {**_some(chance, 0.4, {**_POD, **more}), "containers": [container], "volumes": list(_VOLUMES)},
     }
 
 
@@ -245,6 +245,14 @@ _EXECUTOR: Final[_Fields] = {
     "instances": _any_of(1, 3),
     "deleteOnTermination": _any_of(True, False),
 }
+_DISABLED: Final = {"enabled": False, "minExecutors": 9, "maxExecutors": 1}
+_BLOCK: Final[_Fields] = {
+    "initialExecutors": _any_of(1, 3),
+    "minExecutors": _any_of(0, 2),
+    "maxExecutors": _any_of(5, 9),
+    "shuffleTrackingEnabled": _any_of(True, False),
+    "shuffleTrackingTimeout": _any_of(60000, 1500),
+}
 _APPLICATION: Final[_Fields] = {
     "arguments": _any_of(["10", "a b", "--x=1"]),
     "sparkConf": _conf,
@@ -264,20 +272,9 @@ _APPLICATION: Final[_Fields] = {
             "repositories": _any_of(["https://repository.example.com/maven"]),
         }
     ),
-    "dynamicAllocation": lambda chance: {
-        "enabled": chance.random() < 0.8,
-        **_some(
-            chance,
-            0.7,
-            {
-                "initialExecutors": _any_of(1, 3),
-                "minExecutors": _any_of(0, 2),
-                "maxExecutors": _any_of(5, 9),
-                "shuffleTrackingEnabled": _any_of(True, False),
-                "shuffleTrackingTimeout": _any_of(60000, 1500),
-            },
-        ),
-    },
+    "dynamicAllocation": lambda chance: chance.choice(
+        [_DISABLED, *[{"enabled": True, **_some(chance, 0.7, _BLOCK)}] * 4]
+    ),
     "hadoopConfigMap": _any_of("hadoop"),
     "sparkConfigMap": _any_of("spark"),
     "proxyUser": _any_of("alice"),

@@ -31,7 +31,7 @@ NOTED = {
     ),
     rf"ROLE\.mount\.{_PATH}: None -> .*": r"volume WORD: .* mounts it in all pods.*",
     r"ROLE\.(mount\./(etc|mnt)/spark.conf|env\.SPARK_CONF_DIR): .*": r"spec\.sparkConfigMap: .*",
-    r"ROLE\.env\.(?P<word>\w+): .*": rf"spec\.ROLE{_IN}\.env: WORD: .*",
+    r"ROLE\.env\.(?P<word>\w+): .*": rf"spec\.ROLE{_IN}\.env: WORD: (?!is given twice).*",
     r"ROLE\.limit\.of memory: .*": r"spec\.ROLE\.memoryLimit: .*",
     r"ROLE\.serviceAccountName: .*": (
         rf"spec\.driver{_IN}\.serviceAccount(Name)?: .*executors have spec\.serviceAccountName.*"
