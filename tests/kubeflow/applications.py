@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 SEED: Final = 32
-COUNT: Final = 250
+COUNT: Final = 300
 NAME: Final = "app"
 IMAGE: Final = "registry.example.com/spark:4.3.0"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -247,8 +247,8 @@ _EXECUTOR: Final[_Fields] = {
 }
 _DISABLED: Final = {"enabled": False, "minExecutors": 9, "maxExecutors": 1}
 _BLOCK: Final[_Fields] = {
-    "initialExecutors": _any_of(1, 3),
-    "minExecutors": _any_of(0, 2),
+    "initialExecutors": _any_of(1, 1, 3),
+    "minExecutors": _any_of(0, 2, 2),
     "maxExecutors": _any_of(5, 9),
     "shuffleTrackingEnabled": _any_of(True, False),
     "shuffleTrackingTimeout": _any_of(60000, 1500),

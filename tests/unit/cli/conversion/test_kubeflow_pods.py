@@ -11,7 +11,7 @@ from boathouse_cli.conversion import manifests
 from boathouse_cli.conversion.draft import Note
 from tests.kubeflow import applications, facts
 
-LEAST_EQUAL = 5500
+LEAST_EQUAL = 7000
 _IN = r"(\.template\.spec(\.containers\[0\])?)?"
 _CONF = r'spec\.sparkConf\["\S+"\]'
 _PATH = r"(/[^/:]+)*/(?P<word>[^/:]+)"
