@@ -46,7 +46,7 @@ def put_driver_account(draft: Draft, path: str, account: str) -> None:
         draft.note(
             path,
             f"drivers do not run as {account}: allow them in the namespace by `boathouse enable-spark`, which creates "
-            f"the account {ACCOUNT}",
+            f"the account {ACCOUNT}; executors have spec.serviceAccountName, and not the driver's account as in Spark",
         )
     elif account != ACCOUNT:
         draft.put("driver.serviceAccountName", account)

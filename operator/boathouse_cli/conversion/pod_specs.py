@@ -49,6 +49,7 @@ class PodSpecs:
         self._draft = draft
         self._volumes = volumes
         self._of_both: dict[str, dict[str, tuple[str, Any]]] = {}
+        self._security_of: dict[tuple[str, str], dict[str, tuple[str, Any]]] = {}
         self.mounts: list[Mount] = []
 
     def convert(self, role: str, fields: Fields) -> None:
@@ -84,6 +85,17 @@ class PodSpecs:
         if value:
             self._of_both.setdefault(field, {})[role] = (path, value)
 
+    def _withdraw(self, field: str, role: str) -> None:
+        """Forget what the template of a role says: it is replaced."""
+        by_role = self._of_both.get(field, {})
+        by_role.pop(role, None)
+        if not by_role:
+            self._of_both.pop(field, None)
+
+    def _shared(self, field: str, role: str) -> Any:
+        """Return what the template of a role says, None if nothing."""
+        return self._of_both.get(field, {}).get(role, ("", None))[1]
+
     def convert_template(self, role: str, template: Fields) -> None:
         """Convert a role's template, over which properties and fields win."""
         metadata = template.inner("metadata")
@@ -109,8 +121,10 @@ class PodSpecs:
 
     def _container(self, role: str, fields: Fields) -> None:
         put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
-        self._share("envFrom", role, fields.path("envFrom"), fields.mappings("envFrom"))
-        self._security(role, fields.inner("securityContext"))
+        if sources := fields.mappings("envFrom"):
+            of_template = [each for each in self._shared("envFrom", role) or () if each not in sources]
+            self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
+        self._security(role, "container", fields.inner("securityContext"))
         for mount in fields.mappings("volumeMounts"):
             self._mount(role, fields.path("volumeMounts"), mount)
         for each in fields.mappings("configMaps"):
@@ -148,7 +162,7 @@ class PodSpecs:
         ]
         draft.extend(f"{role}.tolerations", tolerations)
         self._affinity(role, fields.inner("affinity"))
-        self._security(role, fields.inner(security))
+        self._security(role, "pod", fields.inner(security))
         self._share(
             "podTemplate.priorityClassName", role, fields.path("priorityClassName"), fields.text("priorityClassName")
         )
@@ -156,6 +170,8 @@ class PodSpecs:
             draft.note(fields.path("schedulerName"), f"{scheduler}: Boathouse schedules its own pods: remove it")
 
     def _affinity(self, role: str, affinity: Fields) -> None:
+        if affinity.names():  # it replaces that of the template
+            self._withdraw("podTemplate.affinity", role)
         node = affinity.inner("nodeAffinity")
         required = node.inner(_REQUIRED)
         path = required.path("nodeSelectorTerms")
@@ -177,21 +193,30 @@ class PodSpecs:
                     "only required node affinity is converted: see podTemplate.affinity for other pods",
                 )
 
-    def _security(self, role: str, context: Fields) -> None:
+    def _security(self, role: str, level: str, context: Fields) -> None:
+        """Convert the context of a pod or of its container, which wins; each replaces that of the template."""
+        is_given = bool(context.names())
         found: dict[str, Any] = {key: value for key in _IDS if (value := context.take(key)) is not None}
         groups = context.items("supplementalGroups")
         for key in [key for key, value in found.items() if not value]:
             self._draft.note(context.path(key), "pods of a SparkApp do not run as root: remove it")
             del found[key]
         found |= {"supplementalGroups": groups} if groups else {}
-        if found:
-            before = self._of_both.get("podTemplate.securityContext", {}).get(role, ("", {}))[1]
-            self._share("podTemplate.securityContext", role, context.path(next(iter(found))), {**before, **found})
+        if is_given:
+            self._security_of[role, level] = {key: (context.path(key), value) for key, value in found.items()}
+            self._share_security(role)
         for key, value in _RESTRICTED.items():
             given = context.take(key)
             if given is not None and given != value:
                 self._draft.note(context.path(key), "pods of a SparkApp keep to Pod Security restricted: remove it")
         advice.note_left(self._draft, context)
+
+    def _share_security(self, role: str) -> None:
+        found = {**self._security_of.get((role, "pod"), {}), **self._security_of.get((role, "container"), {})}
+        self._withdraw("podTemplate.securityContext", role)
+        if found:
+            path = next(path for path, _ in found.values())
+            self._share("podTemplate.securityContext", role, path, {key: value for key, (_, value) in found.items()})
 
     def _resources(self, role: str, resources: Fields) -> None:
         """Convert what Spark does not compute: it ignores CPU and memory of a template."""

@@ -164,7 +164,7 @@ class Properties:
         return self._left.get(key, "").strip().lower() == value
 
     def _adjust_allocation(self) -> None:
-        """With dynamic allocation, Spark takes the number of executors as one to begin with."""
+        """With dynamic allocation, Spark begins with the largest of the numbers that it is given."""
         prefix = "spark.dynamicAllocation."
         if self._is(f"{prefix}enabled", "false"):  # the others have no effect, and may contradict each other
             self._left = {
@@ -174,12 +174,13 @@ class Properties:
             }
         if not self._is(f"{prefix}enabled", "true"):
             return
-        instances = self._left.get("spark.executor.instances")
-        numbers = [self._left.get(f"{prefix}{each}Executors", "") for each in ("min", "initial")]
-        if instances is not None and instances.isdigit():
+        first = ("spark.executor.instances", f"{prefix}initialExecutors")
+        numbers = {key: self._left.get(key, "") for key in (*first, f"{prefix}minExecutors")}
+        known = {key: int(number) for key, number in numbers.items() if number.isdigit()}
+        if not known.keys().isdisjoint(first):
+            self._left[f"{prefix}initialExecutors"] = str(max(known.values()))
+        if "spark.executor.instances" in known:
             del self._left["spark.executor.instances"]
-            known = [int(number) for number in (instances, *numbers) if number.isdigit()]
-            self._left[f"{prefix}initialExecutors"] = str(max(known))
         if self._is(f"{prefix}shuffleTracking.enabled", "true"):
             del self._left[f"{prefix}shuffleTracking.enabled"]
 

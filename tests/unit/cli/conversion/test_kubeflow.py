@@ -7,6 +7,7 @@ from tests.builders.conversions import APPLICATION, both_roles, converted_applic
 from tests.unit.cli.conversion.test_manifests import SPEC, note_paths
 
 ROLES = ("driver", "executor")
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 AFFINITY = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -149,6 +150,43 @@ def test_a_template_is_below_properties_and_fields():
     assert len(found.notes) == 2
 
 
+def test_a_context_of_a_pod_or_of_its_container_replaces_that_of_the_template():
+    container = {"name": "x", "securityContext": {"runAsUser": 5}}
+    template = {"spec": {"securityContext": {"fsGroup": 1, "runAsGroup": 2}, "containers": [container]}}
+    found = converted_application(**both_roles(template=template, podSecurityContext={"runAsUser": 3, "fsGroup": 4}))
+    assert found.notes == ()
+    assert found.manifest["spec"]["podTemplate"] == {"securityContext": {"runAsUser": 5, "fsGroup": 4}}
+
+
+def test_an_affinity_replaces_that_of_the_template():
+    required = {"nodeAffinity": {AFFINITY: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}}
+    given = {"podAntiAffinity": {AFFINITY: [{"topologyKey": "zone"}]}}
+    found = converted_application(**both_roles(template={"spec": {"affinity": required}}, affinity=given))
+    assert "podTemplate" not in found.manifest["spec"]
+    assert note_paths(found) == [f"spec.{role}.affinity.podAntiAffinity" for role in ROLES]
+
+
+def test_sources_of_variables_are_added_to_those_of_the_template():
+    of_template, own = [{"secretRef": {"name": "a"}}], [{"configMapRef": {"name": "b"}}]
+    template = {"spec": {"containers": [{"name": "x", "envFrom": of_template}]}}
+    found = converted_application(**both_roles(template=template, envFrom=own))
+    assert found.notes == ()
+    assert found.manifest["spec"]["envFrom"] == [*of_template, *own]
+
+
+@pytest.mark.parametrize(("account", "is_noted"), [("spark", True), ("boathouse-spark", False)])
+def test_that_executors_do_not_have_the_account_of_the_driver_is_noted(account, is_noted):
+    notes = of_role("driver", serviceAccount=account).notes
+    assert [("executors have spec.serviceAccountName" in note.advice) for note in notes] == [True] * is_noted
+
+
+def test_an_application_begins_with_its_minimum_of_executors():
+    block = {"enabled": True, "minExecutors": 2, "initialExecutors": 1, "maxExecutors": 5}
+    found = converted_application(dynamicAllocation=block, executor={"cores": 2, "memory": "2g"})
+    assert found.notes == ()
+    assert found.manifest["spec"]["dynamicAllocation"]["initialExecutors"] == 2
+
+
 @pytest.mark.parametrize(
     ("name", "volume"),
     [("app.conf", "app-conf"), ("log4j2.properties.v1", "log4j2-properties-v1"), ("x" * 70, "x" * 58)],
@@ -197,8 +235,7 @@ def test_a_pod_has_as_many_gpus_as_the_manifest_says(role, gpu, resources, noted
 
 
 def test_fields_of_nodes_in_an_affinity_are_noted():
-    zone = {"key": "zone", "operator": "In", "values": ["a"]}
-    terms = [{"matchExpressions": [zone], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]
+    terms = [{"matchExpressions": [ZONE], "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}]
     found = converted_application(**both_roles(affinity={"nodeAffinity": {AFFINITY: {"nodeSelectorTerms": terms}}}))
     assert note_paths(found) == [
         f"spec.{role}.affinity.nodeAffinity.{AFFINITY}.nodeSelectorTerms.matchFields" for role in ROLES
