@@ -1,6 +1,6 @@
 """Rules of what Kubeflow's Spark operator, and the spark-submit that it runs, make of a SparkApplication.
 
-They are read, not recorded: the operator's Go module was not to be had to run it. What they say is in the repository
+They were read from its source, not recorded from a run, because its Go module could not be downloaded. The source is
 kubeflow/spark-operator, version 2: the options of spark-submit in `internal/controller/sparkapplication/submission.go`
 (05d60616), the webhook of pods in `internal/webhook/sparkpod_defaulter.go` (5a97ca4d), the defaults in
 `internal/webhook/sparkapplication_defaulter.go` (0dc641bd), and the chart's selector of the webhook (0c707ad0), which
