@@ -17,7 +17,19 @@ class Socket(asyncio.Transport):
 
     def __init__(self):
         super().__init__()
-        self.sent, self.state, self.reading = bytearray(), "open", True
+        self.sent, self.state, self.reading, self.protocol = bytearray(), "open", True, None
+
+    def get_protocol(self):
+        return self.protocol
+
+    def set_protocol(self, protocol):
+        self.protocol = protocol
+
+    def is_closing(self):
+        return self.state != "open"
+
+    def write_eof(self):
+        self.state = "half-closed"
 
     def write(self, data):
         self.sent += data
@@ -175,7 +187,7 @@ async def test_a_handshake_without_end_is_cut(pair):
 
 async def test_a_client_that_speaks_no_tls_gets_an_alert(pair):
     pair.deliver(b"GET / HTTP/1.1\r\n\r\n")
-    assert pair.socket.state == "closed"
+    assert pair.socket.state == "half-closed"
     assert pair.application.transport is None
 
 
