@@ -1,7 +1,9 @@
 """TLS over a socket and a client that are in memory: data, errors, and what a slow or hostile client costs."""
 
+import ast
 import asyncio
 import datetime as dt
+import pathlib
 import ssl
 
 import pytest
@@ -10,6 +12,7 @@ from boathouse.listening import tls_transport
 from boathouse.services.progress import tls as authorities
 
 NOW = dt.datetime.now(dt.UTC)
+MODULES = sorted(pathlib.Path(tls_transport.__file__).parent.glob("*.py"))
 
 
 class Socket(asyncio.Transport):
@@ -226,3 +229,28 @@ async def test_a_connection_that_is_lost_releases_its_session(pair):
 async def test_a_connection_that_is_lost_in_its_handshake_is_reported(pair):
     pair.server.connection_lost(None)
     assert pair.application.calls == ["lost"]
+
+
+def private_names(tree):
+    """Return the private names that a module uses and does not define, and the inner modules that it imports."""
+    nodes = list(ast.walk(tree))
+    private = {node for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    private = {node for node in private if not node.attr.endswith("__")}
+    own = {node.attr for node in private if ast.unparse(node.value) == "self" and isinstance(node.ctx, ast.Store)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    foreign = {ast.unparse(node) for node in private if ast.unparse(node.value) != "self" or node.attr not in own}
+    imported = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    return foreign | {name for name in imported if name.startswith(("_", "asyncio.", "ssl."))}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+def test_only_public_names_of_the_standard_library_are_used_because_others_change_with_each_python(module):
+    assert private_names(ast.parse(module.read_text())) == set()
+
+
+@pytest.mark.parametrize(
+    "source", ["import asyncio.sslproto", "from asyncio.sslproto import SSLProtocol", "transport._sock", "self._extra"]
+)
+def test_a_private_name_of_the_standard_library_is_found(source):
+    assert private_names(ast.parse(source))
