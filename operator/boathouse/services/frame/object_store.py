@@ -6,7 +6,7 @@ as compressed JSON, which takes about a tenth of the memory.
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -139,10 +139,11 @@ class ObjectStore:
                 return False
             if known.uid != uid or went_back:
                 self._forget(key)
-        self._store(key, uid, version, reduced(body, self.kind.annotations))
+        self._admit(self._store(key, uid, version, reduced(body, self.kind.annotations)))
         return True
 
-    def _store(self, key: str, uid: ObjectUid, version: int, body: Body) -> None:
+    def _store(self, key: str, uid: ObjectUid, version: int, body: Body) -> Sequence[str]:
+        """Store a version; returns the keys of objects that are admitted because of it."""
         size_bytes = len(msgspec.json.encode(body.get("spec")))
         ended, admission = self.kind.has_ended(body), self._admission
         admitted = admission.remove(key, body) if ended else admission.put(key, body, size_bytes)
@@ -159,7 +160,7 @@ class ObjectStore:
             has_ended=ended,
             kept=zlib.compress(msgspec.json.encode(body), _FASTEST) if is_at_rest else body,
         )
-        self._admit(admitted)
+        return admitted
 
     def get(self, key: str) -> Body | None:
         """Return the newest version of an object, reduced to the stored parts.
