@@ -148,6 +148,9 @@ class JobReconciler:
     def diagnosis(self, _job_id) -> None:
         return None
 
+    def may_create(self, _job_id) -> bool:
+        return False
+
     # The trust bundle
 
     async def ensure(self, namespace: str) -> None:

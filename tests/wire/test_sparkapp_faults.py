@@ -188,6 +188,7 @@ async def test_a_suspended_application_has_no_pods_and_gets_another_attempt_when
     api.change("sparkapps", KEY, {"spec": {"suspend": True}})
     await eventually(lambda: spark.phase() == "Suspended" and not api.objects("pods"))
     assert spark.condition("Suspended") == ("True", "Suspended")
+    await eventually(lambda: spark.leader.controllers._reconcilers["SparkApp"]._memories == {})
     api.change("sparkapps", KEY, {"spec": {"suspend": False}})
     await eventually(lambda: spark.driver(2) and spark.phase() == "Running")
     assert spark.status()["pastAttempts"][0]["cause"] == "Suspended"

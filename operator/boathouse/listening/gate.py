@@ -1,18 +1,20 @@
 """Pass one request of a connection to an HTTP server, within the limits of `request_head`.
 
 aiohttp reads up to 128 headers of 8 KiB, and up to 32 further requests while it handles one. Here it gets a request
-only when its head is complete and within the limits, then its body, and never what follows it.
+only when its head is complete and within the limits, then its body, and never what follows it. A connection that is
+closed before the client has sent all lingers (`lingering`), because the client would lose the answer.
 """
 
 import asyncio
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, cast
 
 from typing_extensions import override
 
-from boathouse.listening import request_head
+from boathouse.listening import lingering, request_head
 from boathouse.listening.connections import Refusal
+from boathouse.listening.tls_transport import Tls
 
 _OVERLAP: Final = len(request_head.END) - 1
 
@@ -25,6 +27,9 @@ class Gate(asyncio.Protocol):
         began: Called when the head is complete.
         refused: Called with the reason if the request is refused.
         ended: Called when the connection is closed.
+
+    Attributes:
+        is_closed: Whether the answer was sent; the connection may linger.
     """
 
     def __init__(
@@ -40,6 +45,8 @@ class Gate(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._body_bytes: int | None = None
+        self._is_surplus = False
+        self.is_closed = False
 
     @property
     def begun(self) -> bool:
@@ -55,8 +62,20 @@ class Gate(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._body_bytes is not None:
             self._pass_on(data)
-        elif self._transport is not None and not self._transport.is_closing():
+        elif not self.is_closed:
             self._read_head(data)
+
+    def close(self) -> None:
+        """Close the connection after what was written, so that it arrives."""
+        if self.is_closed or self._transport is None:
+            return
+        self.is_closed = True
+        if not (self._body_bytes is None or self._body_bytes or self._is_surplus):
+            self._transport.close()
+        elif isinstance(self._transport, Tls):
+            self._transport.linger()
+        else:
+            lingering.close(self._transport)
 
     @override
     def eof_received(self) -> bool | None:
@@ -98,7 +117,7 @@ class Gate(asyncio.Protocol):
             return
         self._body_bytes = length
         self._began()
-        self._server.connection_made(self._transport)
+        self._server.connection_made(cast("asyncio.Transport", _ServersTransport(self._transport, self)))
         self._server.data_received(head)
         if rest:
             self._pass_on(rest)
@@ -109,7 +128,8 @@ class Gate(asyncio.Protocol):
         self._body_bytes -= len(body)
         if body:
             self._server.data_received(body)
-        if len(body) < len(data) and self._transport is not None:
+        if len(body) < len(data) and not self.is_closed and self._transport is not None:
+            self._is_surplus = True
             self._transport.pause_reading()  # what follows a request is never answered
 
     def _refuse(self, status: HTTPStatus) -> None:
@@ -119,4 +139,20 @@ class Gate(asyncio.Protocol):
         self._refused(Refusal.TOO_LARGE_HEAD if too_large else Refusal.MALFORMED)
         answer = f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
         self._transport.write(answer.encode())
-        self._transport.close()
+        self.close()
+
+
+class _ServersTransport:
+    """The transport for the HTTP server, which closes the connection as the gate does."""
+
+    def __init__(self, transport: asyncio.Transport, gate: Gate) -> None:
+        self._transport, self._gate = transport, gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def close(self) -> None:
+        self._gate.close()
+
+    def is_closing(self) -> bool:
+        return self._gate.is_closed or self._transport.is_closing()

@@ -58,6 +58,7 @@ async def serve(
     finally:
         listener.close()
         await runner.cleanup()
+        listener.abort()
 
 
 @web.middleware

@@ -102,6 +102,11 @@ class Listener:
             if not connection.gate.begun:
                 connection.abort()
 
+    def abort(self) -> None:
+        """Close what is still open, after the HTTP server has ended."""
+        for connection in list(self._open.values()):
+            connection.abort()
+
     def _accept(self) -> None:
         assert self._socket is not None
         taken = refused = 0

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from typing_extensions import Buffer, override
 
+from boathouse.listening import lingering
+
 BUFFER_BYTES: Final = 4 * 1024
 """Size of the buffer for encrypted data, which each connection has."""
 PLAIN_BYTES: Final = 16 * 1024
@@ -154,13 +156,13 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
     @override
     def close(self) -> None:
         """Send what was written and a close_notify, without waiting for the client's."""
-        if self._closing or self._socket is None or self._tls is None:
-            return
-        self._closing = True
-        with contextlib.suppress(ssl.SSLError):
-            self._tls.unwrap()
-        self._send()
-        self._socket.close()
+        if (finished := self._finish()) is not None:
+            finished.close()
+
+    def linger(self) -> None:
+        """Close as `close` does, but after the client, within the limits of `lingering`."""
+        if (finished := self._finish()) is not None:
+            lingering.close(finished)
 
     @override
     def abort(self) -> None:
@@ -169,6 +171,16 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
             self._socket.abort()
 
     # Data
+
+    def _finish(self) -> asyncio.Transport | None:
+        """End the session. Returns the socket to close; None if the session had ended before."""
+        if self._closing or self._socket is None or self._tls is None:
+            return None
+        self._closing = True
+        with contextlib.suppress(ssl.SSLError):
+            self._tls.unwrap()
+        self._send()
+        return self._socket
 
     def _shake_hands(self) -> None:
         assert self._tls is not None
@@ -179,7 +191,7 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
             if self._handshake_bytes >= HANDSHAKE_BYTES:
                 self.abort()
         except ssl.SSLError:
-            self.close()  # with the alert
+            self.linger()  # with the alert
         else:
             self._send()
             self._connected = True

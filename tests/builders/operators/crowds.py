@@ -114,7 +114,7 @@ class Crowd:
     def create(self, namespace: str) -> None:
         """Create a namespace with an object of each kind and fate, and pods of its own."""
         self._api.add(manifests.namespace(namespace))
-        self._api.add(_in(namespace, sparkapps.account()))
+        self._api.add(in_namespace(namespace, sparkapps.account()))
         for manifest in _objects(namespace):
             self._api.add(manifest)
             self.created += 1
@@ -302,7 +302,7 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
     ):
         command = {"command": ["cat", f"{namespace}-{name}"], "maxAttempts": 1}
         job = mrjobs.mrjob(**{"mapper": command, "output": f"s3://b/{namespace}/{name}"} | spec)
-        yield _in(namespace, job, name)
+        yield in_namespace(namespace, job, name)
     for name, spec in (
         ("runs", {}),
         ("fails", {}),
@@ -310,13 +310,14 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
         ("huge", {"driver": {"coreRequest": "1000"}}),
         ("expires", {"ttlSecondsAfterFinished": 0}),
     ):
-        yield _in(namespace, sparkapps.sparkapp(**{"arguments": [namespace, name]} | spec), name)
+        yield in_namespace(namespace, sparkapps.sparkapp(**{"arguments": [namespace, name]} | spec), name)
     volume = {"volume": {"emptyDir": True}}
     for name, more in (("runs", {}), ("huge", HUGE)):
-        yield _in(namespace, mrclusters.mrcluster(master=volume | more, core={"count": 1} | volume), name)
+        yield in_namespace(namespace, mrclusters.mrcluster(master=volume | more, core={"count": 1} | volume), name)
 
 
-def _in(namespace: str, manifest: dict[str, Any], name: str = "") -> dict[str, Any]:
+def in_namespace(namespace: str, manifest: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Return a copy of an object in this namespace, and with this name."""
     copied = json.loads(json.dumps(manifest))
     copied["metadata"] |= {"namespace": namespace} | ({"name": name} if name else {})
     return copied

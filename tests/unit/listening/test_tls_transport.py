@@ -1,7 +1,9 @@
 """TLS over a socket and a client that are in memory: data, errors, and what a slow or hostile client costs."""
 
+import ast
 import asyncio
 import datetime as dt
+import pathlib
 import ssl
 
 import pytest
@@ -10,6 +12,7 @@ from boathouse.listening import tls_transport
 from boathouse.services.progress import tls as authorities
 
 NOW = dt.datetime.now(dt.UTC)
+MODULES = sorted(pathlib.Path(tls_transport.__file__).parent.glob("*.py"))
 
 
 class Socket(asyncio.Transport):
@@ -17,7 +20,19 @@ class Socket(asyncio.Transport):
 
     def __init__(self):
         super().__init__()
-        self.sent, self.state, self.reading = bytearray(), "open", True
+        self.sent, self.state, self.reading, self.protocol = bytearray(), "open", True, None
+
+    def get_protocol(self):
+        return self.protocol
+
+    def set_protocol(self, protocol):
+        self.protocol = protocol
+
+    def is_closing(self):
+        return self.state != "open"
+
+    def write_eof(self):
+        self.state = "half-closed"
 
     def write(self, data):
         self.sent += data
@@ -175,7 +190,7 @@ async def test_a_handshake_without_end_is_cut(pair):
 
 async def test_a_client_that_speaks_no_tls_gets_an_alert(pair):
     pair.deliver(b"GET / HTTP/1.1\r\n\r\n")
-    assert pair.socket.state == "closed"
+    assert pair.socket.state == "half-closed"
     assert pair.application.transport is None
 
 
@@ -214,3 +229,28 @@ async def test_a_connection_that_is_lost_releases_its_session(pair):
 async def test_a_connection_that_is_lost_in_its_handshake_is_reported(pair):
     pair.server.connection_lost(None)
     assert pair.application.calls == ["lost"]
+
+
+def private_names(tree):
+    """Return the private names that a module uses and does not define, and the inner modules that it imports."""
+    nodes = list(ast.walk(tree))
+    private = {node for node in nodes if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    private = {node for node in private if not node.attr.endswith("__")}
+    own = {node.attr for node in private if ast.unparse(node.value) == "self" and isinstance(node.ctx, ast.Store)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    foreign = {ast.unparse(node) for node in private if ast.unparse(node.value) != "self" or node.attr not in own}
+    imported = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
+    return foreign | {name for name in imported if name.startswith(("_", "asyncio.", "ssl."))}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.stem)
+def test_only_public_names_of_the_standard_library_are_used_because_others_change_with_each_python(module):
+    assert private_names(ast.parse(module.read_text())) == set()
+
+
+@pytest.mark.parametrize(
+    "source", ["import asyncio.sslproto", "from asyncio.sslproto import SSLProtocol", "transport._sock", "self._extra"]
+)
+def test_a_private_name_of_the_standard_library_is_found(source):
+    assert private_names(ast.parse(source))

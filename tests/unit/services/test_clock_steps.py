@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from boathouse.cluster import election, events, server_time
+from boathouse.cluster import election, events, server_time, store
+from boathouse.resources import names
+from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_writer import stripped
@@ -20,7 +22,8 @@ from boathouse.services.progress import server as progress_server
 from boathouse.services.progress import tls
 from boathouse.services.progress.rejections import Rejected
 from boathouse_task.cluster_contract import AgentReport
-from tests.builders import mrjobs
+from boathouse_task.contract import TaskType
+from tests.builders import mrjobs, observed_pods
 from tests.builders.mrjob_reconciler import JobReconciler
 from tests.builders.operators import server_clocks
 
@@ -54,6 +57,43 @@ async def test_a_finished_job_expires_in_time(now_s):
     finished = {"phase": "Failed", "completion_s": now_s - 400}
     jobs = stored_job(finished, ttlSecondsAfterFinished=600)
     assert await jobs.reconcile() == pytest.approx(200, abs=2)
+
+
+def with_setup_pod(jobs, now_s, *, state, number=1, deleted_s=None):
+    """Let the informer report a setup pod of a job, with a container in this state, placed 1,000 s ago."""
+    manifest = mrjobs.task_manifest(mrjobs.job(), TaskType.SETUP)
+    manifest["metadata"] |= {"name": f"setup-a{number}", "uid": f"p{number}"}
+    manifest["metadata"]["creationTimestamp"] = server_clocks.text(now_s - 1000)
+    manifest["metadata"]["labels"][mrjob_names.LABEL_ATTEMPT] = str(number)
+    if deleted_s is not None:
+        manifest["metadata"]["deletionTimestamp"] = server_clocks.text(deleted_s)
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": server_clocks.text(now_s - 1000)}
+    phase = "Failed" if "terminated" in state else "Running"
+    containers = [{"name": names.CONTAINER, "state": state}]
+    manifest["status"] = {"phase": phase, "conditions": [placed], "containerStatuses": containers}
+    pod = observed_pods.observed_pod(manifest)
+    (jobs.pods.on_ended if phase == "Failed" else jobs.pods.on_pod)(store.Added(key=pod.metadata.key, new=pod))
+
+
+@pytest.mark.parametrize(("ago_s", "failures"), [(50, 0), (70, 1)])
+async def test_a_deleted_pod_is_lost_when_its_node_has_not_answered_for_long_enough(now_s, ago_s, failures):
+    jobs = stored_job({"start_s": now_s - 1000})
+    with_setup_pod(
+        jobs, now_s, state={"running": {"startedAt": server_clocks.text(now_s - 900)}}, deleted_s=now_s - ago_s
+    )
+    await jobs.reconcile()
+    assert jobs.stored["status"]["failures"] == {"user": 0, "infrastructure": failures}
+
+
+@pytest.mark.parametrize(("ago_s", "retries"), [(28, 0), (36, 1)])
+async def test_a_task_that_has_failed_six_times_is_retried_32_seconds_after_the_last_time(now_s, ago_s, retries):
+    jobs = stored_job({"start_s": now_s - 1000})
+    for number in range(1, 7):
+        killed = {"exitCode": 137, "reason": "ContainerStatusUnknown", "finishedAt": server_clocks.text(now_s - ago_s)}
+        with_setup_pod(jobs, now_s, number=number, state={"terminated": killed})
+    await jobs.reconcile()
+    assert jobs.stored["status"]["failures"] == {"user": 0, "infrastructure": 6}
+    assert [tasks for tasks in jobs.submitted if tasks] == [("demo/wordcount-0a1b2c3d-s0-setup-a7",)] * retries
 
 
 def test_the_schedulers_clock_begins_with_the_servers_and_has_no_steps(now_s):

@@ -1,7 +1,11 @@
-"""Of a finished job the process keeps no state of its tasks."""
+"""Of a job that does nothing, finished or suspended, the process keeps no state of its tasks."""
 
 import dataclasses
 
+import pytest
+
+from boathouse.resources import names
+from boathouse.services.frame import reconciler
 from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.state import job_state
 from tests.builders import mrjobs
@@ -32,3 +36,33 @@ async def test_the_scheduler_and_the_endpoint_forget_a_finished_job_when_it_is_d
     await jobs.reconcile()
     assert jobs.withdrawn == [mrjobs.UID]
     assert jobs.reconciler._uids == {}
+
+
+ON_CLUSTER = {
+    "clusterRef": {"name": "lake"},
+    "input": ["/in"],
+    "output": "/out",
+    "metadata": {"finalizers": [names.FINALIZER]},
+}
+
+
+@pytest.mark.parametrize("more", [{}, ON_CLUSTER], ids=["own pods", "on a cluster"])
+async def test_of_a_job_that_is_suspended_before_its_start_nothing_is_kept_but_its_resource(more):
+    jobs = JobReconciler(mrjobs.mrjob(suspend=True, **more))
+    await jobs.reconcile()
+    assert jobs.last_status["phase"] == "Suspended"
+    for _ in range(3):
+        assert await jobs.reconcile() == reconciler.RESYNC_S
+    assert (jobs.reconciler._memories, jobs.reconciler._kind.hadoop._memories) == ({}, {})
+    assert (jobs.submitted, len(jobs.statuses)) == ([], 1)
+    assert set(jobs.withdrawn) == {mrjobs.UID}
+
+
+async def test_a_resumed_job_runs_with_its_new_spec():
+    jobs = JobReconciler(mrjobs.mrjob(suspend=True))
+    await jobs.reconcile()
+    changed = mrjobs.mrjob(revision=10, suspend=False, output="s3://b/other", status=jobs.last_status)
+    jobs.store(changed)
+    await jobs.reconcile()
+    assert (jobs.last_status["phase"], len(jobs.submitted[-1])) == ("Pending", 1)
+    assert jobs.reconciler._memories[KEY].submitted.job.spec.output == "s3://b/other"

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.services.frame.kind import Body, namespace_of
+from boathouse.services.frame.kind import Body, is_suspended, namespace_of
 
 _Place = tuple[str, str]
 """Creation time (RFC 3339, so that texts order as times do) and UID."""
@@ -57,7 +57,7 @@ class Admission:
 
     def put(self, key: str, body: Body, size_bytes: int = 0) -> Sequence[str]:
         """Update an unfinished object; returns the keys of objects that are admitted because this one counts less."""
-        place, weight = _place(body), _Weight(0 if _is_suspended(body) else 1, size_bytes)
+        place, weight = _place(body), _Weight(0 if is_suspended(body) else 1, size_bytes)
         known = self._known.get(place)
         if known is not None and known[1] == weight:
             return ()
@@ -104,10 +104,6 @@ class Admission:
             queue.take(weight)
             admitted.append(key)
         return admitted
-
-
-def _is_suspended(body: Body) -> bool:
-    return (body.get("spec") or {}).get("suspend") is True
 
 
 def _place(body: Body) -> _Place:

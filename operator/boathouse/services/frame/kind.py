@@ -55,6 +55,11 @@ def is_deleted(body: Body) -> bool:
     return bool(body["metadata"].get("deletionTimestamp"))
 
 
+def is_suspended(body: Body) -> bool:
+    """Return whether the spec suspends an object; False without a spec."""
+    return (body.get("spec") or {}).get("suspend") is True
+
+
 def key_of(body: Body) -> str:
     """Return the key of an object, `namespace/name`."""
     return f"{body['metadata']['namespace']}/{body['metadata']['name']}"

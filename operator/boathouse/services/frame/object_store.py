@@ -1,18 +1,25 @@
-"""Keep the newest version of each object of a kind, by `namespace/name`, from events and from the answers to writes."""
+"""Keep the newest version of each object of a kind, by `namespace/name`, from events and from the answers to writes.
+
+Objects at rest (suspended, ended or not admitted) may be many, and are read when they change or are due. They are kept
+as compressed JSON, which takes about a tenth of the memory.
+"""
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable
+import zlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
 
 from boathouse.cluster import boundary, wire
 from boathouse.services.frame.admission import Admission
-from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, key_of, revision
+from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, is_suspended, key_of, revision
 
 _REMEMBERED: Final = 1024
 SMALL_SPEC_BYTES: Final = 8 * 1024
 """The largest spec that is kept of an object that has ended: reading a smaller one again would cost more."""
+_FASTEST: Final = 1
+"""The compression level. The default takes twice the time, and saves 6 % of the size of a suspended MRJob."""
 
 METADATA_FIELDS: Final = (
     "name",
@@ -39,12 +46,24 @@ def reduced(body: Body, annotations: Collection[str] = ()) -> Body:
     return {"metadata": kept | ({"annotations": short} if short else {}), **parts}
 
 
-@dataclasses.dataclass(slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """An object and the tick at which it was stored."""
+    """An object, and the tick at which it was stored; `kept` is compressed JSON if the object is at rest."""
 
-    body: Body
+    uid: ObjectUid
+    revision: int
     tick: int
+    has_spec: bool
+    has_ended: bool
+    kept: Body | bytes
+
+    @property
+    def body(self) -> Body:
+        """The stored parts of the object."""
+        if isinstance(self.kept, bytes):
+            body: Body = msgspec.json.decode(zlib.decompress(self.kept))
+            return body
+        return self.kept
 
 
 class ObjectStore:
@@ -95,7 +114,7 @@ class ObjectStore:
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
         known = self._entries.get(key)
-        if known is None or known.body["metadata"]["uid"] != uid:
+        if known is None or known.uid != uid:
             return
         self._forget(key)
         self._on_change(key)
@@ -107,28 +126,41 @@ class ObjectStore:
             body: The object.
             began: The tick at which the GET or LIST began. Versions that were stored before are older.
         """
-        key, uid, body = key_of(body), body["metadata"]["uid"], reduced(body, self.kind.annotations)
+        key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
         known = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
             del self._gone[uid]
         if uid in self._gone:
             return False
         if known is not None:
-            went_back = began is not None and known.tick <= began and revision(body) < revision(known.body)
-            is_whole = "spec" in body and "spec" not in known.body and revision(body) == revision(known.body)
-            if revision(body) <= revision(known.body) and not (went_back or is_whole):
+            went_back = began is not None and known.tick <= began and version < known.revision
+            is_whole = "spec" in body and not known.has_spec and version == known.revision
+            if version <= known.revision and not (went_back or is_whole):
                 return False
-            if known.body["metadata"]["uid"] != uid or went_back:
+            if known.uid != uid or went_back:
                 self._forget(key)
-        self._entries[key] = _Entry(body, self._next())
-        self._keys[ObjectUid(uid)] = key
-        size_bytes = len(msgspec.json.encode(body.get("spec")))
-        ended = self.kind.has_ended(body)
-        admission = self._admission
-        self._admit(admission.remove(key, body) if ended else admission.put(key, body, size_bytes))
-        if (size_bytes > SMALL_SPEC_BYTES) if ended else not admission.admits(key, body):
-            self._entries[key].body = {name: part for name, part in body.items() if name != "spec"}
+        self._admit(self._store(key, uid, version, reduced(body, self.kind.annotations)))
         return True
+
+    def _store(self, key: str, uid: ObjectUid, version: int, body: Body) -> Sequence[str]:
+        """Store a version; returns the keys of objects that are admitted because of it."""
+        size_bytes = len(msgspec.json.encode(body.get("spec")))
+        ended, admission = self.kind.has_ended(body), self._admission
+        admitted = admission.remove(key, body) if ended else admission.put(key, body, size_bytes)
+        is_admitted = ended or admission.admits(key, body)
+        if (size_bytes > SMALL_SPEC_BYTES) if ended else not is_admitted:
+            body = {name: part for name, part in body.items() if name != "spec"}
+        is_at_rest = ended or not is_admitted or is_suspended(body)
+        self._keys[uid] = key
+        self._entries[key] = _Entry(
+            uid=uid,
+            revision=version,
+            tick=self._next(),
+            has_spec="spec" in body,
+            has_ended=ended,
+            kept=zlib.compress(msgspec.json.encode(body), _FASTEST) if is_at_rest else body,
+        )
+        return admitted
 
     def get(self, key: str) -> Body | None:
         """Return the newest version of an object, reduced to the stored parts.
@@ -150,7 +182,7 @@ class ObjectStore:
     def admits(self, key: str) -> bool:
         """Return whether an object is admitted."""
         entry = self._entries.get(key)
-        return entry is None or self.kind.has_ended(entry.body) or self._admission.admits(key, entry.body)
+        return entry is None or entry.has_ended or self._admission.admits(key, entry.body)
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -162,9 +194,9 @@ class ObjectStore:
         return self._tick
 
     def _forget(self, key: str) -> None:
-        body = self._entries.pop(key).body
-        self._keys.pop(ObjectUid(body["metadata"]["uid"]), None)
-        self._admit(self._admission.remove(key, body))
+        entry = self._entries.pop(key)
+        self._keys.pop(entry.uid, None)
+        self._admit(self._admission.remove(key, entry.body))
 
     def _admit(self, keys: Iterable[str]) -> None:
         for key in keys:

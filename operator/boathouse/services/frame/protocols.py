@@ -56,6 +56,7 @@ class Desired(Generic[S]):
         delete: Names and UIDs of pods to delete, after the status that counts them is written.
         recheck_at_s: Time of the next reconcile without an event, in epoch seconds.
         holds_deletion: Whether a clean-up is in progress, so that the object must not be deleted.
+        is_at_rest: Whether the object is suspended, and its status has all that must be remembered.
     """
 
     before_status: Sequence[Effect] = ()
@@ -65,6 +66,7 @@ class Desired(Generic[S]):
     after: Sequence[Effect] = ()
     recheck_at_s: float | None = None
     holds_deletion: bool = False
+    is_at_rest: bool = False
 
 
 class Kind(Protocol[O, S, V, M]):

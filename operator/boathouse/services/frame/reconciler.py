@@ -6,6 +6,7 @@ messages changed (`status_writer`). Deletions of pods and the end of an object f
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic
@@ -194,6 +195,8 @@ class Reconciler(Generic[O, S, V, M]):
         again += await self._run(desired.after)
         if (self._has_ended(desired.state) or is_deleted(body)) and not desired.holds_deletion:
             return await self._finish(key, body, obj, desired) if delay_s is None else delay_s
+        if desired.is_at_rest and delay_s is None and memory.message_delay_s == math.inf:
+            self._memories.pop(key, None)  # suspended objects are many, as finished ones
         again.append(min(RESYNC_S, memory.message_delay_s) if delay_s is None else delay_s)
         if desired.recheck_at_s is not None:
             again.append(max(0.0, desired.recheck_at_s - self._context.now()))

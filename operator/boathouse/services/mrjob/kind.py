@@ -327,7 +327,10 @@ class MRJobKind:
         desired = dataclasses.replace(desired, state=state)
         surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
-        then = self._clean_up if is_over and desired.cleaning else self._over if is_over else self._go_on
+        is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
+        is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
+        does_nothing = is_at_rest or is_over
+        then = self._clean_up if is_over and desired.cleaning else self._over if does_nothing else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
@@ -336,6 +339,7 @@ class MRJobKind:
             after=[partial(then, memory, desired, observation), partial(self._carry_on_probe, memory, job, state)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.cleaning,
+            is_at_rest=is_at_rest,
         )
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:

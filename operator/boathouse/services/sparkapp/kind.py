@@ -200,6 +200,7 @@ class SparkAppKind:
             delete=[*((pod.name, pod.uid) for pod in found.delete), *orphans],
             after=[then],
             recheck_at_s=found.requeue_s,
+            is_at_rest=found.state.phase == "Suspended" and not (observation.drivers or observation.is_in_flight),
         )
 
     def _mark_owner(self, namespace: str, driver_uid: str) -> None:

@@ -181,6 +181,45 @@ def test_of_a_job_that_has_ended_a_large_spec_is_not_kept(marked):
     assert ["spec" in boats.get(f"demo/{name}") for name in "ab"] == [True, False]
 
 
+SUSPENDED = {"spec": {"suspend": True, "output": "x" * 40_000}, "status": {"phase": "Suspended"}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_at_rest"),
+    [
+        (SUSPENDED, True),
+        ({"spec": {"output": "x"}, "status": {"phase": "Failed", "failures": {"user": 4}}}, True),
+        ({"spec": {}, "status": {"phase": "Running"}}, False),
+    ],
+    ids=["suspended", "ended", "running"],
+)
+def test_an_object_at_rest_is_kept_compressed_and_read_as_it_was(boats, parts, is_at_rest):
+    boats.on_object(boat(9) | parts)
+    assert isinstance(boats._entries["demo/wc"].kept, bytes) is is_at_rest
+    assert boats.get("demo/wc") == boat(9) | parts
+
+
+def test_an_object_that_is_not_admitted_is_kept_compressed_and_whole_when_it_is_admitted(marked):
+    boats = ObjectStore(BOAT, marked.append, Admission(limit=0))
+    boats.on_object(boat(9) | {"spec": {"output": "x"}})
+    assert (boats.get("demo/wc"), type(boats._entries["demo/wc"].kept)) == (boat(9), bytes)
+    boats.on_object(boat(10) | {"spec": {"output": "x"}} | {"status": {"startTime": "2026-01-01T00:00:00Z"}})
+    assert boats.get("demo/wc")["spec"] == {"output": "x"}
+
+
+def test_a_resumed_object_has_its_new_spec_and_an_older_version_does_not_suspend_it_again(boats, marked):
+    boats.on_object(boat(9) | SUSPENDED)
+    boats.on_object(boat(10) | {"spec": {"suspend": False, "output": "y"}})
+    boats.on_object(boat(9) | SUSPENDED)
+    assert (boats.get("demo/wc")["spec"], len(marked)) == ({"suspend": False, "output": "y"}, 2)
+
+
+def test_an_object_at_rest_is_replaced_by_an_older_version_only_after_a_restore_of_etcd(boats, marked):
+    boats.on_object(boat(100) | SUSPENDED)
+    boats.on_object(boat(40), began=boats.begin())
+    assert (boats.get("demo/wc"), boats.key("u1"), len(marked)) == (boat(40), "demo/wc", 2)
+
+
 def test_an_object_that_cannot_be_kept_is_set_aside_and_reported(marked):
     aside = boundary.Boundary()
     objects = ObjectStore(BOAT, marked.append, aside=aside)

@@ -106,7 +106,12 @@ def reconcile(api, boats):
     )
     counts = ObjectMetrics(BOAT, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges())
     subject = reconciler.Reconciler(boats, context, api.objects, counts)
-    return lambda: subject.reconcile(KEY)
+
+    async def run():
+        return await subject.reconcile(KEY)
+
+    run.subject = subject
+    return run
 
 
 async def test_effects_are_carried_out_around_the_status_and_the_earliest_time_counts(api, reconcile):
@@ -134,6 +139,17 @@ async def test_an_object_that_finished_is_forgotten_when_it_is_gone(api, boats, 
     api.objects.on_deleted(api.objects.get(KEY))
     await reconcile()
     assert api.steps[-1] == "forget u1 of demo"
+
+
+async def test_of_an_object_at_rest_no_memory_is_kept_once_its_status_is_written(boats, reconcile):
+    messages = iter(("a", "a", "b", "b", "b", "b"))  # each write of a status converts it twice
+    boats.to_status = lambda state: {"phase": state.phase, "conditions": [{"type": "Up", "message": next(messages)}]}
+    boats.desired = Desired(state=State("Running"))
+    await reconcile()
+    boats.desired = Desired(state=State("Running"), is_at_rest=True)
+    assert (await reconcile(), set(reconcile.subject._memories)) == (STATUS_DISTANCE_S, {KEY})
+    reconcile.subject._memories[KEY].written_s = -STATUS_DISTANCE_S
+    assert (await reconcile(), set(reconcile.subject._memories)) == (reconciler.RESYNC_S, set())
 
 
 async def test_an_object_whose_clean_up_is_in_progress_is_reconciled_again(boats, reconcile):

@@ -78,7 +78,8 @@ class HadoopJobs:
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
         self._events = object_events.ObjectEvents(kind, self._context.events)
-        self._jobs: dict[ObjectUid, tuple[Job, Memory]] = {}
+        self._named: dict[ObjectUid, tuple[str, str]] = {}
+        self._memories: dict[ObjectUid, Memory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}
         self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(client.read, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
@@ -86,8 +87,8 @@ class HadoopJobs:
     def _cluster_changed(self, uid: ObjectUid) -> None:
         """Reconcile the jobs of a cluster: those that name it, or used it if it was deleted."""
         facts = self._clusters.get(uid)
-        for job_uid, (job, _) in self._jobs.items():
-            is_named = facts is not None and (job.namespace, _cluster_of(job)) == (facts.namespace, facts.name)
+        for job_uid, named in self._named.items():
+            is_named = facts is not None and named == (facts.namespace, facts.name)
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
@@ -107,7 +108,7 @@ class HadoopJobs:
         self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
     ) -> HadoopObservation:
         """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
-        self._jobs[job.uid] = job, memory
+        self._named[job.uid], self._memories[job.uid] = (job.namespace, _cluster_of(job)), memory
         cluster = self._clusters.find(job.namespace, _cluster_of(job))
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
@@ -157,16 +158,18 @@ class HadoopJobs:
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         desired, before = plan.plan(observation), memory.state
-        former, now = (state.hadoop.attempt if state.hadoop else 0 for state in (before, desired.state))
-        if now > former:
-            memory.hadoop.begun = now
+        now = desired.state
+        former, attempt = (state.hadoop.attempt if state.hadoop else 0 for state in (before, now))
+        if attempt > former:
+            memory.hadoop.begun = attempt
         return protocols.Desired(
-            before_status=[partial(self._publish, observation.job, before, desired.state)],
-            state=desired.state,
+            before_status=[partial(self._publish, observation.job, before, now)],
+            state=now,
             delete=[(pod.name, pod.uid) for pod in desired.delete],
             after=[partial(self._carry_out, observation, desired, memory)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.is_ending,
+            is_at_rest=_is_at_rest(observation, now),
         )
 
     async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
@@ -182,9 +185,12 @@ class HadoopJobs:
         job = observation.job
         self._follow(observation, desired)
         is_over = desired.state.finished and not desired.is_ending
+        is_at_rest = _is_at_rest(observation, desired.state)
         self._clusters.use(job.uid, () if is_over else self._used(job))
+        if is_over or is_at_rest:
+            self._memories.pop(job.uid, None)
         if is_over:
-            self._jobs.pop(job.uid, None)
+            self._named.pop(job.uid, None)
         if observation.cluster is not None:
             self._kill(observation.cluster, desired, memory, writes)
         if not desired.submits or observation.cluster is None or not _is_written(desired.state, memory):
@@ -266,13 +272,13 @@ class HadoopJobs:
 
     def find(self, uid: ObjectUid, namespace: str, pod_name: str) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
-        job = self._jobs.get(uid)
-        pod = self.clients.find(uid, pod_name) if job is not None and job[0].namespace == namespace else None
+        named = self._named.get(uid)
+        pod = self.clients.find(uid, pod_name) if named is not None and named[0] == namespace else None
         return pod if pod is not None and pod.state.is_live else None
 
     def may_submit(self, uid: ObjectUid, pod: ClientPod) -> bool:
         """Return whether a client may submit: its attempt is open in the status that the API server has."""
-        _, memory = self._jobs.get(uid, (None, None))
+        memory = self._memories.get(uid)
         if memory is None or not self._context.may_lead() or not pod.is_active:
             return False
         attempt = memory.state.hadoop
@@ -288,7 +294,8 @@ class HadoopJobs:
 
     def forget(self, uid: JobUid) -> None:
         """Drop all data about a deleted job."""
-        self._jobs.pop(uid, None)
+        self._named.pop(uid, None)
+        self._memories.pop(uid, None)
         self._clusters.use(uid, ())
         for tag in self._followed.pop(uid, set()):
             self._applications.drop(tag)
@@ -296,6 +303,11 @@ class HadoopJobs:
 
 def _cluster_of(job: Job) -> str:
     return job.on_cluster.cluster if job.on_cluster is not None else ""
+
+
+def _is_at_rest(observation: HadoopObservation, state: JobState) -> bool:
+    """Return whether a job was suspended before its first attempt."""
+    return state.phase == "Suspended" and state.hadoop is None and not observation.pods
 
 
 def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
