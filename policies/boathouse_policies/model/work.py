@@ -143,6 +143,7 @@ class TaskClass:
             running ones counted; 0 for no gang.
         estimates: Predictions.
         labels: Labels of its pods, as far as they share them.
+        cpu_limit_milli: The most CPU that one task can use; 0 for not known.
     """
 
     id: ClassId
@@ -154,6 +155,7 @@ class TaskClass:
     gang_min: int = 0
     estimates: Estimates = UNKNOWN
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cpu_limit_milli: int = 0
 
 
 @value(frozen=True, slots=True, kw_only=True)
