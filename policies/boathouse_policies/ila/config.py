@@ -57,7 +57,7 @@ class Config:
     acceptable_error: float = 0.15
     first_error: float = 0.12
     worst_error: float = 1.0
-    largest_slowdown: float = 10.0
+    largest_slowdown: float = 20.0
     uncertain: float = 0.5
     largest_error: float = 0.3
     ewma: float = 0.8

@@ -387,7 +387,7 @@ def test_a_map_of_one_core_uses_no_more_than_a_core_however_wrong_its_estimate(e
     assert seen == [pytest.approx(1.0)]  # it computed for 3 s, so it would have taken as long alone
 
 
-@pytest.mark.parametrize(("estimated_s", "slowdown"), [(0.045, 10.0), (77000.0, 0.1)])
+@pytest.mark.parametrize(("estimated_s", "slowdown"), [(0.045, 20.0), (77000.0, 0.05)])
 def test_no_run_time_differs_from_that_without_neighbours_by_more_than_a_bound(estimated_s, slowdown, monkeypatch):
     shell = IlaShell(hosts(1, cpus=8))
     seen = slowdowns_seen(monkeypatch, shell)
