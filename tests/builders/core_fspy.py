@@ -71,6 +71,9 @@ class StatedTimes:
     def duration_s(self, resources: model.Resources) -> float:  # noqa: ARG002 - the protocol's
         return self._task_s
 
+    def deviation_s(self) -> None:
+        return None
+
     def input_bytes(self) -> int:
         return 64 << 20
 

@@ -17,6 +17,9 @@ class Config:
         ageing_s: A job that is owed a turn and holds nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
+        shared_allowance: Whether the jobs of unknown size go first while all together they hold less than their virtual
+            shares (III.C: "if the fair queue holds less resources"); if not, each while it holds less than its own
+            (ours): then a large one that ran before there were others does not keep them waiting.
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
         least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
             coefficients).
@@ -31,6 +34,7 @@ class Config:
     probes: bool = True
     ageing_s: float = 600.0
     least_work_share: float = 0.5
+    shared_allowance: bool = True
     sampled_splits: int = 10
     least_jobs: int = 16
     forgetting: float = 1.0

@@ -6,7 +6,7 @@ Whose turn it is, the first group that has somebody:
 |---|---|---|
 | aged | owed a turn and holding nothing for `ageing_s` | waiting for longest |
 | probing | probing jobs, while they hold less than their share | FIFO |
-| short | jobs of unknown size, while they hold less than their virtual share | memory held |
+| short | jobs of unknown size, while all (or each) hold less than their virtual share | memory held |
 | late | of known size, finished virtually | virtual finish |
 | sized | of known size | virtual size, in memory-seconds |
 | fair | jobs of unknown size, whatever they hold | memory held |
@@ -113,7 +113,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._jobs: dict[model.JobId, JobRecord] = {}
         self._restored: dict[model.JobId, Restored] = {}
         self._probes: set[model.JobId] = set()
-        self._fair: dict[model.JobId, SubQueue] = {}  # of each job of unknown size that of its queue and namespace
+        self._fair: dict[model.JobId, SubQueue] = {}  # of each job of unknown size
         self._probing = SubQueue()
         self.nobody_aged = True
         self._queued = NO_CLASSES
@@ -129,7 +129,9 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._fair = {}
         for world in self.worlds.pending():
             unsized = {job.id: job.share[model.MEMORY] for job in world.queue if job.size == math.inf}
-            if unsized:
+            if not self.config.shared_allowance:
+                self._fair.update({job: SubQueue.of((job,), share, state) for job, share in unsized.items()})
+            elif unsized:
                 fair = SubQueue.of(unsized.keys(), math.fsum(unsized.values()), state)
                 self._fair.update(dict.fromkeys(unsized, fair))
         self._probing = SubQueue.of(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
@@ -150,7 +152,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             if sub_queue is not None and job in sub_queue.jobs:
                 was_short = sub_queue.is_short
                 sub_queue.held += memory_bytes
-                self._generation += was_short != sub_queue.is_short
+                self._generation += len(sub_queue.jobs) > 1 and was_short != sub_queue.is_short
 
     def _first_owed_s(self, state: CycleState) -> float:
         """Since when the first job of those that hold nothing is owed a turn; a job that runs may be from now on."""
@@ -170,7 +172,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         return [_key(*self._rank(job, state)) for job in jobs]
 
     def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
-        """Return another number once a sub-queue came to hold its share, or less: then all its jobs' keys changed."""
+        """Return another number once several jobs came to hold their share, or less: then the others' keys changed."""
         return self._generation
 
     def group(self, job: model.Job, state: CycleState) -> Group:

@@ -22,6 +22,11 @@ class Config:
         window: Observations of each kind, I/O- and CPU-bound, that a fit uses, the newest (ours).
         acceptable_error: Above it the variables are selected anew (4.1: "not acceptable"; 0.15 is ours).
         first_error: What the error is taken to be until one is known (5.4: 12 %).
+        worst_error: A model with a larger one is dropped, also when it is loaded; to predict that nobody is slowed down
+            makes a smaller one (ours).
+        largest_slowdown: The most, and one over it the least, by which a run time differs from that without neighbours;
+            what exceeds it is an error of the latter (ours; Figures 1 and 2: at most 7).
+        uncertain: Estimates whose deviation is a larger part of the run time are not taken for the latter (ours).
         largest_error: The most by which the model's own error widens the threshold (ours).
         ewma: alpha of eq. 7 (4.3: 0.8).
         first_disk_share: Until a task of a class has ended, its reads and its writes are each taken to use so much of a
@@ -51,6 +56,9 @@ class Config:
     window: int = 300
     acceptable_error: float = 0.15
     first_error: float = 0.12
+    worst_error: float = 1.0
+    largest_slowdown: float = 20.0
+    uncertain: float = 0.5
     largest_error: float = 0.3
     ewma: float = 0.8
     first_disk_share: float = 0.25
@@ -87,6 +95,8 @@ _POSITIVE = (
     "refit_every",
     "window",
     "acceptable_error",
+    "worst_error",
+    "uncertain",
     "largest_error",
     "disk_mb_per_s",
     "slot_cpu_milli",
@@ -100,6 +110,7 @@ _POSITIVE = (
 _NOT_NEGATIVE = ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s")
 _RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (
     (("ewma", "first_disk_share"), lambda value: 0 < value <= 1, "be above 0 and at most 1"),
+    (("largest_slowdown",), lambda value: value >= 1, "be 1 or more"),
     (_POSITIVE, lambda value: value > 0, "be above 0"),
     (_NOT_NEGATIVE, lambda value: value >= 0, "not be below 0"),
 )

@@ -31,7 +31,7 @@ from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.metrics import Demand
 from boathouse_policies.ila.monitoring import Monitor, Running
-from boathouse_policies.ila.profiling import STAGES, Profiles, measured
+from boathouse_policies.ila.profiling import STAGES, ClassProfile, Profiles, measured
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -207,12 +207,12 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
                 pass
 
     def _placed(self, event: model.Placed) -> None:
-        known, cpu_milli = self.profiles.get(event.task_class), event.resources.cpu_milli
+        known, cpus = self.profiles.get(event.task_class), event.resources.cpu_milli / 1000
         running = Running(
             task_class=event.task_class,
             node=event.node,
-            cpu_milli=cpu_milli,
-            demand=Demand(cpu_milli / 1000, 0.0, 0.0) if known is None else known.demand_at(event.distance),
+            resources=event.resources,
+            demand=Demand(cpus, 0.0, 0.0) if known is None else known.demand_at(event.distance),
             is_remote=event.distance > model.Distance.SERVER,
             is_guess=known is None or known.is_guess,
             idles=known is None or not known.is_map,
@@ -224,19 +224,19 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
             self.thresholds.placed(self.monitor.hosts.places[running.place], reached)
 
     def _finished(self, event: model.Finished) -> None:
-        used = self.monitor.gone(event.task, event.now_s)
+        given, used = self.monitor.given(event.task), self.monitor.gone(event.task, event.now_s)
         known, disk_mb_per_s = self.profiles.get(event.task_class), self._config.disk_mb_per_s
         if known is None or known.task_class.stage not in STAGES or event.duration_s <= 0:
             return
-        stated_s = known.task_class.estimates.duration_s(known.task_class.resources)
-        # A reducer waits for maps: what it uses on average is by its real run time.
-        alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
-        own = measured(event.counters, alone_s, disk_mb_per_s).bounded(self.monitor.most_cpus)
+        stated_s = self._stated_s(known.task_class, given)
+        alone_s = self._alone_s(known, stated_s, event)
+        most_cpus = min(known.most_cpus, self.monitor.most_cpus)
+        own = measured(event.counters, alone_s, disk_mb_per_s).bounded(most_cpus)
         self.profiles.ended(known, own)
         self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
-            remote = remote.bounded(self.monitor.most_cpus)
+            remote = remote.bounded(most_cpus)
             known.remote_demand = self.profiles.smooth(known.remote_demand, remote)
         elif known.is_map and used is not None:
             # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
@@ -246,6 +246,26 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
                 if known.alone_s is None:
                     return
             self.learners.observe(known.namespace, system, own, event.duration_s / alone_s)
+
+    def _stated_s(self, task_class: model.TaskClass, given: model.Resources | None) -> float | None:
+        """Return the estimated run time of a task with the memory that it was given; None where it is not known."""
+        estimates = task_class.estimates
+        stated_s, deviation_s = estimates.duration_s(given or task_class.resources), estimates.deviation_s()
+        if stated_s is None or deviation_s is None or deviation_s <= self._config.uncertain * stated_s:
+            return stated_s
+        return None
+
+    def _alone_s(self, known: ClassProfile, stated_s: float | None, event: model.Finished) -> float:
+        """Return how long a task would have run without neighbours, within what is possible.
+
+        A reducer waits for maps: what it uses on average is by its real run time.
+        """
+        alone_s, most = (
+            (known.is_map and (stated_s or known.alone_s)) or event.duration_s,
+            self._config.largest_slowdown,
+        )
+        computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
+        return min(max(alone_s, computes_s, event.duration_s / most), event.duration_s * most)
 
     def dump(self) -> Mapping[str, Any]:
         """The namespaces' models and the programs' demands."""

@@ -12,7 +12,7 @@ situations says nothing wild about the others.
 
 Online, the model is fitted for every k new observations. A fit keeps the variables of the model before, which takes a
 few milliseconds; variables are selected anew only while the error is not acceptable, and then after four times as many
-fits each time.
+fits each time. A model whose error is beyond reason is dropped: the learner begins anew.
 
 Deviation: each namespace has a learner of its own. What a task reports of its use and its run time nobody can confirm,
 for a task is as slow as its author likes: so it weighs on the predictions of its own namespace only.
@@ -111,6 +111,9 @@ class Learner:
         self._fresh = ()
         missed = float((np.abs(fresh.slowdown - self.model.predict(fresh.rows)) / fresh.slowdown).mean())
         self.error += _NEW * (missed - self.error)
+        if not self.error <= self._config.worst_error:  # also where it is not a number
+            self._begin_anew()
+            return True
         self._since_selection += 1
         is_due = self.error > self._config.acceptable_error and self._since_selection >= self._patience
         keeps_variables = self._is_fitted and not is_due
@@ -128,16 +131,25 @@ class Learner:
         self.model, self._is_fitted = found, True
         return True
 
+    def _begin_anew(self) -> None:
+        """Forget what was observed, and the model with it."""
+        self.model, self.error, self._is_fitted = self._first, self._config.first_error, False
+        self._newest = [fitting.Samples.of_rows([])] * 2
+        self._patience, self._since_selection = _FIRST_PATIENCE, 0
+
     def dump(self) -> Mapping[str, Any]:
         """The model and its error; what it was fitted to is observed anew."""
         return {"model": self.model.dump(), "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `dump`; a model of another form, as earlier versions could have, is not taken over."""
-        model = state.get("model")
-        if model is not None and model.get("family") == FAMILY:
+        """The inverse of `dump`.
+
+        A model of another form, as earlier versions could have, is not taken over, nor one with an error beyond reason.
+        """
+        model, error = state.get("model"), float(state.get("error", self._config.first_error))
+        if model is not None and model.get("family") == FAMILY and 0 <= error <= self._config.worst_error:
             self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))
-            self.error = float(state.get("error", self._config.first_error))
+            self.error = error
 
 
 class Learners:

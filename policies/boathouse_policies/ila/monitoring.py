@@ -77,7 +77,7 @@ class Running:
     Attributes:
         task_class: Its class.
         node: Where.
-        cpu_milli: What it requested.
+        resources: What it was given.
         demand: By what it is counted.
         is_remote: Whether its input is on another host.
         is_guess: Whether that is its class' first, high demand, or is left to its node's instruments.
@@ -90,7 +90,7 @@ class Running:
 
     task_class: model.ClassId
     node: model.NodeName
-    cpu_milli: int
+    resources: model.Resources
     demand: Demand
     is_remote: bool
     is_guess: bool
@@ -193,6 +193,11 @@ class Monitor:
             if task.is_guess and task.idles:
                 self._left_to_instruments[task.node][task_id] = task
 
+    def given(self, task_id: model.TaskId) -> model.Resources | None:
+        """Return what a task was given; None where it is not known."""
+        task = self._tasks.get(task_id)
+        return None if task is None else task.resources
+
     def started(self, task_id: model.TaskId, now_s: float) -> None:
         """Its container runs: what its neighbours do counts from now on."""
         task = self._tasks.get(task_id)
@@ -241,7 +246,7 @@ class Monitor:
     def _count(self, task: Running, place: int, step: int, now_s: float) -> None:
         """Count one task more, or less, on its node."""
         self._change(place, task.demand, step, now_s)
-        self.requested[place] += step * task.cpu_milli
+        self.requested[place] += step * task.resources.cpu_milli
         self.running[self.hosts.places[place]] += step
         if task.is_guess and not task.idles:
             self._guess(place, step, now_s)
@@ -346,7 +351,7 @@ class Monitor:
         self._exceed(place, IDLE, now_s)
         for task in self._left_to_instruments.get(node, _NONE).values():
             if task.is_shown:
-                self._recount(task, Demand(task.cpu_milli / 1000, 0.0, 0.0), now_s)
+                self._recount(task, Demand(task.resources.cpu_milli / 1000, 0.0, 0.0), now_s)
                 task.is_shown = False
 
     def _exceed(self, place: int, excess: Demand, now_s: float) -> None:

@@ -83,6 +83,11 @@ class ClassProfile:
     refused_s: float = math.inf
 
     @property
+    def most_cpus(self) -> float:
+        """The most CPUs that a task of it can use."""
+        return self.task_class.cpu_limit_milli / 1000 or math.inf
+
+    @property
     def is_map(self) -> bool:
         """Whether its tasks are maps."""
         return self.task_class.stage is model.Stage.MAP
@@ -143,7 +148,7 @@ class Profiles:
             if not known.has_ended:
                 program = self._programs.get(known.program) if known.program is not None else None
                 if program is not None:
-                    known.demand, known.is_guess = program, False
+                    known.demand, known.is_guess = program.bounded(known.most_cpus), False
                 elif known.is_guess:
                     known.demand = self._guess(task_class)
 
@@ -174,7 +179,8 @@ class Profiles:
         programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
         self._programs.clear()
         for name, demand in programs.items():
-            self._programs.put(name, demand)
+            if all(0 <= use < math.inf for use in demand):
+                self._programs.put(name, demand)
 
 
 _FEW = 5  # arbitrary: chance evens out

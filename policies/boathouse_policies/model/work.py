@@ -83,6 +83,9 @@ class Estimates(Protocol):
     def duration_s(self, resources: Resources) -> float | None:
         """Run time of one task with these resources."""
 
+    def deviation_s(self) -> float | None:
+        """Standard deviation of the run times from that; None also where it is exact."""
+
     def input_bytes(self) -> int | None:
         """Bytes that one task reads."""
 
@@ -97,14 +100,20 @@ class Fixed:
     Attributes:
         seconds: Run time of one task; None for not known.
         read_bytes: What one task reads; None for not known.
+        sigma_s: Standard deviation of a run time; None for not known.
     """
 
     seconds: float | None = None
     read_bytes: int | None = None
+    sigma_s: float | None = None
 
     def duration_s(self, resources: Resources) -> float | None:  # noqa: ARG002  the protocol's argument
         """Run time of one task."""
         return self.seconds
+
+    def deviation_s(self) -> float | None:
+        """Standard deviation of a run time."""
+        return self.sigma_s
 
     def input_bytes(self) -> int | None:
         """Bytes that one task reads."""
@@ -136,6 +145,7 @@ class TaskClass:
             at their full size, and to nodes that are reserved too.
         estimates: Predictions.
         labels: Labels of its pods, as far as they share them.
+        cpu_limit_milli: The most CPU that one task can use; 0 for not known.
     """
 
     id: ClassId
@@ -148,6 +158,7 @@ class TaskClass:
     is_short: bool = False
     estimates: Estimates = UNKNOWN
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    cpu_limit_milli: int = 0
 
 
 @value(frozen=True, slots=True, kw_only=True)

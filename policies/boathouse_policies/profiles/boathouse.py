@@ -38,12 +38,13 @@ class Config:
     """The constants of each paper, and what the combination changes in them.
 
     Attributes:
+        fspy: Each job of unknown size has an allowance of its own (the paper: one for all).
         ikayak: It shrinks CPU only, or memory would be shrunk twice.
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
     """
 
-    fspy: fspy.Config = dataclasses.field(default_factory=fspy.Config)
+    fspy: fspy.Config = dataclasses.field(default_factory=lambda: fspy.Config(shared_allowance=False))
     ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
     ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)

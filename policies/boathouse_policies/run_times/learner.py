@@ -1,7 +1,8 @@
 """Estimates of task run times, learned from tasks that succeeded, for policies that look ahead.
 
 What one namespace's jobs teach is not used for another's. For each stage of a program the learner separates runs with
-the requested memory from runs with less. With the requested memory, run time grows with a task's input. With less:
+the requested memory from runs with less. With the requested memory, run time grows with a task's input (`fit`). With
+less:
 
 * A map that spills pays about the same whatever memory it lacks, so only the slowdown is kept (YARN-ME, 2.2).
 * A reduce pays for the bytes that it spills (2.3): the rate is the program's own after `LEAST_RUNS` runs with less
@@ -22,7 +23,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import crowding
-from boathouse_policies.run_times import runs
+from boathouse_policies.run_times import fit, runs
 from boathouse_policies.yarn_me import penalty
 
 if TYPE_CHECKING:
@@ -108,9 +109,11 @@ class Learner:
 
     def __init__(self) -> None:
         self.error: float | None = None
-        self._full: runs.Table = {}
-        self._less: runs.Table = {}
-        self._spills: runs.Table = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
+        self._full: runs.Table[fit.Runs] = {}
+        self._less: runs.Table[fit.Runs] = {}
+        self._spills: runs.Table[
+            fit.Sums
+        ] = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
         self._peaks: runs.Maxima = {}
         self._floors: runs.Maxima = {}
         self._spill_rates: dict[str, float] = {}  # of namespaces, the last that measured one last
@@ -135,10 +138,10 @@ class Learner:
             return
         if less:
             self._learn_less(stage, seconds, input_bytes, used)
-        runs.add(self._less if less else self._full, stage.key, seconds, input_bytes)
+        runs.add(self._less if less else self._full, fit.Runs, stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
             namespace = crowding.group_of(stage.key)
-            rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, runs.MAX_BYTES))
+            rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, fit.MAX_BYTES))
             self._keep_rate(namespace, rate)
         if used.peak_bytes > 0:
             runs.raise_to(self._peaks, stage.key, used.peak_bytes)
@@ -157,8 +160,8 @@ class Learner:
         if isinstance(expected, penalty.Elastic):
             self.error = _mean(self.error, abs(expected.run(used.memory_bytes)[0] / seconds - 1.0))
         if 0 < used.spilled_bytes < math.inf:
-            longer_s = max(seconds - known.mean_s(input_bytes), _LEAST_S)
-            runs.add(self._spills, stage.key, longer_s, used.spilled_bytes)
+            longer_s = max(seconds - known.estimate(input_bytes).mean_s, _LEAST_S)
+            runs.add(self._spills, fit.Sums, stage.key, longer_s, used.spilled_bytes)
 
     def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
         """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
@@ -189,14 +192,16 @@ class Learner:
         known = self._full.get(stage.key)
         if known is None:
             return model.UNKNOWN
-        seconds, least = _rounded(known.mean_s(input_bytes)), self._least_bytes(stage)
+        estimate, least = known.estimate(input_bytes), self._least_bytes(stage)
+        seconds, sigma_s = _rounded(estimate.mean_s), _rounded(estimate.deviation_s, digits=1)
         run_time = None if least is None else self._run_time(stage, known, seconds, input_bytes)
-        made = (seconds, run_time, int(input_bytes), stage.ideal_bytes, least)
+        made = (seconds, sigma_s, run_time, int(input_bytes), stage.ideal_bytes, least)
         if made not in self._made:
             if len(self._made) > runs.PROGRAMS_KEPT:
                 self._made.clear()
-            plain = model.Fixed(seconds=seconds, read_bytes=int(input_bytes) or None)
-            self._made[made] = plain if run_time is None else _elastic(run_time, stage.ideal_bytes, least or 0)
+            plain = model.Fixed(seconds=seconds, read_bytes=int(input_bytes) or None, sigma_s=sigma_s)
+            elastic = run_time and _elastic(run_time, stage.ideal_bytes, least or 0, sigma_s)
+            self._made[made] = elastic or plain
         return self._made[made]
 
     def _least_bytes(self, stage: Stage) -> int | None:
@@ -208,13 +213,13 @@ class Learner:
         least = max(stage.least_bytes, math.ceil(max(floor, of_command)))
         return least if least < stage.ideal_bytes else None
 
-    def _run_time(self, stage: Stage, known: runs.Runs, seconds: float, input_bytes: float) -> penalty.RunTime:
+    def _run_time(self, stage: Stage, known: fit.Runs, seconds: float, input_bytes: float) -> penalty.RunTime:
         """Return the run time of a task by its memory, where it takes so long with all of it."""
         rate, size = self._cost_rate(stage), _rounded(input_bytes or known.mean_bytes)
         if stage.stage is model.Stage.REDUCE and rate is not None and size > 0:
             return _reducer(seconds, size, rate, stage.ideal_bytes)
         less, spills = self._less.get(stage.key), self._spills.get(stage.key)
-        slower_s = seconds * stage.slowdown if less is None else less.mean_s(input_bytes)
+        slower_s = seconds * stage.slowdown if less is None else less.estimate(input_bytes).mean_s
         return penalty.Mapper(
             ideal_s=seconds,
             ideal_bytes=stage.ideal_bytes,
@@ -249,7 +254,8 @@ class Learner:
 
         The rate of spills that earlier versions had of all namespaces is not taken over.
         """
-        self._full, self._less, self._spills = (runs.load(state.get(name)) for name in ("full", "less", "spills"))
+        self._full, self._less = (runs.load(state.get(name), fit.Runs) for name in ("full", "less"))
+        self._spills = runs.load(state.get("spills"), fit.Sums)
         self._peaks, self._floors = (runs.load_maxima(state.get(name)) for name in ("peaks", "floors"))
         self.error = _number(state.get("error"))
         rates = state.get("rates")
@@ -258,9 +264,9 @@ class Learner:
                 self._keep_rate(str(namespace), rate)
 
 
-def _rounded(number: float) -> float:
+def _rounded(number: float, digits: int = 2) -> float:
     """Round to two digits, so that a smaller change of an estimate changes nothing."""
-    return float(f"{number:.1e}")
+    return float(f"{number:.{digits - 1}e}")
 
 
 def _mean(before: float | None, news: float) -> float:
@@ -280,5 +286,7 @@ def _reducer(seconds: float, size: float, rate: float, ideal: int) -> penalty.Re
     return dataclasses.replace(reducer, ideal_s=max(seconds - spills_s, _LEAST_SHARE * seconds))
 
 
-def _elastic(run_time: penalty.RunTime, ideal: int, least: int) -> penalty.Elastic:
-    return penalty.Elastic(run_time, ideal_bytes=ideal, step_bytes=STEP_BYTES, least_share=min(1.0, least / ideal))
+def _elastic(run_time: penalty.RunTime, ideal: int, least: int, sigma_s: float) -> penalty.Elastic:
+    return penalty.Elastic(
+        run_time, ideal_bytes=ideal, step_bytes=STEP_BYTES, least_share=min(1.0, least / ideal), sigma_s=sigma_s
+    )

@@ -1,64 +1,36 @@
-"""Sums over runs of the stages of programs, in tables of bounded size."""
+"""Keep sums over runs of the stages of programs in tables of bounded size."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Final, TypeAlias, TypeGuard, TypeVar
 
 from boathouse_policies.framework import crowding
+from boathouse_policies.run_times.fit import LEAST_SECONDS, MAX_BYTES, MAX_SECONDS, Sums
 
 PROGRAMS_KEPT: Final = 256
 """Stages of programs in a table."""
 NAMESPACE_KEPT: Final = 64
 """Stages of programs of one namespace in a table."""
-MAX_SECONDS: Final = 10 * 365 * 86400.0
-MAX_BYTES: Final = 2.0**63
-_MAX_WEIGHT: Final = 64
-"""Older runs count less: from this number on, each new run replaces an equal share of the older ones."""
 _KEY_SLASHES: Final = 3
 """Of a key: `NAMESPACE/HASH/STEP/STAGE`."""
 _MAX_KEY_LENGTH: Final = 128
 _Kept = TypeVar("_Kept")
+_Added = TypeVar("_Added", bound=Sums)
 
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Runs:
-    """Sums over runs of one stage; `weight` is their number, bounded."""
-
-    weight: float = 0.0
-    seconds: float = 0.0
-    input_bytes: float = 0.0
-
-    def add(self, seconds: float, input_bytes: float) -> None:
-        """Add a run."""
-        keep = min(1.0, (_MAX_WEIGHT - 1) / self.weight) if self.weight else 1.0
-        self.weight = self.weight * keep + 1
-        self.seconds = self.seconds * keep + seconds
-        self.input_bytes = self.input_bytes * keep + input_bytes
-
-    def mean_s(self, input_bytes: float) -> float:
-        """Return the run time of a task with this input; the mean of all runs where an input is not known."""
-        if input_bytes > 0 and self.input_bytes > 0:
-            return self.seconds * input_bytes / self.input_bytes
-        return self.seconds / self.weight
-
-    @property
-    def mean_bytes(self) -> float:
-        """Return the mean input of a run."""
-        return self.input_bytes / self.weight
-
-
-Table: TypeAlias = dict[str, Runs]
-"""By key, the least recently updated first."""
+Table: TypeAlias = dict[str, _Added]
+"""Sums by key, the least recently updated first."""
 Maxima: TypeAlias = dict[str, float]
 """Bytes by key, the least recently updated first."""
 
 
-def add(table: Table, key: str, seconds: float, input_bytes: float) -> None:
-    """Add a run to a table, which makes its key the most recently updated one."""
+def add(table: Table[_Added], kind: type[_Added], key: str, seconds: float, input_bytes: float) -> None:
+    """Add a run to a table of such sums, which makes its key the most recently updated one."""
+    seconds = min(max(seconds, LEAST_SECONDS), MAX_SECONDS)
+    input_bytes = min(input_bytes, MAX_BYTES) if input_bytes >= 1 else 0.0
     known = table.pop(key, None)
-    runs = table[key] = known or Runs()
-    runs.add(min(seconds, MAX_SECONDS), min(max(0.0, input_bytes), MAX_BYTES))
+    table[key] = kind.first(seconds, input_bytes) if known is None else known.after(seconds, input_bytes)
     if known is None:
         _bound(table, crowding.group_of(key))
 
@@ -71,17 +43,18 @@ def raise_to(table: Maxima, key: str, size: float) -> None:
         _bound(table, crowding.group_of(key))
 
 
-def dump(table: Table) -> dict[str, list[float]]:
+def dump(table: Table[_Added]) -> dict[str, list[float]]:
     """Return a table as JSON values."""
-    return {key: [runs.weight, runs.seconds, runs.input_bytes] for key, runs in table.items()}
+    return {key: list(dataclasses.astuple(sums)) for key, sums in table.items()}
 
 
-def load(dumped: object) -> Table:
+def load(dumped: object, kind: type[_Added]) -> Table[_Added]:
     """Return the table of a dump. Entries without a namespace (an older version's) and invalid ones are left out."""
-    table: Table = {}
+    table: Table[_Added] = {}
     for key, values in dumped.items() if isinstance(dumped, dict) else ():
-        if _is_key(key) and _is_runs(values):
-            table[key] = Runs(weight=float(values[0]), seconds=float(values[1]), input_bytes=float(values[2]))
+        sums = kind.restored([float(value) for value in values]) if _is_key(key) and _are_numbers(values) else None
+        if sums is not None:
+            table[key] = sums
             _bound(table, crowding.group_of(key))
     return table
 
@@ -99,14 +72,10 @@ def _is_key(key: object) -> TypeGuard[str]:
     return isinstance(key, str) and key.count("/") == _KEY_SLASHES and len(key) <= _MAX_KEY_LENGTH
 
 
-def _is_runs(values: object) -> TypeGuard[list[float]]:
-    """Say whether these are a weight, seconds and bytes that runs can have."""
-    if not isinstance(values, list) or len(values) != len(dataclasses.fields(Runs)):
-        return False
-    if not all(isinstance(value, int | float) for value in values):
-        return False
-    weight, seconds, size = map(float, values)
-    return 1 <= weight <= _MAX_WEIGHT and 0 < seconds <= weight * MAX_SECONDS and 0 <= size <= weight * MAX_BYTES
+def _are_numbers(values: object) -> TypeGuard[list[float]]:
+    return isinstance(values, list) and all(
+        isinstance(value, int | float) and abs(value) < math.inf for value in values
+    )
 
 
 def _bound(table: dict[str, _Kept], namespace: str) -> None:

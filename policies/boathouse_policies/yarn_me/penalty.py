@@ -188,12 +188,20 @@ class Elastic:
         ideal_bytes: What the class asks for.
         step_bytes: Granularity of sizes (the paper: 100 MB).
         least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
+        sigma_s: Standard deviation of a run time; None for not known (ours).
     """
 
     def __init__(
-        self, run_time: RunTime, *, ideal_bytes: int, step_bytes: int = 100 << 20, least_share: float = 0.1
+        self,
+        run_time: RunTime,
+        *,
+        ideal_bytes: int,
+        step_bytes: int = 100 << 20,
+        least_share: float = 0.1,
+        sigma_s: float | None = None,
     ) -> None:
         self.run_time = run_time
+        self._sigma_s = sigma_s
         self.ideal_bytes = ideal_bytes
         self.step_bytes = step_bytes
         least = math.ceil(ideal_bytes * least_share / step_bytes * _SLACK) * step_bytes
@@ -203,6 +211,10 @@ class Elastic:
     def duration_s(self, resources: model.Resources) -> float | None:
         """Return the run time with this memory."""
         return self.run(resources.memory_bytes)[0]
+
+    def deviation_s(self) -> float | None:
+        """Return the standard deviation of a run time."""
+        return self._sigma_s
 
     def input_bytes(self) -> int | None:
         """Return what goes through the shuffle buffer, where the model knows it."""

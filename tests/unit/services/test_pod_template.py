@@ -66,6 +66,12 @@ def test_a_pending_task_has_the_labels_that_its_stage_shares():
     assert labels.keys() - task_class.labels.keys() == {"boathouse.dev/task-index", "boathouse.dev/attempt"}
 
 
+def test_the_scheduler_knows_the_cpu_limit_of_a_pods_container():
+    mapper = {"command": ["cat"], "resources": {"requests": {"cpu": "500m"}, "limits": {"cpu": "1500m"}}}
+    (task_class,) = submission.classes_in_use(mrjobs.job(mapper=mapper), [mrjobs.attempt(TaskType.MAP)])
+    assert (task_class.resources.cpu_milli, task_class.cpu_limit_milli) == (500, 1500)
+
+
 def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_the_stages():
     pending = [mrjobs.attempt(TaskType.REDUCE, number=2)]
     classes = submission.classes_in_use(mrjobs.job(), [*pending, mrjobs.attempt_pod("r-1"), mrjobs.attempt_pod("m-0")])

@@ -39,7 +39,7 @@ def test_a_program_that_ran_may_be_given_less_memory_down_to_what_its_job_says(e
 
 def test_time_grows_with_the_input_and_the_slowdown_is_measured(elastic_job):
     estimates = learner_of(elastic_job, (10, False), (30, True)).estimates(mrjobs.map_program(elastic_job), 200)
-    assert (estimates.run(estimates.ideal_bytes)[0], estimates.run(estimates.least_bytes)[0]) == (20, 60)
+    assert (estimates.run(estimates.ideal_bytes)[0], estimates.run(estimates.least_bytes)[0]) == (15, 45)
 
 
 def test_a_stage_whose_task_was_killed_for_want_of_memory_gets_no_less(elastic_job):

@@ -13,8 +13,9 @@ from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.ila import metrics
 from boathouse_policies.ila.iasm import Judged
 from boathouse_policies.ila.monitoring import Running
+from boathouse_policies.yarn_me.penalty import Elastic, Mapper
 from tests.builders import core
-from tests.builders.core_ila import IlaShell, constant, exponential_model, hosts, linear
+from tests.builders.core_ila import SIZE, IlaShell, constant, exponential_model, hosts, linear
 
 CROWDED = linear(1.0, c_u=2.0, c_a=2.0)
 """Twice as slow where half of the host's CPUs are used by others."""
@@ -355,6 +356,78 @@ def test_a_task_that_says_it_uses_more_than_a_host_has_counts_as_one_that_uses_a
     assert profile.demand == metrics.Demand(16.0, 1.0, 1.0)
 
 
+# Physical bounds
+
+
+def slowdowns_seen(monkeypatch, shell):
+    """The slowdowns from which the models learn from now on."""
+    seen = []
+    monkeypatch.setattr(shell.interference.learners, "observe", lambda *observed: seen.append(observed[-1]))
+    return seen
+
+
+def run_map(shell, *, seconds, resized=None, **of):
+    """A map of a class whose demand is known runs, and tells that it computed for all that time."""
+    task_class = shell.submit(demand=(1.0, 0.0, 0.0), **of)
+    (placed,) = core.placements(shell.cycle(0.0))
+    if resized is not None:
+        size = {"resources": resized, "distance": model.Distance.NODE}
+        shell.report_task(model.Placed, placed.task, placed.node, **size)
+    shell.now_s = seconds
+    shell.finish(placed, seconds=seconds, cpu_s=seconds)
+    return shell.interference.profiles.get(task_class.id).demand
+
+
+@pytest.mark.parametrize("estimated_s", [0.0012, 0.045, 3.0])
+def test_a_map_of_one_core_uses_no_more_than_a_core_however_wrong_its_estimate(estimated_s, monkeypatch):
+    shell = IlaShell(hosts(1, cpus=8))
+    seen = slowdowns_seen(monkeypatch, shell)
+    demand = run_map(shell, seconds=3.0, estimates=model.Fixed(seconds=estimated_s), cpu_limit_milli=1000)
+    assert demand == pytest.approx((1.0, 0.0, 0.0))
+    assert seen == [pytest.approx(1.0)]  # it computed for 3 s, so it would have taken as long alone
+
+
+@pytest.mark.parametrize(("estimated_s", "slowdown"), [(0.045, 20.0), (77000.0, 0.05)])
+def test_no_run_time_differs_from_that_without_neighbours_by_more_than_a_bound(estimated_s, slowdown, monkeypatch):
+    shell = IlaShell(hosts(1, cpus=8))
+    seen = slowdowns_seen(monkeypatch, shell)
+    run_map(shell, seconds=3.0, estimates=model.Fixed(seconds=estimated_s))
+    assert seen == [pytest.approx(slowdown)]
+
+
+def test_what_a_task_pays_for_less_memory_is_not_laid_to_its_neighbours(monkeypatch):
+    shell = IlaShell(hosts(1))
+    seen, ideal = slowdowns_seen(monkeypatch, shell), SIZE.memory_bytes
+    penalty = Mapper(ideal_s=10.0, ideal_bytes=ideal, undersized_s=15.0)
+    estimates = Elastic(penalty, ideal_bytes=ideal, step_bytes=ideal // 8)
+    run_map(shell, seconds=15.0, resized=core.amount(1000, 0.25), estimates=estimates)
+    assert seen == [1.0]
+
+
+@pytest.mark.parametrize(("sigma_s", "learned"), [(None, [2.0]), (1.0, [2.0]), (8.0, [])])
+def test_an_estimate_that_may_be_far_off_tells_nothing_of_neighbours(sigma_s, learned, monkeypatch):
+    shell = IlaShell(hosts(1))
+    seen = slowdowns_seen(monkeypatch, shell)
+    run_map(shell, seconds=20.0, estimates=model.Fixed(seconds=10.0, sigma_s=sigma_s))
+    assert seen == learned
+
+
+def test_a_program_that_is_known_to_use_more_than_a_class_can_is_taken_to_use_what_it_can():
+    shell = IlaShell(hosts(1))
+    shell.interference.load({"programs": {"ns/a/0/map": [158.0, 0.5, 0.0], "ns/b/0/map": [-1.0, math.inf, 0.0]}})
+    task_class = shell.submit(kind="ns/a", cpu_limit_milli=1500)
+    assert shell.interference.profiles.get(task_class.id).demand == (1.5, 0.5, 0.0)
+    assert list(shell.interference.dump()["programs"]) == ["ns/a/0/map"]
+
+
+@pytest.mark.parametrize("error", [1.1, 2.6e12, math.inf, math.nan, -1.0])
+def test_a_model_with_an_error_beyond_reason_is_not_loaded(error):
+    interference = ila.Interference(ila.Config())
+    interference.load({"learners": {"a": {"model": exponential_model().dump(), "error": error, "fitted": True}}})
+    assert interference.learners.of("a").model is interference.learners.first.model
+    assert interference.learners.of("a").error == ila.Config().first_error
+
+
 def test_the_namespace_that_learnt_nothing_for_longest_begins_anew():
     learners = ila.Learners(ila.Config(learners_kept=2))
     for name in ("a", "b", "a", "c"):
@@ -387,7 +460,7 @@ def test_updates_within_a_cycle_equal_the_next_cycles_computation(tasks):
         task = judged(shell, cpu, disk, disk / 2)
         slowdowns.place(node, task, is_judged=True)
         name = shell.view().layout.names[node]
-        running = Running(model.ClassId(f"c{i}"), name, 1000, task.demand, False, False, False, 0.0)
+        running = Running(model.ClassId(f"c{i}"), name, core.amount(1000, 1), task.demand, False, False, False, 0.0)
         shell.interference.monitor.placed(model.TaskId(str(i)), running)
     task = judged(shell, 0.7, 0.1, 0.1)
     assert slowdowns.on_all(task) == pytest.approx(slowdowns_in_cycle(shell).on_all(task), rel=1e-9)

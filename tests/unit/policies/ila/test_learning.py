@@ -1,5 +1,7 @@
 """Online adaptation of ILA's model: when it is fitted, and how good it says it is."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -46,6 +48,15 @@ def test_the_error_is_that_of_observations_not_seen_before():
     made = metric_rows(100)
     learn_samples(learner, fitting.Samples(made, np.full(100, 4.0)))
     assert learner.error == pytest.approx(0.12 + 0.3 * (0.5 - 0.12))
+
+
+@pytest.mark.parametrize("predicted", [40.0, 1e12, math.inf])
+def test_a_model_with_an_error_beyond_reason_is_dropped_with_what_it_was_fitted_to(predicted):
+    learner = ila.Learner(ila.Config())
+    learner.model = constant(predicted)
+    assert learn_samples(learner, fitting.Samples(metric_rows(100), np.full(100, 2.0))) == 1
+    assert learner.model is ila.Learner(ila.Config()).model
+    assert (learner.error, len(learner._newest[0])) == (ila.Config().first_error, 0)
 
 
 def test_variables_are_selected_anew_after_one_fit_then_four_then_sixteen_while_the_error_is_large(monkeypatch):

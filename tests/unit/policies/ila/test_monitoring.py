@@ -19,7 +19,8 @@ def monitor():
 
 def running_task(node="h0v0", cpu=1.0, read=0.0, since_s=0.0, guessed=False, idles=False, task_class="c"):
     demand = metrics.Demand(cpu, read, 0.0)
-    return Running(model.ClassId(task_class), model.NodeName(node), 1000, demand, False, guessed, idles, since_s)
+    size = core.amount(1000, 1)
+    return Running(model.ClassId(task_class), model.NodeName(node), size, demand, False, guessed, idles, since_s)
 
 
 def test_what_is_used_is_the_sum_of_what_runs():

@@ -223,6 +223,7 @@ def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates)
         id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
         resources=_resources(job.stage(task_type, step).resources),
+        cpu_limit_milli=job.stage(task_type, step).resources.cpu_limit_milli,
         stage=model.Stage(task_type.value),
         step=step,
         estimates=estimates,

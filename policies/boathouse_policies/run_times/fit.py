@@ -1,0 +1,217 @@
+"""Fit the run time of a stage's tasks to their input, from sums over runs.
+
+    run time = a + b · input bytes,    a ≥ 0, b ≥ 0
+
+A task starts, and then works through its input. The slope b is that of least squares, drawn towards half of the run
+time at the mean input as strongly as the noise asks (ridge): after runs of one size nothing else is known. The line is
+not followed further than `REACH` times beyond the sizes that were seen.
+
+* Outliers: a run counts as at most `_MOST_DEVIATIONS` deviations more than was expected. Of the first few runs one that
+  took a multiple of the next is forgotten.
+* Drift: beyond `MAX_WEIGHT` runs each new one replaces an equal share of the older ones. A run at the mean input says
+  nothing of the slope, so it makes nothing of it forgotten: thousands of full blocks leave known what a small input
+  takes.
+* What a run time differs by is measured as the runs come, each against what was expected of it before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+MAX_WEIGHT: Final = 64
+"""Older runs count less: from this number on, each new run replaces an equal share of the older ones."""
+REACH: Final = 4.0
+"""How many times beyond the smallest and the largest input seen an estimate follows the line."""
+FEW: Final = 5
+"""Runs before which one may turn out to have been an outlier."""
+LEAST_SECONDS: Final = 1e-6
+MAX_SECONDS: Final = 10 * 365 * 86400.0
+MAX_BYTES: Final = 2.0**63
+_TOO_LONG: Final = 4.0
+"""How many times longer than the next run, of as much input, such a run took."""
+_MOST_DEVIATIONS: Final = 3.0
+_FIRST_DEVIATION: Final = 0.5
+"""Of a run time, as a share, before a second run was seen."""
+_LEAST_DEVIATION: Final = 0.05
+"""The same at all times: no tasks are more alike."""
+
+
+class Estimate(NamedTuple):
+    """The run time of a task.
+
+    Attributes:
+        mean_s: What is expected.
+        deviation_s: The standard deviation of one task from that, with what is not known of the line.
+        runs: How many runs it rests on; older ones count less.
+    """
+
+    mean_s: float
+    deviation_s: float
+    runs: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """Sums over runs.
+
+    Attributes:
+        weight: Their number, at most `MAX_WEIGHT`.
+        seconds: Their run times.
+        input_bytes: Their input, or another amount that is compared with the seconds; 0 where no run told.
+    """
+
+    weight: float
+    seconds: float
+    input_bytes: float
+
+    @classmethod
+    def first(cls, seconds: float, input_bytes: float) -> Self:
+        """Return the sums of one run."""
+        return cls(weight=1.0, seconds=seconds, input_bytes=input_bytes)
+
+    @classmethod
+    def restored(cls, numbers: Sequence[float]) -> Self | None:
+        """Return the sums whose fields these finite numbers are; None where no sums can have them."""
+        if len(numbers) != len(dataclasses.fields(cls)):
+            return None
+        found = cls(**dict(zip((field.name for field in dataclasses.fields(cls)), numbers, strict=True)))
+        return found if found.is_possible() else None
+
+    def is_possible(self) -> bool:
+        """Whether runs can have such sums."""
+        return 1 <= self.weight <= MAX_WEIGHT and 0 < self.mean_s <= MAX_SECONDS and 0 <= self.mean_bytes <= MAX_BYTES
+
+    def after(self, seconds: float, input_bytes: float) -> Self:
+        """Return the sums with another run."""
+        keep = self._kept
+        return dataclasses.replace(
+            self,
+            weight=self.weight * keep + 1,
+            seconds=self.seconds * keep + seconds,
+            input_bytes=self.input_bytes * keep + input_bytes,
+        )
+
+    @property
+    def _kept(self) -> float:
+        """The part of the older runs that another one leaves."""
+        return min(1.0, (MAX_WEIGHT - 1) / self.weight)
+
+    @property
+    def mean_s(self) -> float:
+        """Return the mean run time."""
+        return self.seconds / self.weight
+
+    @property
+    def mean_bytes(self) -> float:
+        """Return the mean input of a run."""
+        return self.input_bytes / self.weight
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Runs(Sums):
+    """Sums over runs that give a line.
+
+    Attributes:
+        spread: The squares of the inputs' distances from their mean.
+        joint: The products of these with the run times' distances from theirs.
+        variance: Of run times of one input, in square seconds.
+        least_bytes: The smallest input seen; 0 where no run told.
+        most_bytes: The largest.
+    """
+
+    spread: float = 0.0
+    joint: float = 0.0
+    variance: float = 0.0
+    least_bytes: float = 0.0
+    most_bytes: float = 0.0
+
+    @classmethod
+    def first(cls, seconds: float, input_bytes: float) -> Self:
+        """Return the sums of one run."""
+        return cls.of(Sums.first(seconds, input_bytes))
+
+    @classmethod
+    def of(cls, sums: Sums) -> Self:
+        """Return what is known where there are no other sums: runs of one size."""
+        size = sums.mean_bytes
+        return cls(
+            weight=sums.weight,
+            seconds=sums.seconds,
+            input_bytes=sums.input_bytes,
+            variance=(_FIRST_DEVIATION * sums.mean_s) ** 2,
+            least_bytes=size,
+            most_bytes=size,
+        )
+
+    @classmethod
+    def restored(cls, numbers: Sequence[float]) -> Self | None:
+        """Return the sums whose fields these numbers are, or those of an earlier version, which had no line."""
+        sums = Sums.restored(numbers)
+        return super(Runs, cls).restored(numbers) if sums is None else cls.of(sums)
+
+    def is_possible(self) -> bool:
+        """Whether runs can have such sums."""
+        known = Sums.is_possible(self)
+        return known and min(self.spread, self.variance) >= 0 and 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
+
+    def after(self, seconds: float, input_bytes: float) -> Self:
+        """Return the sums with another run; one whose input is not known counts as of the mean input."""
+        if self._began_with_an_outlier(seconds, input_bytes):
+            return self.first(seconds, input_bytes)
+        if self.input_bytes <= 0 < input_bytes:  # the first that tells
+            known = {"least_bytes": input_bytes, "most_bytes": input_bytes, "input_bytes": self.weight * input_bytes}
+            return dataclasses.replace(self, **known).after(seconds, input_bytes)
+        size = input_bytes if input_bytes > 0 else self.mean_bytes
+        expected = self.estimate(size)
+        seconds = min(seconds, expected.mean_s + _MOST_DEVIATIONS * expected.deviation_s)
+        missed = (seconds - expected.mean_s) / max(expected.deviation_s, _TINY)
+        sums = Sums.after(self, seconds, size)
+        longer_s, larger, kept = seconds - self.mean_s, size - self.mean_bytes, self.weight * self._kept
+        part = kept / (kept + 1)
+        news = part * larger**2
+        keep = 1.0 - (1.0 - self._kept) * min(1.0, self.weight * news / max(self.spread, _TINY))
+        return dataclasses.replace(
+            sums,
+            spread=self.spread * keep + news,
+            joint=self.joint * keep + part * larger * longer_s,
+            variance=self.variance + (missed**2 * self._noise - self.variance) / sums.weight,
+            least_bytes=min(self.least_bytes, size),
+            most_bytes=max(self.most_bytes, size),
+        )
+
+    def _began_with_an_outlier(self, seconds: float, input_bytes: float) -> bool:
+        smaller = min(1.0, input_bytes / self.mean_bytes) if min(input_bytes, self.input_bytes) > 0 else 1.0
+        return self.weight < FEW and _TOO_LONG * seconds < self.mean_s * smaller
+
+    @property
+    def _noise(self) -> float:
+        """The variance, of tasks that are never quite alike."""
+        return max(self.variance, (_LEAST_DEVIATION * self.mean_s) ** 2)
+
+    def _line(self) -> tuple[float, float]:
+        """Return the slope in seconds per byte, and the variance of what is known of it."""
+        if self.input_bytes <= 0:
+            return 0.0, 0.0
+        usual, noise = 0.5 * self.mean_s / self.mean_bytes, max(self._noise, _TINY)
+        if usual <= 0:
+            return 0.0, 0.0
+        certainty = self.spread / noise + usual**-2
+        slope = (self.joint / noise + 1.0 / usual) / certainty
+        return min(max(slope, 0.0), 2.0 * usual), 1.0 / certainty  # a steeper line would have a negative intercept
+
+    def estimate(self, input_bytes: float) -> Estimate:
+        """Return the run time of a task with this input; of one with the mean input where it is not known."""
+        size = input_bytes if input_bytes > 0 and self.input_bytes > 0 else self.mean_bytes
+        slope, doubt = self._line()
+        within = min(max(size, self.least_bytes / REACH), self.most_bytes * REACH)
+        variance = self._noise * (1.0 + 1.0 / self.weight) + doubt * (size - self.mean_bytes) ** 2
+        return Estimate(self.mean_s + slope * (within - self.mean_bytes), math.sqrt(variance), self.weight)
+
+
+_TINY: Final = 1e-30
