@@ -98,8 +98,8 @@ class Soak:
         """Return the least counts of some censuses at rest; if there is an earlier one, until nothing has grown."""
         least: dict[str, int] = {}
         for number in range(CENSUSES):
-            await asyncio.sleep(REST_S)
             await self._load.crowd.one_pod()  # a cycle, which replaces what the last one used
+            await asyncio.sleep(REST_S)  # in which the operator hears that the pod is gone
             found = await self._operator.census()
             least = {name: min(count, least.get(name, 0)) for name, count in found.items()} if number else found
             if before is not None and not remains.leaks(before, least):

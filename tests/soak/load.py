@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TENANTS = 8
 NODES, BATCHES, NODES_EVERY = 3, 2, 40
 """Nodes of a batch, batches at a time, and namespaces after which a batch takes the place of the oldest."""
-PLAIN_PODS = (8, 24)
+PLAIN_PODS = (20, 36)
 DELETED_EARLY = 0.2
 """Part of the namespaces that are deleted before their objects have reached their fates."""
 STEP_S, LOOK_S, PATIENCE_S = 0.05, 0.1, 600.0
