@@ -1,6 +1,6 @@
 """The soak: the operator alone in a process, under a steady load of all kinds for an hour, must not grow.
 
-`make soak` runs it in full. `python -m tests.soak` starts `python -m boathouse` with a fake API server in this process,
+`make soak` runs it in full. `python -m tests.soak` starts the operator's process, with a fake API server in its own,
 where a crowd of tenants creates and deletes namespaces with objects of all kinds and fates while nodes come and go.
 
 | module | subject |

@@ -28,6 +28,7 @@ STEP_S, LOOK_S, PATIENCE_S = 0.05, 0.1, 600.0
 FORGET_S = 2.0
 LAG_S = 10
 """The fake API's date is so much behind, because pods that end say that they ran for 10 s."""
+OTHER_NAMESPACES = {"boathouse-system", "rest"}
 ENDED = {"Succeeded", "Failed"}
 
 
@@ -117,6 +118,11 @@ class Load:
             await asyncio.sleep(STEP_S)
 
     async def _forget(self) -> None:
+        """Keep the fake API server small, without what the operator wrote into namespaces when they were gone."""
         while True:
             await asyncio.sleep(FORGET_S)
             self._api.forget()
+            existing = {*self._api.objects("namespaces"), *OTHER_NAMESPACES}
+            for plural in (*crowds.OWNED, "events"):
+                for key in [key for key in self._api.objects(plural) if key.partition("/")[0] not in existing]:
+                    self._api.remove(plural, key)
