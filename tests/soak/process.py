@@ -73,7 +73,7 @@ class Operator:
 async def running(server: str, folder: Path) -> AsyncIterator[Operator]:
     """Run the operator against an API server during the block; its log goes to `operator.log` in the folder."""
     ports = dict(zip(("progressPort", "metricsPort", "healthPort"), _free_ports(3), strict=True))
-    config = {"namespace": "boathouse-system", "progressService": "localhost", "logLevel": "warning", **IMAGES, **ports}
+    config = {"namespace": "boathouse-system", "logLevel": "warning", "lease": PATIENT, **IMAGES, **ports}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "kubeconfig").write_text(json.dumps(_kubeconfig(server)))
     read, write = os.pipe()
