@@ -131,6 +131,7 @@ def report(samples: list[verdict.Sample], base: Mapping[str, int], after: Mappin
         say(verdict.line(window, before))
         before = window
     say(f"\nCensus: {sum(base.values())} items after the first third, {sum(after.values())} at the end")
+    say(f"What is kept within bounds, and grew most:\n{verdict.most_grown(base, after)}")
     grown, leaks = verdict.growth(found), remains.leaks(base, after)
     problems = verdict.problems(grown, leaks, most_growth)
     cpu_s = sum(os.times()[:2])

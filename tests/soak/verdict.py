@@ -64,6 +64,12 @@ def problems(grown: float, leaks: Mapping[str, object], most: float = MOST_GROWT
     return found + [f"kept of objects that are gone: {name}: {counts}" for name, counts in sorted(leaks.items())]
 
 
+def most_grown(before: Mapping[str, int], after: Mapping[str, int], most: int = 12) -> str:
+    """Return a line for each of the counts that grew most."""
+    grown = sorted(after.items(), key=lambda item: before.get(item[0], 0) - item[1])[:most]
+    return "\n".join(f"{before.get(name, 0):>9} {count:>9}  {name}" for name, count in grown)
+
+
 def line(sample: Sample, before: Sample | None = None) -> str:
     """Return a line of progress, with the rates since an earlier sample."""
     seconds = sample.time_s - (before.time_s if before else 0.0)

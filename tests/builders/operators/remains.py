@@ -31,6 +31,7 @@ BY_TIME = {
     "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
     "boathouse.scheduling.tenants.variety.Variety._used": "60 s",
     "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
+    "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
     "boathouse_policies.fspy.worlds.Worlds._worlds": "until the fair worlds' jobs, at most 256 each, finish there too",
     "boathouse_policies.fspy.worlds.Worlds.jobs": "likewise",
     "boathouse_policies.fspy.virtual.World.queue": "likewise",
