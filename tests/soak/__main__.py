@@ -30,7 +30,7 @@ from boathouse_e2e import paths
 from tests.builders.operators import remains
 from tests.soak import process, verdict
 from tests.soak.endpoint import EndpointHints
-from tests.soak.load import Load
+from tests.soak.load import TENANTS, Load
 from tests.wire import fake_api
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class Soak:
     async def _sample_until(self, is_done: Callable[[], bool]) -> None:
         """Sample while the load is full, and print a line now and then."""
         printed = self.samples[-1] if self.samples else None
+        self.samples.append(self.sample())
         while not is_done():
             await asyncio.sleep(SAMPLE_S)
             self.samples.append(self.sample())
@@ -107,19 +108,19 @@ class Soak:
         return least
 
 
-async def run(events: int, objects: int, seed: int, most_growth: float, folder: Path) -> int:
+async def run(given: argparse.Namespace) -> int:
     """Run the soak; returns the exit code."""
-    async with fake_api.FakeApi() as api, process.running(api.url, folder) as operator:
-        load = Load(api, EndpointHints(api, operator.port), seed)
+    async with fake_api.FakeApi() as api, process.running(api.url, given.folder) as operator:
+        load = Load(api, EndpointHints(api, operator.port), given.seed, given.tenants)
         async with load.running():
             await load.crowd.one_pod()
-            soak = Soak(load, operator, events, objects)
+            soak = Soak(load, operator, given.events, given.objects)
             say(verdict.HEAD)
             await soak.until(1 / 3)
             base = await soak.census()
             await soak.until(1.0)
             after = await soak.census(base)
-        return report(soak.samples, base, after, most_growth)
+        return report(soak.samples, base, after, given.growth)
 
 
 def report(samples: list[verdict.Sample], base: Mapping[str, int], after: Mapping[str, int], most_growth: float) -> int:
@@ -153,12 +154,13 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=1_000_000, help="pod events to reach")
     parser.add_argument("--objects", type=int, default=20_000, help="objects of each kind to reach")
     parser.add_argument("--seed", type=int, default=1, help="of the tenants' choices")
+    parser.add_argument("--tenants", type=int, default=TENANTS, help="namespaces at a time")
     parser.add_argument("--growth", type=float, default=verdict.MOST_GROWTH, help="of memory that is allowed")
     parser.add_argument("--folder", type=Path, default=paths.REPOSITORY / "build" / "soak", help="for the log")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     try:
-        return asyncio.run(run(given.events, given.objects, given.seed, given.growth, given.folder))
+        return asyncio.run(run(given))
     except (process.Ended, TimeoutError, AssertionError, ExceptionGroup) as error:
         say(f"FAILED: {error!r}; the operator's log is {given.folder / 'operator.log'}")
         return 2

@@ -40,7 +40,8 @@ class Load:
         namespaces: How many namespaces have come.
     """
 
-    def __init__(self, api: FakeApi, hints: EndpointHints, seed: int) -> None:
+    def __init__(self, api: FakeApi, hints: EndpointHints, seed: int, tenants: int = TENANTS) -> None:
+        self._tenants = tenants
         self._api, self.crowd = api, crowds.Crowd(api, hints)
         self._random = random.Random(seed)
         self._numbers, self._batches = itertools.count(1), itertools.count(1)
@@ -68,7 +69,7 @@ class Load:
     async def until(self, is_done: Callable[[], bool]) -> None:
         """Let tenants come and go until enough was done and all of it is deleted."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(TENANTS):
+            for _ in range(self._tenants):
                 group.create_task(self._tenant(is_done))
 
     async def _tenant(self, is_done: Callable[[], bool]) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_e2e import paths
 
-SHORT = ("--events=1500", "--objects=48", "--growth=0.15")
+SHORT = ("--events=1500", "--objects=48", "--tenants=2", "--growth=0.15")
 """The memory of so young a process still grows; the census is exact in the short form too."""
 
 
