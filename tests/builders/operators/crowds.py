@@ -122,7 +122,7 @@ class Crowd:
     def create(self, namespace: str, plain: int = 2) -> None:
         """Create a namespace with an object of each kind and fate, and pods of its own, so many of them plain."""
         self._api.add(manifests.namespace(namespace))
-        self._api.add(_in(namespace, sparkapps.account()))
+        self._api.add(in_namespace(namespace, sparkapps.account()))
         for manifest in _objects(namespace):
             self._api.add(manifest)
             self.created[f"{manifest['kind'].lower()}s"] += 1
@@ -312,7 +312,7 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
     ):
         command = {"command": ["cat", f"{namespace}-{name}"], "maxAttempts": 1}
         job = mrjobs.mrjob(**{"mapper": command, "output": f"s3://b/{namespace}/{name}"} | spec)
-        yield _in(namespace, job, name)
+        yield in_namespace(namespace, job, name)
     for name, spec in (
         ("runs", {}),
         ("fails", {}),
@@ -321,7 +321,7 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
         ("expires", {"ttlSecondsAfterFinished": 0}),
         ("invalid", {"queue": "none"}),
     ):
-        yield _in(namespace, sparkapps.sparkapp(**{"arguments": [namespace, name]} | spec), name)
+        yield in_namespace(namespace, sparkapps.sparkapp(**{"arguments": [namespace, name]} | spec), name)
     volume = {"volume": {"emptyDir": True}}
     for name, spec in (
         ("runs", {}),
@@ -329,10 +329,13 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
         ("huge", {"master": volume | HUGE}),
         ("invalid", {"queue": "none"}),
     ):
-        yield _in(namespace, mrclusters.mrcluster(**{"master": volume, "core": {"count": 1} | volume} | spec), name)
+        yield in_namespace(
+            namespace, mrclusters.mrcluster(**{"master": volume, "core": {"count": 1} | volume} | spec), name
+        )
 
 
-def _in(namespace: str, manifest: dict[str, Any], name: str = "") -> dict[str, Any]:
+def in_namespace(namespace: str, manifest: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Return a copy of an object in this namespace, and with this name."""
     copied = json.loads(json.dumps(manifest))
     copied["metadata"] |= {"namespace": namespace} | ({"name": name} if name else {})
     return copied
