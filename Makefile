@@ -125,7 +125,15 @@ test-faults: setup build/reports ## Kill the operator at each failpoint of jobs 
 
 .PHONY: test-faults-at-random
 test-faults-at-random: setup build/reports ## Kill, pause and confuse the operator at random times; compare with kube-scheduler
-	@$(BIN)/pytest tests/wire tests/contract tests/faults/test_random_kills.py tests/faults/test_suspension.py tests/faults/test_two_leaders.py tests/faults/test_versions.py tests/faults/test_service_accounts.py -q -n 2 $(LONG) --results=build/reports/faults-at-random.jsonl
+	@$(BIN)/pytest tests/wire tests/contract --ignore=tests/wire/test_soak.py tests/faults/test_random_kills.py tests/faults/test_suspension.py tests/faults/test_two_leaders.py tests/faults/test_versions.py tests/faults/test_service_accounts.py -q -n 2 $(LONG) --results=build/reports/faults-at-random.jsonl
+
+.PHONY: soak
+soak: setup ## A million pod events and 20,000 objects of each kind: memory and a census of the operator, which must not grow (SOAK="--events 100000 --objects 2000")
+	@$(BIN)/python -m tests.soak $(SOAK)
+
+.PHONY: test-soak
+test-soak: setup build/reports ## The soak as a test, which is left out if it has passed on the same sources
+	@$(BIN)/pytest tests/wire/test_soak.py -q -m long --resume --timeout=3600 --results=build/reports/soak.jsonl
 
 .PHONY: test-faults-clusters
 test-faults-clusters: setup build/reports ## Kill the operator at each failpoint of Hadoop clusters
@@ -146,7 +154,7 @@ test-e2e-long: setup build/reports ## End-to-end tests that take minutes each
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes, the long tests and planted faults (some hours; goes on where it stopped)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-e2e-long test-e2e-hadoop test-mutations
+	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-mutations
 
 build/reports:
 	@mkdir -p $@

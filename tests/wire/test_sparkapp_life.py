@@ -130,6 +130,20 @@ async def test_a_deleted_application_is_forgotten(api, spark, eventually):
     await eventually(lambda: not kind.executors._followed and not kind.executors._by_driver)
 
 
+async def test_executors_that_are_deleted_after_their_application_are_forgotten_with_the_driver(api, spark, eventually):
+    spark.nodes.scripts[0].ends = False
+    api.add(sparkapp())
+    await eventually(lambda: spark.status().get("executors", {}).get("running") == 2)
+    kind, uid = spark.kind, spark.uid()
+    spark.nodes.step = lambda: None  # the garbage collector is slow
+    api.remove("sparkapps", KEY)
+    await eventually(lambda: not kind.executors._followed)
+    for key in [*spark.executors(), spark.driver()]:
+        api.remove("pods", key)
+    await eventually(lambda: not kind.drivers.of(uid) and not kind.executors._due)
+    assert not kind.executors._by_driver
+
+
 async def test_an_application_of_a_cluster_that_is_not_reconciled_yet_says_so(api, spark, eventually):
     api.add({"kind": "MRCluster", "metadata": {"name": "lake", "namespace": "demo"}, "spec": {}})
     api.add(sparkapp(hadoopClusters=["lake"]))

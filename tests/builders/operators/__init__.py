@@ -18,6 +18,7 @@ Against the fake API server:
 | `elastic_clusters` | a scheduler for Hadoop clusters that grow and shrink |
 | `leaders` | a leader with kinds, which a test can kill; the next one follows |
 | `mrjobs`, `hadoop_jobs`, `sparkapps`, `mrclusters` | custom resources of a kind, their operator, and kubelets |
+| `crowds`, `remains` | tenants of all kinds in many namespaces, and what may be kept of them when they are gone |
 | `endpoints`, `agents` | the progress endpoint, with task pods and with the agents of clusters |
 | `informers` | an informer, and a log of its changes |
 """

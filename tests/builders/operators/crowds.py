@@ -1,12 +1,14 @@
 """A crowd of tenants on the fake API server: objects of all kinds in many namespaces that come, end and are deleted.
 
 `Crowd` is all that is around an operator: the tenants, kubelets, Spark's drivers, the agents of Hadoop clusters, the
-garbage collector. What tasks and agents send to the progress endpoint goes to `Hints`.
+garbage collector. What tasks and agents send to the progress endpoint goes to `Hints`. `life` is the life of a few
+namespaces for a test of seconds; `tests/soak` drives a crowd for an hour.
 """
 
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextlib
 import json
 from typing import TYPE_CHECKING, Any, Protocol
@@ -33,19 +35,23 @@ STEP_S = 0.01
 TURNS = 5000
 HUGE = {"resources": {"cpu": "1000"}}
 """Requests that no node can satisfy."""
-_STARTED = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
-_PLAN = mrjobs.split_plan(2)
+PLAN = mrjobs.split_plan(2)
 _ENDED = ("Succeeded", "Failed")
 
 
 class Hints(Protocol):
     """Takes what pods send to the progress endpoint."""
 
-    def plan(self, uid: str, namespace: str) -> str | None:
-        """Take the split plan of a job; returns its digest, or None if the operator does not know the job yet."""
+    def plan(self, key: str, uid: str) -> str | None:
+        """Take the split plan of a job from a pod; returns its digest, or None if the operator has not taken it yet."""
 
-    def report(self, uid: str, master: str) -> None:
-        """Take the report of a cluster's agent."""
+    def report(self, key: str, uid: str) -> None:
+        """Take the report of a cluster's agent in a pod."""
+
+
+def agent_report(uid: str) -> AgentReport:
+    """Return what the agent of a new cluster reports."""
+    return AgentReport(hdfs=HdfsFigures(cluster_id=f"CID-{uid}", started_s=1, safe_mode=False))
 
 
 class LeaderHints:
@@ -61,20 +67,20 @@ class LeaderHints:
     def _kind(self, name: str) -> Any:
         return self._leader.controllers._reconcilers[name]._kind
 
-    def plan(self, uid: str, namespace: str) -> str | None:
-        kind = self._kind("MRJob")
+    def plan(self, key: str, uid: str) -> str | None:
+        kind, namespace = self._kind("MRJob"), key.partition("/")[0]
         if not kind.orders.knows(uid, namespace):
             return None
-        encoded = mrjobs.shards.encode(_PLAN)
+        encoded = mrjobs.shards.encode(PLAN)
         kind.plans.post(uid, namespace, encoded)
         return str(encoded.digest)
 
-    def report(self, uid: str, master: str) -> None:
+    def report(self, key: str, uid: str) -> None:
         kind = self._kind("MRCluster")
-        if kind.pods.find(uid, master) is None:
+        if kind.pods.find(uid, key.partition("/")[2]) is None:
             return
         with contextlib.suppress(Rejected):
-            report = AgentReport(hdfs=HdfsFigures(cluster_id=f"CID-{uid}", started_s=1, safe_mode=False))
+            report = agent_report(uid)
             kind.reports.take(uid, report, kind.reports.arrive())
             kind.orders.answer(uid, report.version, number=kind.reports.number(uid), next_s=5.0)
 
@@ -88,12 +94,14 @@ class Crowd:
 
     Attributes:
         started: How many pods ran.
-        created: How many custom resources were created.
+        created: How many custom resources were created, by plural.
     """
 
     def __init__(self, api: FakeApi, hints: Hints) -> None:
         self._api, self._hints = api, hints
-        self.started = self.created = 0
+        self.started = 0
+        self.created: collections.Counter[str] = collections.Counter()
+        self._owned: dict[str, list[dict[str, Any]]] = {}
 
     # Tenants
 
@@ -111,18 +119,19 @@ class Crowd:
             if pod["spec"].get("nodeName") in gone:
                 self._api.remove("pods", key)
 
-    def create(self, namespace: str) -> None:
-        """Create a namespace with an object of each kind and fate, and pods of its own."""
+    def create(self, namespace: str, plain: int = 2) -> None:
+        """Create a namespace with an object of each kind and fate, and pods of its own, so many of them plain."""
         self._api.add(manifests.namespace(namespace))
         self._api.add(in_namespace(namespace, sparkapps.account()))
         for manifest in _objects(namespace):
             self._api.add(manifest)
-            self.created += 1
+            self.created[f"{manifest['kind'].lower()}s"] += 1
         for number in range(2):
             selector = {"disk": f"{namespace}-{number}"}
             self._api.add(manifests.pod(f"stray-{number}", namespace=namespace, nodeSelector=selector))
             self._api.add(manifests.pod(f"huge-{number}", namespace=namespace, cpu=f"{1000 + number}"))
-            self._api.add(manifests.pod(f"plain-{number}", namespace=namespace, cpu=f"{number + 1}m"))
+        for number in range(plain):
+            self._api.add(manifests.pod(f"plain-{number}", namespace=namespace, cpu=f"{number % 2 + 1}m"))
 
     def delete(self, namespace: str) -> None:
         """Delete a namespace's custom resources and pods, pending ones too."""
@@ -192,6 +201,10 @@ class Crowd:
                 owners = each["metadata"].get("ownerReferences") or ()
                 if any(owner["uid"] not in uids for owner in owners):
                     self._api.remove(plural, key)
+        self._owned = {}
+        for pod in self._api.objects("pods").values():
+            for owner in pod["metadata"].get("ownerReferences") or ():
+                self._owned.setdefault(owner["uid"], []).append(pod)
         for key, pod in list(self._api.objects("pods").items()):
             if pod["metadata"].get("deletionTimestamp"):
                 self._api.remove("pods", key)
@@ -220,7 +233,7 @@ class Crowd:
         order = msgspec.json.decode(env[contract.TASK_ENV], type=contract.TaskSpec)
         digest = ""
         if order.task_type is TaskType.SETUP:
-            found = self._hints.plan(order.job_uid, order.namespace)
+            found = self._hints.plan(key, order.job_uid)
             if found is None:
                 return
             digest = found
@@ -240,14 +253,10 @@ class Crowd:
             self._start(
                 key,
                 podIP="10.0.0.1",
-                containerStatuses=[{"name": sparkapps.driver_pod.CONTAINER} | {"state": _STARTED}],
+                containerStatuses=[{"name": sparkapps.driver_pod.CONTAINER, "state": self._running_state()}],
             )
             return
-        mine = [
-            each
-            for each in self._api.objects("pods").values()
-            if (each["metadata"].get("ownerReferences") or [{}])[0].get("uid") == pod["metadata"]["uid"]
-        ]
+        mine = self._owned.get(pod["metadata"]["uid"], [])
         for number in range(2 - len(mine)):
             made = sparkapps.executor(pod, number + len(mine))
             if self._api.get("pods", f"{namespace}/{made['metadata']['name']}") is None:
@@ -256,20 +265,18 @@ class Crowd:
             exit_code = 1 if "/fails-" in key else 0
             for each in mine[exit_code:]:
                 self._api.set_phase(f"{namespace}/{each['metadata']['name']}", "Failed" if exit_code else "Succeeded")
-            ended = {"exitCode": exit_code, "message": "", "reason": "Error", **sparkapps.STARTED}
-            ended["finishedAt"] = "2026-01-01T00:00:10Z"
-            statuses = [{"name": sparkapps.driver_pod.CONTAINER, "state": {"terminated": ended}}]
-            self._api.set_phase(
-                key, "Failed" if exit_code else "Succeeded", podIP="10.0.0.1", containerStatuses=statuses
-            )
+            self._api.end_pod(key, exit_code=exit_code, container=sparkapps.driver_pod.CONTAINER, podIP="10.0.0.1")
 
     def _node_of_cluster(self, key: str, pod: dict[str, Any], host: str) -> None:
         if pod["status"]["phase"] == "Pending":
-            statuses = [{"name": each["name"], "state": _STARTED, "ready": True} for each in pod["spec"]["containers"]]
+            state = {"state": self._running_state(), "ready": True}
+            statuses = [{"name": each["name"]} | state for each in pod["spec"]["containers"]]
             self._start(key, podIP="10.0.0.1", containerStatuses=statuses)
         elif host == mrclusters.naming.MASTER:
-            uid = pod["metadata"]["ownerReferences"][0]["uid"]
-            self._hints.report(uid, pod["metadata"]["name"])
+            self._hints.report(key, pod["metadata"]["ownerReferences"][0]["uid"])
+
+    def _running_state(self) -> dict[str, Any]:
+        return {"running": {"startedAt": self._api.world.date}}
 
 
 FATES = {
@@ -284,8 +291,11 @@ FATES = {
     "sparkapps/suspended": {"Suspended"},
     "sparkapps/huge": {"Pending", "Queued", "Submitted"},
     "sparkapps/expires": {"gone"},
+    "sparkapps/invalid": {"Pending"},
     "mrclusters/runs": {"Starting"},
+    "mrclusters/stores": {"Starting"},
     "mrclusters/huge": {"Starting", "Pending"},
+    "mrclusters/invalid": {"Pending"},
 }
 """The phases in which the objects of a namespace rest, by `kind/name`."""
 
@@ -309,11 +319,19 @@ def _objects(namespace: str) -> Iterator[dict[str, Any]]:
         ("suspended", {"suspend": True}),
         ("huge", {"driver": {"coreRequest": "1000"}}),
         ("expires", {"ttlSecondsAfterFinished": 0}),
+        ("invalid", {"queue": "none"}),
     ):
         yield in_namespace(namespace, sparkapps.sparkapp(**{"arguments": [namespace, name]} | spec), name)
     volume = {"volume": {"emptyDir": True}}
-    for name, more in (("runs", {}), ("huge", HUGE)):
-        yield in_namespace(namespace, mrclusters.mrcluster(master=volume | more, core={"count": 1} | volume), name)
+    for name, spec in (
+        ("runs", {}),
+        ("stores", {"compute": False}),
+        ("huge", {"master": volume | HUGE}),
+        ("invalid", {"queue": "none"}),
+    ):
+        yield in_namespace(
+            namespace, mrclusters.mrcluster(**{"master": volume, "core": {"count": 1} | volume} | spec), name
+        )
 
 
 def in_namespace(namespace: str, manifest: dict[str, Any], name: str = "") -> dict[str, Any]:

@@ -84,6 +84,16 @@ async def test_a_namespace_has_a_limit_of_pending_reviews(request_reviews, monke
     assert [task.result() for task in tasks if task.done()] == [Reason.TOO_MANY_REVIEWS] * 5
 
 
+def test_expired_verdicts_are_dropped():
+    now_s = 0.0
+    memory = auth._Memory(60.0, lambda: now_s)
+    for number in range(3):
+        memory.put(bytes([number]), Reason.INVALID_TOKEN)
+    now_s = 61.0
+    memory.put(b"new", Reason.INVALID_TOKEN)
+    assert [*memory._values] == [b"new"]
+
+
 def test_ten_thousand_pods_of_a_namespace_are_reviewed_within_half_of_its_share():
     assert 10_000 / auth.CACHE_S < auth.NAMESPACE_RATE / 2
     assert auth.CACHE_SIZE >= 2 * 10_000

@@ -86,9 +86,13 @@ def delete(world: World, key: str, options: Manifest) -> Manifest:
     if not runs or options.get("gracePeriodSeconds") == 0 or (uid and uid != pod["metadata"]["uid"]):
         return world.delete("pods", key, uid)
     marked = copy.deepcopy(pod)
-    ends = dt.datetime.fromisoformat(world.date) + dt.timedelta(seconds=30)
-    marked["metadata"].setdefault("deletionTimestamp", ends.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    marked["metadata"].setdefault("deletionTimestamp", after(world.date, 30))
     return world.update("pods", key, marked)
+
+
+def after(date: str, seconds: float) -> str:
+    """Return a date later."""
+    return (dt.datetime.fromisoformat(date) + dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def review(tokens: dict[str, tuple[Manifest, list[str]]], request: Manifest) -> Manifest:

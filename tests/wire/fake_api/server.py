@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from aiohttp import web
 
 from boathouse.cluster import client, config
-from tests.wire.fake_api import faults, merging, pods, tokens, world
+from tests.wire.fake_api import discovery, faults, merging, pods, tokens, world
 from tests.wire.fake_api.watches import Watches
 
 if TYPE_CHECKING:
@@ -124,17 +124,26 @@ class FakeApi:
         """Do a kubelet's part: set a pod's phase, and more of its status."""
         return self.change("pods", key, {"status": {"phase": phase, **status}})
 
-    def end_pod(self, key: str, *, exit_code: int = 0, message: str = "", reason: str = "") -> Manifest:
-        """Let the container `task` end with that exit code and termination message."""
+    def end_pod(
+        self,
+        key: str,
+        *,
+        exit_code: int = 0,
+        message: str = "",
+        reason: str = "",
+        container: str = "task",
+        **status: Any,
+    ) -> Manifest:
+        """Let a container that ran for 10 s end with that exit code and termination message."""
         terminated = {
             "exitCode": exit_code,
             "message": message,
             "reason": reason or ("Error" if exit_code else "Completed"),
-            "startedAt": "2026-01-01T00:00:00Z",
-            "finishedAt": "2026-01-01T00:00:10Z",
+            "startedAt": self.world.date,
+            "finishedAt": pods.after(self.world.date, 10),
         }
-        statuses = [{"name": "task", "state": {"terminated": terminated}}]
-        return self.set_phase(key, "Failed" if exit_code else "Succeeded", containerStatuses=statuses)
+        statuses = [{"name": container, "state": {"terminated": terminated}}]
+        return self.set_phase(key, "Failed" if exit_code else "Succeeded", containerStatuses=statuses, **status)
 
     def actuate_resize(self, key: str) -> None:
         """Do a kubelet's part of a resize."""
@@ -179,6 +188,16 @@ class FakeApi:
         self.chaos = lambda _: None
         self.latency_s = 0.0
 
+    def forget(self, keep: int = 1000) -> None:
+        """Forget calls and old changes, so that a long run fits into memory.
+
+        As etcd's compaction it follows a bookmark on each watch, and later ones from before are refused.
+        """
+        self.calls.clear()
+        for plural in list(self.world.histories):
+            self.watches.bookmark(plural)
+        self.world.compact(keep)
+
     def expire_pages(self) -> None:
         """Forget the continue tokens: their next use is 410."""
         self._pages.clear()
@@ -204,6 +223,8 @@ class FakeApi:
         response.headers["Date"] = email.utils.formatdate(self.clock(), usegmt=True)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
+        if (known := discovery.answer(request.path)) is not None:
+            return web.json_response(known)
         call = await _parse(request)
         self.calls.append(call)
         fault = self._faults.take(call.name) or self.chaos(call) or faults.Fault()

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import json
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tests.wire.fake_api import merging
@@ -92,6 +92,7 @@ class World:
 
     Attributes:
         date: What the server takes for now.
+        changes: How many changes there were, by plural.
     """
 
     def __init__(self) -> None:
@@ -100,6 +101,7 @@ class World:
         self.compacted = 0
         self.watchers: list[Watcher] = []
         self.histories: dict[str, list[Step]] = defaultdict(list)
+        self.changes: Counter[str] = Counter()
         self._objects: dict[str, dict[str, Manifest]] = defaultdict(dict)
         self._uids = 0
 
@@ -178,6 +180,12 @@ class World:
         self._objects = defaultdict(dict, copy.deepcopy(objects))
         self.histories.clear()
 
+    def compact(self, keep: int) -> None:
+        """Forget the history before the last changes, as etcd's compaction: it cannot be watched any more."""
+        self.compacted = max(self.compacted, self.revision - keep)
+        for plural, steps in self.histories.items():
+            self.histories[plural] = [step for step in steps if step.revision > self.compacted]
+
     def selected(self, watcher: Watcher) -> list[Manifest]:
         """Return what a selection holds now, by name."""
         return [manifest for _, manifest in sorted(self._objects[watcher.plural].items()) if watcher.selects(manifest)]
@@ -191,6 +199,7 @@ class World:
 
     def _tell(self, plural: str, step: Step) -> None:
         self.histories[plural].append(step)
+        self.changes[plural] += 1
         for watcher in self.watchers:
             if watcher.plural == plural and (line := watcher.line(step)):
                 watcher.send(line)

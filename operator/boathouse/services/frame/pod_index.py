@@ -61,12 +61,17 @@ class PodIndex(Generic[P]):
         read: Returns a pod as the kind sees it; None for a pod of another kind.
         on_change: Called with the object whose pods changed.
         later: Calls a function after a delay in seconds: the loop's `call_later`.
+        on_gone: Called with each pod that is dropped.
     """
 
     def __init__(
-        self, read: Callable[[facts.PodFacts], P | None], on_change: Callable[[ObjectUid], None], later: Later
+        self,
+        read: Callable[[facts.PodFacts], P | None],
+        on_change: Callable[[ObjectUid], None],
+        later: Later,
+        on_gone: Callable[[P], None] = lambda _: None,
     ) -> None:
-        self._read, self._on_change, self._later = read, on_change, later
+        self._read, self._on_change, self._later, self._on_gone = read, on_change, later, on_gone
         self._by_object: dict[ObjectUid, dict[str, _Entry[P]]] = {}
         self._objects: dict[str, ObjectUid] = {}
 
@@ -126,6 +131,7 @@ class PodIndex(Generic[P]):
         entries = self._by_object.setdefault(uid, {})
         if (former := entries.get(pod.name)) is not None:
             self._objects.pop(former.pod.uid, None)
+            self._on_gone(former.pod)
         self._objects[pod.uid] = uid
         entry = entries[pod.name] = _Entry()
         return entry
@@ -134,9 +140,10 @@ class PodIndex(Generic[P]):
         """Drop a pod that left the first watch and did not enter the second, unless it has returned to the first."""
         if entry.left is not pod or self._entry(pod) is not entry:
             return
-        entry.running = None
         if entry.ended is None:
             self._drop(pod)
+        else:
+            entry.running = None
 
     def _end_left(self, pod: facts.PodFacts) -> None:
         """Handle a pod that left the second watch: it was deleted or, after etcd was restored, runs again."""
@@ -156,8 +163,9 @@ class PodIndex(Generic[P]):
 
     def _drop(self, pod: facts.PodFacts) -> None:
         uid = ObjectUid(pod.task_of or "")
-        del self._by_object[uid][pod.metadata.name]
+        gone = self._by_object[uid].pop(pod.metadata.name).pod
         self._objects.pop(pod.metadata.uid, None)
         if not self._by_object[uid]:
             del self._by_object[uid]
+        self._on_gone(gone)
         self._on_change(uid)

@@ -150,10 +150,11 @@ class _Memory(Generic[T]):
         return value if self._clock() < until_s else None
 
     def put(self, digest: bytes, value: T) -> None:
-        """Store a value."""
-        self._values[digest] = (self._clock() + self._keep_s, value)
+        """Store a value, and drop those that have expired: the oldest are first."""
+        now_s = self._clock()
+        self._values[digest] = (now_s + self._keep_s, value)
         self._values.move_to_end(digest)
-        while len(self._values) > CACHE_SIZE:
+        while len(self._values) > CACHE_SIZE or next(iter(self._values.values()))[0] <= now_s:
             self._values.popitem(last=False)
 
 

@@ -98,8 +98,13 @@ class SparkAppKind:
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
-        self.drivers = pod_index.PodIndex(driver_reader.driver, self._mark, later)
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
+        self.drivers = pod_index.PodIndex(
+            driver_reader.driver,
+            self._mark,
+            later,
+            on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid),
+        )
         self.reports = reports.Reports(self._mark, self._context.monotonic)
         self.learner = run_times.Learner()
         self.policy_events = policy_events.PolicyEvents(

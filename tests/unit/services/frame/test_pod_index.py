@@ -45,8 +45,13 @@ class Index:
     """An index whose delayed checks the test runs."""
 
     def __init__(self):
-        self.changes, self.checks = [], []
-        self.index = PodIndex(pod_reader.task_pod, self.changes.append, lambda _, check: self.checks.append(check))
+        self.changes, self.checks, self.gone = [], [], []
+        self.index = PodIndex(
+            pod_reader.task_pod,
+            self.changes.append,
+            lambda _, check: self.checks.append(check),
+            on_gone=lambda pod: self.gone.append(pod.uid),
+        )
 
     def run_checks(self):
         checks, self.checks = self.checks, []
@@ -156,3 +161,4 @@ def test_the_object_of_a_pod_is_known_until_the_pod_is_gone(pods):
     pods.run_checks()
     assert pods.index.object_of("u2") is None
     assert [*pods.index] == []
+    assert pods.gone == ["u1", "u2"]

@@ -1,0 +1,73 @@
+"""What the operator may keep of objects, namespaces and nodes that are gone, for comparisons of two censuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.builders import census
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BOUNDED = {
+    "boathouse.buckets.Buckets._levels": 10_000,
+    "boathouse.cluster.client._decoder()": 64,  # one for each type of answers
+    "boathouse.cluster.events.EventWriter._last_events": 8192,
+    "boathouse.services.frame.object_store.ObjectStore._gone": 3 * 1024,  # of three kinds
+    "boathouse.services.frame.answers.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
+    "boathouse.services.frame.answers.Answers._used_bytes": 3 * (4 + 32) * 1024,
+    "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
+    "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
+    "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
+    "boathouse_policies.framework.crowding.Programs.items": 5 * 257,
+    "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
+    "boathouse_policies.framework.eligibility.Eligibilities._last": 1024,
+    "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 8,  # each policy has that of its last cycle
+    "boathouse_policies.ikayak.remaining.Bank._means": 256,
+    "boathouse_policies.ikayak.remaining.Bank._models": 32,
+}
+"""Caches and memories with a fixed bound, and the bound in items."""
+BY_TIME = {
+    "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
+    "boathouse.scheduling.tenants.variety.Variety._used": "60 s",
+    "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
+    "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
+    "boathouse_policies.fspy.worlds.Worlds._worlds": "until the fair worlds' jobs, at most 256 each, finish there too",
+    "boathouse_policies.fspy.worlds.Worlds.jobs": "likewise",
+    "boathouse_policies.fspy.virtual.World.queue": "likewise",
+}
+"""What is kept for a time after the object."""
+SCRATCH = (
+    "boathouse.cluster.transport.Transport._idle",
+    "boathouse_policies.framework.layout.Layout._inverse_totals_listed",
+    "boathouse_policies.framework.layout.Layout._large_enough",
+    "boathouse_policies.framework.layout.Layout.inverse_totals",
+    "Reflector._watch().lines",
+    "boathouse_policies.framework.queue.unschedulable.UnschedulableClasses.",
+    "boathouse_policies.framework.view.ClusterView.",
+)
+"""Idle connections, memos of a layout, and columns and buffers of the last cycle, which the next one replaces."""
+HELD = (
+    *BOUNDED,
+    *BY_TIME,
+    *SCRATCH,
+    "boathouse.cluster.events._LastEvent",
+    "boathouse.services.frame.answers._Entry",
+    "boathouse.services.progress.claims.Caller",
+    "boathouse.scheduling.tenants.variety._Used",
+    "boathouse_policies.framework.eligibility.Eligibility",
+    "boathouse_policies.fspy.jobs.",
+    "boathouse_policies.fspy.virtual.",
+    "boathouse_policies.ikayak.fuzzy.Fuzzy",
+    "boathouse_policies.ikayak.remaining.Mean",
+    "boathouse_policies.ila.exponential.",
+    "boathouse_policies.ila.metrics.Demand",
+    "boathouse_policies.model.",
+)
+"""The values in these, which are counted with them."""
+
+
+def leaks(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, object]:
+    """Return what grew without being in the tables, or beyond its bound."""
+    grown = {name: counts for name, counts in census.growth(before, after).items() if not name.startswith(HELD)}
+    return grown | {name: after[name] for name, bound in BOUNDED.items() if after.get(name, 0) > bound}
