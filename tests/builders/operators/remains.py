@@ -22,7 +22,7 @@ BOUNDED = {
     "boathouse_policies.framework.crowding.Programs.items": 5 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
     "boathouse_policies.framework.eligibility.Eligibilities._last": 1024,
-    "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 8,  # each policy has that of its last cycle
+    "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 16,  # each policy has that of its last cycle
     "boathouse_policies.ikayak.remaining.Bank._means": 256,
     "boathouse_policies.ikayak.remaining.Bank._models": 32,
 }
