@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from benchmarks import hops, support
+from benchmarks import support
 from boathouse.cluster import catalogue, errors, retries
 from tests.builders import manifests
 
@@ -60,21 +60,6 @@ async def test_events_have_settled_when_their_number_stays_the_same(api, pods, m
     api.fail_next("list events", times=2, **BEHIND)
     await pods.events_settled()
     assert len(api.called("list events")) == 4
-
-
-async def test_the_hops_of_a_pod_lead_from_its_watch_event_to_its_bind_request():
-    names = (await hops.bind()).hops()
-    assert names[0] == "cluster.reflector.Reflector._line"
-    assert names[-1] == "cluster.client.ApiClient.bind"
-    assert len(names) == len(set(names))
-
-
-async def test_the_hops_of_a_job_cross_from_the_endpoint_to_the_scheduler_and_back():
-    names = (await hops.commit()).hops()
-    way = ["TaskRoutes._post_plan", "Executor.start", "ApiClient.create_pod", "MRJobKind._over"]
-    ends = [name.partition(".")[2] for name in names]
-    places = [next(place for place, name in enumerate(ends) if name.endswith(part)) for part in way]
-    assert places == sorted(places)
 
 
 def test_a_modelled_cluster_grows_and_shrinks_in_virtual_time():
