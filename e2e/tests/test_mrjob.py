@@ -127,7 +127,7 @@ def test_a_job_of_another_queue_with_equal_weight_starts_before_the_first_has_al
 
 
 def test_a_job_that_waits_says_what_is_scarce_and_then_runs(place):
-    place.put("in/a.txt", harness.text(10_000_000))
+    place.put("in/a.txt", harness.text(6_000_000))
     wide = {"command": ["sh", "-c", "sleep 2; cat"], "resources": {"requests": {"cpu": "900m", "memory": "128Mi"}}}
     place.start("wide", mapper=wide, **NO_REDUCE)
 
