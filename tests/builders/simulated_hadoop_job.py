@@ -125,6 +125,8 @@ class SimulatedHadoopJob:
         processes: Clients that run somewhere.
         ended: Attempts whose pods the scheduler observed to be gone.
         applications: What the ResourceManager knows.
+        events: The events that applications may still run.
+        delays_s: After how long reconciles asked for the next.
     """
 
     def __init__(self, seed: int = 0, **spec: Any) -> None:
@@ -144,6 +146,8 @@ class SimulatedHadoopJob:
         self.submissions = 0
         self.lives = 0
         self.kills: list[str] = []
+        self.events: list[tuple[Any, ...]] = []
+        self.delays_s: list[float] = []
         self.start()
 
     # The leader
@@ -166,7 +170,7 @@ class SimulatedHadoopJob:
         )
         self.jobs = HadoopJobs(leader, MRJOB, mrjobs.SETTINGS, lambda _delay, _call: None)  # type: ignore[arg-type]
         self.jobs.clients = _Clients(self)  # type: ignore[assignment]
-        self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *_: None)  # type: ignore[assignment]
+        self.jobs._events = types.SimpleNamespace(not_cleaned_up=lambda *event: self.events.append(event))  # type: ignore[assignment]
         self.memory = JobMemory(mrjobs.UID, job_state.from_status(self.status, 1), self.status)  # type: ignore[arg-type]
 
     async def reconcile(self, *, is_delayed: bool = False) -> None:
@@ -186,8 +190,10 @@ class SimulatedHadoopJob:
             for name, uid in desired.delete:
                 self.delete_pod(name, uid)
         writes: Any = types.SimpleNamespace(check_lead=lambda: None)
-        for effect in desired.after:
+        for effect in () if is_delayed else desired.before_status:
             await effect(writes)
+        delays = [await effect(writes) for effect in desired.after]
+        self.delays_s += [delay_s for delay_s in delays if delay_s is not None]
         if self.deleting_since_s is not None and not desired.holds_deletion and not is_delayed and not desired.delete:
             self.is_gone = True
 

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from boathouse.cluster import catalogue, devices, quotas, storage, wire
+from boathouse.cluster import catalogue, devices, quotas, storage, wire, written
 from boathouse.services.mrjob.job.model import MRJOBS
 from tests.builders import manifests
 
@@ -21,6 +21,11 @@ def test_a_pod_shows_what_its_request_depends_on():
     )
     assert pod.spec.init_containers[0].restart_policy == "Always"
     assert (pod.spec.overhead, pod.spec.resources.limits) == ({"cpu": "10m"}, {"cpu": "2"})
+
+
+def test_a_token_of_no_pod_names_none():
+    user = written.UserInfo(username="system:serviceaccount:demo:s")
+    assert (user.pod_name, user.pod_uid) == ("", "")
 
 
 def test_a_pod_shows_how_its_container_ended():

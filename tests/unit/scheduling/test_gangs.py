@@ -132,6 +132,7 @@ async def test_an_executor_that_is_larger_than_expected_takes_as_many_reserved_p
     async with desk() as world:
         app = await started(world, App(minimum=3))
         world.show(app.executor_pod(1, cpu=2))
+        world.submit("demo/t0", "demo/t1", "demo/t2")
         assert await world.decide() == [("bind", "uid-a-exec-1 n1")]
         assert world.reserved(app) == ["n1"]
 

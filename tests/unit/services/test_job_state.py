@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from boathouse.resources.mrjob import spec
 from boathouse.services.frame.status_writer import stripped
 from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
@@ -38,6 +39,12 @@ def test_a_status_is_restored_as_it_was_written(tasks):
 
 def test_every_field_is_written_so_that_a_merge_patch_clears_what_is_gone():
     assert job_state.to_status(JobState())["reason"] is None
+
+
+def test_the_reduces_of_a_job_that_cannot_be_read_are_those_of_its_status():
+    written = job_state.to_status(mrjobs.mapping(mrjobs.job(numReduceTasks=2)))
+    state = MRJobKind.load(None, written, None)
+    assert len(state.stages[TaskType.REDUCE].winner) == 2
 
 
 def test_a_status_has_progress_and_counts_of_tasks():

@@ -47,6 +47,12 @@ def test_times_of_a_node_whose_clock_is_right_are_kept():
     assert times_by_a_node(0) == (PLACED_S + 60, PLACED_S + 120)
 
 
+def test_a_container_that_started_a_moment_ago_did_so():
+    placed_s = int(time.time()) - 60.0
+    running = read_pod("Running", {"running": {"startedAt": text(placed_s + 55)}}, placed_s)
+    assert pod_life.started_s(*running) == placed_s + 55
+
+
 @STEPS
 def test_times_that_cannot_be_right_are_those_of_the_placement(step_s):
     assert times_by_a_node(step_s) == (PLACED_S, PLACED_S)

@@ -179,3 +179,8 @@ def test_a_pod_placed_beside_an_earlier_attempt_repeats_it(job_events):
     )
     job_events.update(first, second)
     assert [event.second_of for event in job_events.of(model.Placed)] == [None, f"demo/{first.name}"]
+
+
+def test_a_tick_has_the_time(job_events):
+    job_events.publisher.tick()
+    assert job_events.of(model.Tick) == [model.Tick(now_s=7.0)]

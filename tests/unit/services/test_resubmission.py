@@ -1,7 +1,8 @@
 """Changes of pending attempts after which a job must submit its tasks to the scheduler again."""
 
-from boathouse.services.mrjob.kind import Submitted
+from boathouse.services.mrjob.kind import PENDING_REQUEUE_S, Submitted
 from tests.builders import mrjobs
+from tests.builders.mrjob_reconciler import JobReconciler
 
 FIRST, SECOND = mrjobs.attempt(), mrjobs.attempt(index=1)
 RETRY = mrjobs.attempt(number=2)
@@ -29,3 +30,7 @@ def test_a_pod_created_ahead_needs_a_resubmission_once_and_again_later():
     assert not submitted(FIRST).covers(before, pods)
     assert before.covers(submitted(FIRST, unplaced={"u"}, at_s=9), pods)
     assert not before.covers(submitted(FIRST, unplaced={"u"}, at_s=10), pods)
+
+
+async def test_a_job_with_a_pending_task_is_reconciled_again_soon():
+    assert await JobReconciler(mrjobs.mrjob()).reconcile() == PENDING_REQUEUE_S

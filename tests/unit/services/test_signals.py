@@ -25,12 +25,12 @@ def result_with(**counters):
 )
 def test_a_reduce_shuffles_while_it_lacks_map_output(phase, done, known_as):
     report = TaskReport(phase=phase, maps_done=done, maps_total=3)
-    assert signals.of_report(TaskType.REDUCE, report, cpu_milli=100).phase == known_as
+    assert signals.of_report(TaskType.REDUCE, report, cpu_milli=100, split_bytes=0).phase == known_as
 
 
 def test_a_reduce_has_its_expected_input_and_the_progress_of_its_phase():
     report = TaskReport(phase="wait", progress=0.25, maps_done=1, maps_total=4, bytes_in=10)
-    figures = signals.of_report(TaskType.REDUCE, report, cpu_milli=100).counters
+    figures = signals.of_report(TaskType.REDUCE, report, cpu_milli=100, split_bytes=0).counters
     assert (figures["input_bytes"], figures["copied_bytes"], figures["maps_fraction"]) == (40, 10, 0.25)
     assert figures["phase_fraction"] == 0.75
 

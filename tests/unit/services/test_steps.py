@@ -1,12 +1,14 @@
 """Jobs of several steps, and steps in one pod."""
 
+import dataclasses
+
 import pytest
 
 from boathouse.resources.names import ConditionType
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.state import job_state
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import TaskResult, TaskType
 from tests.builders import mrjobs
 
 STAGE = {"command": ["./stage.py"]}
@@ -171,3 +173,10 @@ def test_pods_that_are_labelled_as_tasks_that_the_job_does_not_have_are_left_out
     state = mrjobs.mapping(job, splits=3)
     pods = [mrjobs.attempt_pod(name) for name in ("m-2", "m-3", "1/m-0", "r-0", "r-1", "setup")]
     assert [pod.task_name for pod in steps.existing(pods, state, job)] == ["m-00002", "r-00000", "setup"]
+
+
+def test_the_plan_of_a_step_is_the_one_of_which_its_setup_pods_say_the_digest():
+    setup = mrjobs.succeeded_pod("setup")
+    results = [TaskResult(outcome="succeeded", digest=digest) for digest in ("", "d")]
+    pods = [dataclasses.replace(setup, result=result) for result in (None, *results)]
+    assert (steps.vouched(pods, setup.step), steps.vouched(pods, setup.step + 1)) == ({"d"}, set())

@@ -155,9 +155,10 @@ async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_ot
     assert server.bundle("last") == "A"
 
 
-async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published_bundle):
+@pytest.mark.parametrize("check", [trust_bundle.Bundles.refresh, trust_bundle.Bundles.republish])
+async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published_bundle, check):
     server, subject = published_bundle
     del server.data["ours"]
-    await subject.refresh()
+    await check(subject)
     assert server.data["ours"] == {"a.crt": "A"}
     assert server.bundle("demo") == "A"

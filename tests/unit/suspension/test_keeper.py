@@ -185,6 +185,13 @@ def test_a_task_that_is_left_to_itself_needs_no_write_ever():
     assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
 
 
+def test_the_record_of_an_earlier_suspension_does_not_wake_the_keeper_while_a_task_is_to_pause():
+    tasks = KeptTasks()
+    tasks.show(WHOLE)
+    tasks.desk.scheduler.state.pods.suspend(tasks.desk.row(TASK), order=None)
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
+
+
 def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
     tasks = KeptTasks()
     pod = tasks.show(SHRUNK)

@@ -48,7 +48,7 @@ def test_the_blocks_of_a_large_file_are_requested_in_parts():
 
 
 def test_many_replicas_and_odd_names_are_left_out():
-    with serving_blocks({"/a": [block(0, 1, ["", "x" * 300, "c0", "c1", "c2", "c3"])]}) as address:
+    with serving_blocks({"/a": [block(0, 1, ["", "x" * 254, "c0", "c1", "c2", "c3"])]}) as address:
         assert web_hdfs.block_hosts(address, "a", 1, user="u") == [Block(offset=0, length=1, hosts=["c0", "c1", "c2"])]
 
 

@@ -1,5 +1,6 @@
 """Objects beside and among the input whose names cannot be read, and stores that refuse to list."""
 
+import http.client
 import io
 import os
 import subprocess
@@ -150,6 +151,21 @@ def test_a_request_with_temporary_keys_is_signed_and_sent_with_their_token(monke
     assert (
         "SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-security-token," in request.headers["Authorization"]
     )
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError(), http.client.IncompleteRead(b"")])
+def test_a_list_whose_connection_breaks_is_asked_for_again(monkeypatch, error):
+    answers = [error, io.BytesIO(b"<a/>")]
+
+    def answer(*_, **__):
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    bucket = s3_listing.Bucket("http://s3:7070/b", "us-east-1", {}, 60, sleep=lambda _: None)
+    monkeypatch.setattr(bucket, "_open", answer)
+    assert (list(bucket.keys("")), answers) == ([], [])
 
 
 @pytest.mark.parametrize("name", [b"a\tb.txt", b"a\nb.txt", b"\xff.txt", b"report#1"])

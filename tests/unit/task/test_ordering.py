@@ -192,3 +192,7 @@ def test_equal_keys_stay_together_where_the_comparator_sees_no_difference(job_fo
     assert [line.split() for line in b"".join(job_folder.parts()).splitlines()] == [
         [b"20", b"x.%d" % number, b"1"] for number in range(5)
     ]
+
+
+def test_an_option_may_be_apart_from_its_fields():
+    assert sort_key("-k 2,2n", b"a.10") == sort_key("-k2,2n", b"a.10") != sort_key("-k1,1n", b"a.10")

@@ -94,6 +94,15 @@ def test_a_mark_that_says_nothing_is_respected(outputs, content):
         job.setup()
 
 
+def test_an_output_with_too_many_marks_keeps_its_last_owner(outputs, monkeypatch):
+    monkeypatch.setattr(ownership, "_MAX_GENERATIONS", 2)
+    for job in (outputs.job("first"), outputs.job("second")):
+        job.setup()
+        outputs.owners.states[job.uid] = OwnerState.ENDED
+    with pytest.raises(TaskError, match=r"owner-00002\): there are 2 marks"):
+        outputs.job("third").setup()
+
+
 def test_a_run_outside_of_a_cluster_confirms_nothing(outputs):
     outputs.job("first").setup()
     task = outputs.job("second").task(outputs.job("second").spec)

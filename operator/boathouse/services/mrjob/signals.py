@@ -25,7 +25,7 @@ class Signal(NamedTuple):
     counters: Mapping[str, float]
 
 
-def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: int, split_bytes: int = 0) -> Signal:
+def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
     """Return the signal of a running task.
 
     Args:

@@ -471,3 +471,13 @@ def test_a_dump_is_bounded():
 def test_constants_without_meaning_are_refused(bad):
     with pytest.raises(ValueError, match=next(iter(bad))):
         fspy.Config(**bad)
+
+
+def test_a_task_that_failed_counts_once_when_it_is_pending_again():
+    shell, job = core_fspy.slots_shell(), core.job()
+    of = core.task_class(job, core.amount(1000, 1))
+    shell.report(core.submitted(job, of, count=2))
+    for kind in (model.Placed, model.Failed):
+        shell.report_task(kind, core.task(of, 0))
+    shell.report(core.submitted(job, of, count=2))
+    assert shell.order._jobs[job.id].classes[of.id].total == 2

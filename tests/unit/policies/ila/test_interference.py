@@ -270,6 +270,8 @@ def test_the_state_survives_a_restart():
     again.load(state)
     assert again.learners.of("a").model.dump() == model_of(shell, "a").dump()
     assert again.learners.of("a").error == pytest.approx(shell.interference.learners.of("a").error, abs=1e-4)
+    again.load(state | {"programs": {"sort": [1.0, 0.5, 0.25]}})
+    assert again.dump()["programs"] == {"sort": [1.0, 0.5, 0.25]}
     again.load({"later": 1, "learners": {"a": {"model": {"family": "cubic"}}}, "programs": {"sort": [1.0]}})
     assert again.learners.of("a").model is again.learners.first.model  # that is a later version's
 

@@ -1,5 +1,7 @@
 """System monitoring of ILA: what runs where, and what it uses."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +63,14 @@ def test_a_better_known_demand_counts_for_what_runs_already():
     watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True))
     watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
     assert watch.use()[0, 0] == 0.25
+
+
+def test_a_task_with_remote_input_keeps_its_demand_and_the_others_of_its_class_do_not():
+    watch = monitor()
+    watch.placed(model.TaskId("a"), dataclasses.replace(running_task(cpu=1.0), is_remote=True))
+    watch.placed(model.TaskId("b"), running_task("h1v1", cpu=1.0, guessed=True))
+    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
+    assert watch.use()[0].tolist() == [1.0, 0.0, 0.0, 0.25]
 
 
 def test_instruments_add_what_the_tasks_do_not_explain():

@@ -45,13 +45,13 @@ async def test_a_task_pauses_then_its_record_is_written_then_its_pod_shrinks():
         world.suspend()
         await settle()
         assert (list(world.requests), world.control.orders) == ([ORDER], [("1-1", UNTIL_S - SINCE_S - 1)])
-        world.now_s += 2
+        world.now_s += 2.0004
         await world.answer(*ORDER, "")
         (noted,) = world.annotated
         assert list(world.requests) == [RECORD]
         assert (noted["revision"], noted["uid"]) == ("1", "uid-t")
         written = suspension_record.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
-        assert written == record(since_s=SINCE_S + 3)
+        assert written == record(since_s=SINCE_S + 3)  # in milliseconds
         await world.answer(*RECORD, world.task(record=written))
         assert list(world.requests) == [SHRINK]
         assert (world.resized[0]["manager"], world.resized[0]["uid"]) == ("boathouse-1", "uid-t")
@@ -119,8 +119,10 @@ async def test_a_pod_that_others_resized_before_its_record_was_written_is_left_a
         await settle()
         await world.answer(*ORDER, "")
         await world.answer(*RECORD, errors.Conflict(409, "Conflict", ""))
-        await world.answer("get", "t", world.task(size))
+        resized = world.task(size)
+        await world.answer("get", "t", resized)
         assert (world.refusals, world.resized) == (["Outdated"], [])
+        assert world.row(TASK).facts.metadata.resource_version == resized.metadata.resource_version
 
 
 async def test_the_cpu_of_a_pod_that_shrank_before_its_task_paused_is_not_recorded():

@@ -105,7 +105,9 @@ def test_a_claim_that_is_retained_is_not_owned_and_names_its_cluster():
 
 def test_a_claim_is_as_the_spec_says():
     volume = {"size": "5Gi", "storageClassName": "fast"}
-    spec = claims.build(cluster(master={"volume": volume}), "master")["spec"]
+    manifest = claims.build(cluster(master={"volume": volume}), "master")
+    assert (manifest["apiVersion"], manifest["kind"]) == ("v1", "PersistentVolumeClaim")
+    spec = manifest["spec"]
     assert spec["accessModes"] == ["ReadWriteOnce"]
     assert spec["resources"] == {"requests": {"storage": "5Gi"}}
     assert spec["storageClassName"] == "fast"

@@ -85,6 +85,7 @@ async def test_an_application_of_a_client_whose_pod_was_deleted_by_force_is_kill
     job.ended.add(late.attempt)
     job.pods.clear()  # its process runs on, on a node that does not respond
     await run_until_submitted(job, 2)
+    assert 0.0 in job.delays_s  # the scheduler had seen the pod end: nothing would report it
     job.submit(late)
     for _ in range(3):
         job.report()
@@ -117,3 +118,13 @@ async def test_a_client_of_an_attempt_that_stops_may_not_submit() -> None:
     await job.reconcile()
     assert job.status["hadoop"]["stopping"]
     assert not job.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
+
+
+async def test_a_job_that_is_gone_before_its_application_ended_has_one_event_about_it() -> None:
+    job = SimulatedHadoopJob()
+    await run_until_submitted(job, 1)
+    job.deleting_since_s = job.now_s
+    job.now_s += 121
+    await job.reconcile()
+    await job.reconcile()
+    assert [key for key, _, _ in job.events] == ["demo/wordcount"]

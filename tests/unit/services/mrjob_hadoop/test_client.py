@@ -74,6 +74,18 @@ def test_the_cluster_s_image_submits_and_the_task_image_runs_beside_it() -> None
     assert submitter["terminationMessagePolicy"] == "FallbackToLogsOnError"
 
 
+def test_a_client_without_memory_ends_and_it_has_no_privileges() -> None:
+    (submitter,) = client_manifest()["spec"]["containers"]
+    assert "-XX:+ExitOnOutOfMemoryError" in variables_of(submitter)["BOATHOUSE_JAVA_OPTS"].split()
+    assert submitter["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
 def test_only_the_task_image_has_the_token() -> None:
     spec = client_manifest()["spec"]
     mounts = [

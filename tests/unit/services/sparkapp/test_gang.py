@@ -57,7 +57,7 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
     spec = {
         "driver": {"memory": "2g", "extendedResources": {"example.com/fpga": 1}, "nodeSelector": {"role": "driver"}},
         "nodeSelector": {"disk": "ssd"},
-        "tolerations": [{"key": "spark", "operator": "Exists"}],
+        "tolerations": [{"key": "spark", "operator": "Exists"}, {"operator": "Exists"}],
         "volumes": [{"name": "v", "mountPath": "/v", "claimName": "b"}],
         "storage": {"volume": {"claimName": "a"}},
     }
@@ -67,7 +67,7 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
     assert found.resources.extended == (("example.com/fpga", 1),)
     assert dict(found.constraints.node_selector) == manifest["nodeSelector"] == {"disk": "ssd", "role": "driver"}
     assert found.constraints.claims == ("team/a", "team/b")
-    assert [each.key for each in found.constraints.tolerations] == ["spark"]
+    assert [each.key for each in found.constraints.tolerations] == ["spark", ""]  # the empty key tolerates all
 
 
 def elastic_world(*nodes, least="1g"):

@@ -7,6 +7,7 @@ import pytest
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.sparkapp.kind import SparkAppKind
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import Ending, Executors, Observation
 from boathouse.services.sparkapp.rest import answers
@@ -72,6 +73,7 @@ def test_an_attempt_that_has_no_pod_yet_is_submitted_again_and_no_other():
     assert life.plan(diagnosis=Problem(reason="NeverFits", message="too large")).state.attempt == 1
     assert life.condition(ConditionType.SCHEDULED) == ("False", "NeverFits")
     assert life.state.reason == "NeverFits"
+    assert SparkAppKind.note(None, app(), life.state) == "too large"
 
 
 def test_the_phase_follows_the_driver():

@@ -931,7 +931,7 @@ def test_a_cluster_expires_when_nobody_used_it():
     cluster.settle(30)
     assert cluster.state.phase == "Ready"
     cluster.settle(40)
-    assert cluster.state.phase == "Expired"
+    assert (cluster.state.phase, cluster.state.reason) == ("Expired", "TTLExpired")
     assert not planner.plan(cluster.observation()).submit
 
 
