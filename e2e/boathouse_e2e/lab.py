@@ -11,9 +11,7 @@ import dataclasses
 import itertools
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 from types import MappingProxyType
@@ -22,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from boathouse import failpoints
-from boathouse_e2e import install, paths, rights, shell, tools, waiting
+from boathouse_e2e import install, paths, ports, rights, shell, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
@@ -38,7 +36,6 @@ CANARY = "a-canary-that-sings-nowhere"
 IDENTITIES = ("op-1", "op-2")
 _REPLICAS = itertools.count(1)
 _PATIENCE_S = 120
-_PORTS = (20_000, 32_000)
 FEW = ClusterSpec(nodes=0, kwok_nodes=3, kwok_node_cpu=4, kwok_node_memory_mib=4096, kwok_resizes=True)
 
 
@@ -70,7 +67,7 @@ class Operator:
         self, lab: Lab, identity: str, lease: Lease, settings: Mapping[str, Any], checkout: Path = paths.REPOSITORY
     ) -> None:
         self._lab, self._identity, self._checkout = lab, identity, checkout
-        self.port, self.metrics_port, self.health_port = _free_ports(3)
+        self.port, self.metrics_port, self.health_port = ports.free(3)
         self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
         self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -84,8 +81,8 @@ class Operator:
                 "retryPeriodSeconds": lease.retry_s,
             },
         }
-        ports = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": self.health_port}
-        self._config.write_text(json.dumps({**settings, **config, **ports}))
+        own = {"progressPort": self.port, "metricsPort": self.metrics_port, "healthPort": self.health_port}
+        self._config.write_text(json.dumps({**settings, **config, **own}))
 
     def start(self, failpoint: str = "") -> None:
         """Begin a life; it ends itself where `failpoint` says."""
@@ -262,15 +259,3 @@ def _write_kubeconfig(lab: Lab) -> None:
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
     lab.operator_kubeconfig.touch(mode=0o600)
     lab.operator_kubeconfig.write_text(yaml.safe_dump(config))
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return distinct ports below those of the kernel for connections, which could take one before the operator."""
-    with contextlib.ExitStack() as held:
-        ports: list[int] = []
-        while len(ports) < count:
-            port = random.randrange(*_PORTS)  # noqa: S311 # any will do
-            with contextlib.suppress(OSError):
-                held.enter_context(socket.create_server(("", port)))
-                ports.append(port)
-        return ports

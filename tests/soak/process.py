@@ -7,13 +7,12 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from boathouse_e2e import paths
+from boathouse_e2e import paths, ports
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -72,8 +71,8 @@ class Operator:
 @contextlib.asynccontextmanager
 async def running(server: str, folder: Path) -> AsyncIterator[Operator]:
     """Run the operator against an API server during the block; its log goes to `operator.log` in the folder."""
-    ports = dict(zip(("progressPort", "metricsPort", "healthPort"), _free_ports(3), strict=True))
-    config = {"namespace": "boathouse-system", "logLevel": "warning", "lease": PATIENT, **IMAGES, **ports}
+    own = dict(zip(("progressPort", "metricsPort", "healthPort"), ports.free(3), strict=True))
+    config = {"namespace": "boathouse-system", "logLevel": "warning", "lease": PATIENT, **IMAGES, **own}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "kubeconfig").write_text(json.dumps(_kubeconfig(server)))
     read, write = os.pipe()
@@ -88,7 +87,7 @@ async def running(server: str, folder: Path) -> AsyncIterator[Operator]:
         )
         os.close(write)
         try:
-            yield Operator(process, answers, ports["progressPort"])
+            yield Operator(process, answers, own["progressPort"])
         finally:
             process.terminate()
             try:
@@ -105,9 +104,3 @@ def _kubeconfig(server: str) -> dict[str, object]:
         "clusters": [{"name": "fake", "cluster": {"server": server}}],
         "users": [{"name": "fake", "user": {}}],
     }
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [each.getsockname()[1] for each in sockets]

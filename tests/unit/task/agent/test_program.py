@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from boathouse_e2e import ports as free_ports
 from boathouse_task import __main__
 from boathouse_task.agent.canary import Canary
 from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, Leaving, Version
@@ -66,8 +67,7 @@ class AgentProgram:
         self.manager = Daemon.resource_manager(apps="rm-apps-finished")
         daemons = (Daemon.name_node(), self.manager, Daemon.history())
         ports = [stack.enter_context(daemon.serving()) for daemon in daemons]
-        with socket.create_server(("127.0.0.1", 0)) as canary, socket.create_server(("127.0.0.1", 0)) as control:
-            self.canary_ports = canary.getsockname()[1], control.getsockname()[1]
+        self.canary_ports = free_ports.free(2)
         self.spec = agent_spec(
             folder,
             progress_url=stack.enter_context(self.operator.serving(folder)),
