@@ -40,12 +40,12 @@ async def changed(
         if text in (known, refused, ""):
             continue
         try:
-            found = config.OperatorConfig.model_validate_json(text)
+            is_other = config.OperatorConfig.model_validate_json(text) != current
         except pydantic.ValidationError as error:
             refused = text
             _log.error("the changed configuration is invalid and ignored", file=str(path), error=str(error))
             continue
-        if found != current:
+        if is_other:
             _log.warning("the configuration changed: exiting to restart with it", file=str(path))
             return
         known = text
