@@ -129,8 +129,9 @@ def publish(output: Path, version: str, registry: str, signer: Signer) -> None:
     for name in sorted({archive.stem for archive in archives}):
         publisher.image(name, [archive for archive in archives if archive.stem == name])
     publisher.chart()
-    for path in sorted(output.glob("python/boathouse-*")) + sorted(output.glob("chart/*.tgz")):
-        publisher.file(path)
+    for pattern in ("python/*.whl", "python/*.tar.gz", "chart/*.tgz"):
+        for path in sorted(output.glob(pattern)):
+            publisher.file(path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +171,6 @@ class _Publisher:
     def file(self, path: Path) -> None:
         """Sign a file: the signature is beside it, in a Sigstore bundle."""
         bundle = path.with_name(f"{path.name}.sigstore.json")
-        if path.name.endswith(".sigstore.json"):
-            return
         run(self._tool("cosign"), "sign-blob", *self.signer.sign, "--bundle", bundle, path, env=self._environment())
         run(self._tool("cosign"), "verify-blob", *self.signer.verify, "--bundle", bundle, path)
         print(f"  {bundle.relative_to(self.output)}", flush=True)
