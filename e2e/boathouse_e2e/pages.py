@@ -87,6 +87,18 @@ def commands(lines: Iterable[str]) -> Iterator[list[str]]:
                 words.append(word)
 
 
+def script(text: str, namespace: str, beginning: str) -> str:
+    """Return the lines that users enter as a script of bash for another namespace, which ends at the first failure.
+
+    Args:
+        text: of a page or a section.
+        namespace: takes the place of the namespace of the pages.
+        beginning: functions in the place of programs that are not to be run.
+    """
+    lines = [line.replace(NAMESPACE, namespace) for line in console_lines(text)]
+    return "\n".join(["set -eu -o pipefail", beginning, *lines])
+
+
 def manifests(text: str) -> list[dict[str, Any]]:
     """Return the objects in the blocks of YAML of a page, also those of which it shows a part."""
     return [found for block in blocks(text, "yaml") for found in yaml.safe_load_all(block)]
