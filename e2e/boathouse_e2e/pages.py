@@ -87,16 +87,16 @@ def commands(lines: Iterable[str]) -> Iterator[list[str]]:
                 words.append(word)
 
 
-def script(text: str, namespace: str, beginning: str) -> str:
-    """Return the lines that users enter as a script of bash for another namespace, which ends at the first failure.
+def script(lines: Iterable[str], namespace: str, beginning: str) -> str:
+    """Return lines that users enter as a script of bash for another namespace, which ends at the first failure.
 
     Args:
-        text: of a page or a section.
+        lines: as `console_lines` returns them.
         namespace: takes the place of the namespace of the pages.
         beginning: functions in the place of programs that are not to be run.
     """
-    lines = [line.replace(NAMESPACE, namespace) for line in console_lines(text)]
-    return "\n".join(["set -eu -o pipefail", beginning, *lines])
+    entered = (line.replace(NAMESPACE, namespace) for line in lines)
+    return "\n".join(["set -eu -o pipefail", beginning, *entered])
 
 
 def manifests(text: str) -> list[dict[str, Any]]:

@@ -22,15 +22,19 @@ def output(place: harness.Place, *words: str) -> str:
     return shell.run(*_command(place, *words), env=_environment(place))
 
 
-def followed(place: harness.Place, page: str, heading: str, *, timeout_s: float) -> str:
-    """What the commands of a section of a page print, entered as they are; images and chart are there already."""
+def followed(place: harness.Place, page: str, heading: str, *, timeout_s: float, without: str = "\n") -> str:
+    """What the commands of a section of a page print, entered as they are; images and chart are there already.
+
+    A line that has the text `without` is left out.
+    """
     cluster = place.cluster
-    text = pages.text_of(page, heading).replace("$ kubectl create namespace", "# kubectl create namespace")
+    entered = pages.console_lines(pages.text_of(page, heading))
+    lines = [line for line in entered if without not in line and not line.startswith("kubectl create namespace")]
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = pathlib.Path(folder) / "kubeconfig"  # of the test's context
         kubeconfig.write_text(cluster.run("config", "view", "--raw", "--minify"))
         environment = {**_environment(place), "KUBECONFIG": str(kubeconfig)}
-        script = pages.script(text, place.namespace, "docker() { :; }; helm() { :; }")
+        script = pages.script(lines, place.namespace, "docker() { :; }; helm() { :; }")
         return shell.run("bash", "-c", script, cwd=paths.REPOSITORY, env=environment, timeout_s=timeout_s)
 
 

@@ -58,5 +58,5 @@ def test_kubectl_does_what_a_page_says(control_plane, namespace, tmp_path, page)
     text = pages.text_of(page).replace(pages.NAMESPACE, namespace)
     put_down(text, tmp_path)
     variables = {**os.environ, "KUBECONFIG": str(control_plane.kubeconfig), "KUBECTL": str(control_plane.kubectl)}
-    script = pages.script(text, namespace, PROGRAMS)
+    script = pages.script(pages.console_lines(text), namespace, PROGRAMS)
     shell.run("bash", "-c", script, cwd=tmp_path, env={**variables, "NAMESPACE": namespace}, timeout_s=100)
