@@ -89,7 +89,7 @@ class Attempt:
         return member.left > 0
 
     def size(self, member: PendingClass, node: int) -> Sized | None:
-        """The sizer's answer, if the node has room for it and the queue's limit allows it."""
+        """Return the sizer's answer if the node has room for it and the queue's limit allows it."""
         if member.task_class.is_short:
             return member.ideal
         sized = self._smaller.get(member.task_class.id) or self._profile.sizer.size(member, node, self._state)

@@ -67,7 +67,7 @@ def refusal(
 
 
 def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.NDArray[np.intp]:
-    """The places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
+    """Return the places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
     for filter_ in profile.filters:
@@ -130,7 +130,7 @@ def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], state:
 
 
 def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int | None:
-    """The resource that most nodes lack; ties by the cluster's use of it, then by row.
+    """Return the resource that most nodes lack; ties by the cluster's use of it, then by row.
 
     Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
     """

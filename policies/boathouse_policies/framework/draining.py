@@ -59,7 +59,7 @@ class Draining:
         self._rounds: dict[model.JobId, gathering.Round] = {}
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
-        """A cycle begins: note which gangs wait, end the round that is due, and choose a gang if there is none."""
+        """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
         if not (queue.sorted_classes().gangs or self._since_s) or state.offers < len(state.view.layout):
             return
         self._note(queue, state)

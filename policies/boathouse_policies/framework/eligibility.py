@@ -40,7 +40,7 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
 
 
 def untolerated(taints: tuple[model.Taint, ...], tolerations: tuple[model.Toleration, ...]) -> model.Taint | None:
-    """The first taint that keeps the pod away."""
+    """Return the first taint that keeps the pod away."""
     hard = (taint for taint in taints if taint.effect is not model.TaintEffect.PREFER_NO_SCHEDULE)
     return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
 
@@ -109,7 +109,7 @@ def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
 
 
 def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
-    """A whole number in this spelling that 64 bits hold; None for anything else."""
+    """Parse a whole number of at most 64 bits in this spelling; return None for anything else."""
     if spelling.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-").lstrip("0")
@@ -173,7 +173,7 @@ class Eligibilities:
         self._layout: Layout | None = None
 
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
-        """The mask over the nodes of this layout."""
+        """Return the mask over the nodes of this layout."""
         constraints = constraints.of_nodes
         known = self._known.get(constraints)
         if known is None or known.nodes is not layout.nodes:
@@ -186,7 +186,7 @@ class Eligibilities:
         return known
 
     def tolerating(self, tolerations: tuple[model.Toleration, ...], layout: Layout) -> model.BoolVector:
-        """The nodes without a taint that these do not tolerate, shape [N], read-only: for the last layout a memo."""
+        """Return the nodes whose taints these tolerate, shape [N], read-only; memoized for the last layout."""
         if self._layout is not layout or len(self._tolerating) >= _CONSTRAINTS_KEPT:
             self._layout, self._tolerating = layout, {}
         known = self._tolerating.get(tolerations)

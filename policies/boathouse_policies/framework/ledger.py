@@ -287,7 +287,7 @@ class Ledger:
         return assumed
 
     def queues_on(self, name: model.NodeName) -> set[model.QueueName]:
-        """The queues that pods on a node are charged to."""
+        """Return the queues that pods on a node are charged to."""
         return {entry.share[0] for entry in self._entries.values() if entry.node == name and entry.share is not None}
 
     # Pods
@@ -321,7 +321,7 @@ class Ledger:
         return self._replace(known, pod, pod.node)
 
     def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
-        """A pod is deleted or in a terminal phase.
+        """Remove a pod that is deleted or in a terminal phase.
 
         Args:
             task: Its key.
@@ -352,7 +352,7 @@ class Ledger:
             self._recount(entry, entry.account.resources.most(resources))
 
     def forget_resize(self, task: model.TaskId) -> Freed | None:
-        """A resize is known to have failed: count what the watch showed last."""
+        """Forget a resize that failed: count the size that the watch reported last."""
         entry = self._entries.get(task)
         if entry is None or entry.resizing is None:
             return None
@@ -371,7 +371,7 @@ class Ledger:
         return None if entry is None else entry.state
 
     def account(self, task: model.TaskId) -> Account | None:
-        """What is counted for a task."""
+        """Return what is accounted for a task."""
         entry = self._entries.get(task)
         return None if entry is None else entry.account
 
@@ -405,7 +405,7 @@ class Ledger:
     # Reading
 
     def free(self, node: model.NodeName) -> list[int] | None:
-        """What is free on a node, by row; None for an unknown node. Read-only."""
+        """Return what is free on a node, by row; None for an unknown node. Read-only."""
         self._renew_layout()
         return self._by_node.free(node) if node in self._nodes else None
 
@@ -577,7 +577,7 @@ class Ledger:
         self._by_node = NodeTotals(self._layout, self._by_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
-        """The requested columns, summed over all pods: a snapshot's columns must be equal."""
+        """Return the requested columns, summed over all pods: a snapshot's columns must be equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)

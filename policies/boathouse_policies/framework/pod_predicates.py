@@ -40,7 +40,7 @@ class _OfPods(Filter, abc.ABC):
         return None if found is None else found[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """The first part that refuses each node."""
+        """Return the first part that refuses each node."""
         refused: collections.Counter[str] = collections.Counter()
         left = among
         for reason, passed in self._answers(pending, state):
@@ -55,7 +55,7 @@ class _OfPods(Filter, abc.ABC):
 
     @abc.abstractmethod
     def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        """The parts of it that concern the class: the reason and the nodes that pass, shape [N]."""
+        """Yield the parts of the filter that concern the class: the reason and the nodes that pass, shape [N]."""
 
 
 class TopologySpread(_OfPods):

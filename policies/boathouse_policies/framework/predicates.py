@@ -25,12 +25,12 @@ class Allowed(Filter):
     of_shape = until_freed = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """The kept mask."""
+        """Return the stored mask."""
         eligibility = pending.eligibility
         return None if eligibility.everywhere else eligibility.mask[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
-        """The first reason of each node."""
+        """Return the first reason for each node."""
         counts = collections.Counter(itertools.compress(pending.eligibility.refusals, among.tolist()))
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items() if reason]
 
@@ -94,7 +94,7 @@ class DeclaredFeatures(Filter):
         return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """The nodes that declare all of them."""
+        """Return the nodes that declare all of them."""
         layout = state.view.layout
         needed = layout.features.intersection(pending.task_class.constraints.features)
         if not needed:
@@ -113,7 +113,7 @@ class Room(Filter):
         return state.room(pending)[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """A node counts for each resource that it lacks."""
+        """Return the refusals; a node counts for each resource that it lacks."""
         lacking = (state.free[:, among][pending.shape.rows] < pending.shape.need).sum(axis=1).tolist()
         return [
             model.Refusal(reason=reason(state.view.axis.names[row]), nodes=nodes)

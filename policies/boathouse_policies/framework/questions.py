@@ -52,7 +52,7 @@ class JobOrder:
             raise TypeError(f"{cls.__qualname__} sets lasts but does not override key: override key, or unset lasts")
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
-        """The key of a job with this usage, by row; called only where `lasts` is set."""
+        """Return the key of a job with this usage, by row; called only where `lasts` is set."""
         return 0.0
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
@@ -75,7 +75,7 @@ class Question:
         return True
 
     def key(self, pending: PendingClass) -> Hashable:
-        """What of a class the answers depend on besides its shape: classes with equal keys share answers in a cycle."""
+        """Return what answers depend on besides the class' shape: classes with equal keys share them in a cycle."""
         return pending.task_class.id
 
 
@@ -89,11 +89,11 @@ class NodeQuestion(Question):
     by_node = False
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """True where the class may go; None for everywhere."""
+        """Return the nodes where the class may go, shape [N]; None for all nodes."""
         return None
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """The same of one node."""
+        """Return whether the class may go to one node."""
         passing = self.mask(pending, state, slice(node, node + 1))
         return passing is None or bool(passing[0])
 
@@ -125,11 +125,11 @@ class Score(Question):
     """Which node is better."""
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
-        """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
+        """Return the scores of nodes that pass all filters. The highest wins; ties by node name."""
         return np.zeros(state.free.shape[1])[where]
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         return float(self.score(pending, state, slice(node, node + 1))[0])
 
 
@@ -142,7 +142,7 @@ class ShapeScore(Score, abc.ABC):
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """The score of a node for a size: numbers, or arrays that are broadcast against each other.
+        """Return the score of a node for a size: numbers, or arrays that are broadcast against each other.
 
         Args:
             sizes: The least size, by row.
@@ -151,13 +151,13 @@ class ShapeScore(Score, abc.ABC):
         """
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The scores for one class."""
+        """Return the scores for one class."""
         inverse = state.view.layout.inverse_allocatable[:, where]
         scores: model.FloatVector = self.of_shapes(pending.least, state.free[:, where], inverse)
         return scores
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node for one class."""
+        """Return the score of one node for one class."""
         score: float = self.of_shapes(pending.shape.sizes, state.free_on(node), state.view.layout.inverse_by_node[node])
         return score
 
@@ -166,15 +166,15 @@ class Sizer(Question):
     """How much a task gets."""
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The smallest size that may be decided: what filters compare with what is free."""
+        """Return the smallest size that may be decided: what filters compare with what is free."""
         return task_class.resources
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
-        """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
+        """Return the size on this node, which has room for the least, or the reason why none will do."""
         return pending.ideal
 
     def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:  # noqa: ARG002 - the protocol's
-        """The size of all of a gang's tasks on any node, where the gang does not fit otherwise; None for none."""
+        """Return the size of all of a gang's tasks on any node where the gang does not fit otherwise; None for none."""
         return None
 
 
@@ -217,7 +217,7 @@ class Reserve(NodeQuestion):
         return False
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:  # noqa: ARG002 - the protocol's
-        """A class found no node: the nodes to reserve for it from now on, or what it waits for, if anything.
+        """Return the nodes to reserve for a class that found no node, or what the class waits for, if anything.
 
         The queue holds reservations over cycles until a task of the class is placed there or none is pending.
         Where nobody else may pass, `CycleState.withdraw` says so for the rest of the cycle.
@@ -225,7 +225,7 @@ class Reserve(NodeQuestion):
         return ()
 
     def passing(self, state: CycleState) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
-        """The only classes that can still be placed in this cycle, now that every node is reserved; None for any."""
+        """Return the only classes that can still be placed now that every node is reserved; None for any."""
         return None
 
     def refused(
@@ -237,7 +237,7 @@ class Reserve(NodeQuestion):
         return ()
 
     def reservations(self) -> Sequence[ReservedNode]:
-        """The nodes that were reserved when the last cycle began, of those whose age it keeps: for users to read."""
+        """Return the nodes reserved when the last cycle began, of those whose age it keeps: for users to read."""
         return ()
 
 
@@ -275,16 +275,16 @@ class Hooks:
     """What a policy is told of a cycle as it goes on: here it changes what it keeps of the cycle, and nowhere else."""
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
-        """A cycle begins; the controllers have advised."""
+        """Begin a cycle; the controllers have advised."""
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
-        """A task was placed on the cycle state."""
+        """Record that a task was placed on the cycle state."""
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:
-        """The placement of a task of a gang was taken back."""
+        """Record that the placement of a gang's task was taken back."""
 
     def waits(self, wait: model.Wait, state: CycleState) -> None:
-        """The plan says that a class waits for a better node."""
+        """Record that a class waits for a better node, as the plan says."""
 
 
 class Controller:
@@ -341,7 +341,7 @@ class _NoReserve(Reserve):
     """No node is reserved: work-conserving backfill."""
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
-        """Always."""
+        """Return True."""
         return True
 
 

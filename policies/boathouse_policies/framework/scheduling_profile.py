@@ -108,7 +108,7 @@ class Profile:
         return self.sizer is not questions.IDEAL_SIZE
 
     def score_of(self, stage: model.Stage) -> questions.Score:
-        """The score for a kind of stage."""
+        """Return the score for a kind of stage."""
         return self.scores.get(stage, self.score)
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:

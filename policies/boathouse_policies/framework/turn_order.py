@@ -109,17 +109,17 @@ class TurnOrder:
     # Before the first turn
 
     def _begun(self) -> list[PendingClass]:
-        """The open classes of gangs of which tasks are placed, in order of submission."""
+        """Return the open classes of gangs with placed tasks, in order of submission."""
         places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
         return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
 
     def _short(self) -> list[PendingClass]:
-        """The open classes of which gangs that have begun are short, in the order of priority and submission."""
+        """Return the open classes of which started gangs are short, in the order of priority and submission."""
         found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
         return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
 
     def _gang_of(self, job: model.JobId) -> list[PendingClass]:
-        """The open classes of a gang that has not begun."""
+        """Return the open classes of a gang that has not started."""
         places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
         return [self._pending_class(place) for place in places if self._open[place] and not self._has_begun(place)]
 
@@ -166,7 +166,7 @@ class TurnOrder:
         return [places[task_class] for task_class in classes if task_class in places]
 
     def _among_allowed(self, turns: model.BoolVector) -> model.BoolVector:
-        """The open classes that may have turns, shape [C]."""
+        """Return the open classes that may have turns, shape [C]."""
         if self._allowed is None:
             return turns
         allowed = np.zeros(len(self._open), np.bool_)
@@ -200,7 +200,7 @@ class TurnOrder:
                 self._share_out(mine, namespace)
 
     def _keys_of(self, jobs: list[int]) -> list[float]:
-        """The key of each job, length J; of other jobs than these it does not matter."""
+        """Return the key of each job, length J; those of other jobs do not matter."""
         order, in_order = self._profile.order, self._sorted
         if order.lasts:
             return in_order.keys(order, self._state.view).copy()
@@ -307,7 +307,7 @@ class TurnOrder:
         return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
 
     def reserved(self, pending: PendingClass) -> None:
-        """A node was reserved for a class."""
+        """Record that a node was reserved for a class."""
         self._asks_again = self._profile.reserve.passing_changes
         self._count_reserved(pending.job)
 
@@ -344,7 +344,7 @@ class TurnOrder:
     # Turns
 
     def next_class(self) -> PendingClass | None:
-        """The class whose turn it is; None when all are closed."""
+        """Return the class whose turn it is; None when all are closed."""
         state = self._state
         if not self._open:
             if not state.reserved and self._nothing_fits():
@@ -414,7 +414,7 @@ class TurnOrder:
         return self._is_over
 
     def _next_begun(self) -> PendingClass | None:
-        """The first class of a gang that goes before all others, and is short of its minimum."""
+        """Return the first class of a gang that goes before all others, and is short of its minimum."""
         while self._first:
             pending = self._first[0]
             own = pending.task_class
@@ -424,7 +424,7 @@ class TurnOrder:
         return None
 
     def _next_job(self) -> int | None:
-        """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
+        """Return the first job of the queue with the lowest usage; ties by name."""
         best: int | None = None
         least = math.inf
         for turns in self._queues.values():
@@ -435,7 +435,7 @@ class TurnOrder:
         return best
 
     def _first_of(self, turns: _QueueTurns) -> int | None:
-        """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
+        """Return the first job of the namespace with the lowest usage; ties by name."""
         shares = turns.shares
         while shares[namespace := min(shares, key=shares.__getitem__)] != math.inf:
             job = self._first_in(turns.heaps[namespace])
@@ -445,7 +445,7 @@ class TurnOrder:
         return None
 
     def _first_in(self, heaps: list[_Heap]) -> int | None:
-        """The first job of the highest priority; an entry with another key than the job's is out of date."""
+        """Return the first job of the highest priority; an entry with another key than the job's is out of date."""
         keys, has_room = self._keys, self._has_room
         while heaps:
             heap = heaps[0]
@@ -474,7 +474,7 @@ class TurnOrder:
         return self._allowed is None or self._sorted.queued[place].task_class.id in self._allowed
 
     def classes_of(self, job: model.JobId) -> Sequence[PendingClass]:
-        """The open classes of a job, in its order."""
+        """Return the open classes of a job, in its order."""
         return [self._pending_class(place) for place in self._open_of(self._sorted.job_places[job])]
 
     def _open_of(self, job: int) -> list[int]:
@@ -498,14 +498,14 @@ class TurnOrder:
     # What happens in a turn
 
     def placed(self, assignment: Assignment) -> None:
-        """A task was placed."""
+        """Record that a task was placed."""
         if not assignment.pending.left:
             self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
             self._charge(assignment.pending, assignment.amounts, operator.add)
 
     def taken_back(self, assignment: Assignment) -> None:
-        """A task of a gang was taken back."""
+        """Record that a gang's task was taken back."""
         self._charge(assignment.pending, assignment.amounts, operator.sub)
 
     def kept(self, one: Kept) -> None:
@@ -513,7 +513,7 @@ class TurnOrder:
         self._charge(one.pending, one.amounts, operator.add)
 
     def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
-        """What a job holds changed: mend its key and the shares of its queue and namespace."""
+        """Update a job's key and the shares of its queue and namespace after its usage changed."""
         job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:
             for key in (job.queue, (job.queue, job.namespace)):
@@ -535,7 +535,7 @@ class TurnOrder:
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:
-        """The job has another key."""
+        """Set a job's key."""
         before = self._keys[job]
         if key == before or before != before:  # noqa: PLR0124 - it has no turn any more
             return
@@ -547,7 +547,7 @@ class TurnOrder:
             heappush(heap, (key, job))
 
     def close(self, place: int) -> None:
-        """A class has no turn any more in this cycle."""
+        """Close a class for the rest of the cycle."""
         self._open[place] = False
         job = self._sorted.job_of[place]
         if self._keys and (self._sorted.single or not self._open_of(job)):
@@ -577,14 +577,14 @@ class TurnOrder:
                 yield self._pending_class(place)
 
     def passed_over(self) -> Sequence[PendingClass]:
-        """The classes that had no turn because every node is reserved for others."""
+        """Return the classes that had no turn because every node is reserved for others."""
         places = list(self._passed_over)
         if self._allowed is not None:
             places += [place for place, is_open in enumerate(self._open) if is_open and not self._may(place)]
         return [self._pending_class(place) for place in places]
 
     def without_room(self, *, as_before: bool) -> Sequence[PendingClass]:
-        """The classes that had no turn because no node has room for them: known to wait for that, or the others."""
+        """Return the classes that had no turn because no node has room: those known to wait for that, or the others."""
         in_order = self._sorted
         if not as_before and in_order.only_matched:
             return ()

@@ -107,7 +107,7 @@ def least_time_s(shape: Shape, cluster: Amount) -> float:
 
 
 def parallelism(shape: Shape, cluster: Amount) -> Amount:
-    """The average parallelism bound: eq. 3 for a job of known size, eq. 9 before, the container for an uber job."""
+    """Return the bound of average parallelism: eq. 3 for a known size, eq. 9 before, the container for an uber job."""
     bound = shape.master
     if shape.uber:
         bound = shape.phases[0].container

@@ -74,7 +74,7 @@ class Features(NamedTuple):
     reduce_input_records: float
 
     def amounts(self) -> model.FloatVector:
-        """What grows with the input, MI first, shape [7]."""
+        """Return the amounts that grow with the input, MI first, shape [7]."""
         return np.array(self[2:])
 
     def map_row(self) -> model.FloatVector:

@@ -155,7 +155,7 @@ class World:
             self._update_shares()
 
     def resize(self, cluster: Amount, now_s: float) -> None:
-        """The cluster has other resources from now on."""
+        """Set the cluster's resources."""
         self.advance(now_s)
         if cluster == self.cluster:
             return
@@ -167,7 +167,7 @@ class World:
         self._update_shares()
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
-        """A job comes; `used` is what it used up already, for one that is known from before a restart."""
+        """Add a job; `used` is what it used up already, if it is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
         size = jobs.size(shape)[_MEMORY] if shape.is_sized else math.inf
@@ -177,7 +177,7 @@ class World:
         self._update_shares()
 
     def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
-        """A job's size became known (eq. 10), or its make-up changed."""
+        """Update a job whose size became known (eq. 10), or whose stages changed."""
         known = self.jobs[job]
         if known.shape == shape:
             return
@@ -192,7 +192,7 @@ class World:
         self._update_shares()
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """The real job is over. One of known size stays in the virtual queue until it finishes there too.
+        """End the real job. One of known size stays in the virtual queue until it finishes there too.
 
         Deviation: of jobs that are over, at most `MOST_ENDED` stay; beyond that the one that would finish first goes.
         """

@@ -156,7 +156,7 @@ class Fuzzy:
 
 
 def prior() -> FloatVector:
-    """The prior rules: as long as nothing was learned, what is left lasts as the pace of the last sample says."""
+    """Return the prior rules, used before learning: the rest takes as long as the last sample's pace says."""
     return np.eye(1, WIDTH).repeat(RULES, axis=0).reshape(-1)
 
 

@@ -135,7 +135,7 @@ class Prospects:
         return np.maximum(waits_s(need[:, None] - self.soon, self._freed), self._maps_s)
 
     def take(self, node: int, need: model.IntVector) -> None:
-        """An executor will go there."""
+        """Count an executor that will go there."""
         self.free[:, node] -= need
         self.soon[:, node] -= need
 
@@ -246,11 +246,11 @@ class Executors(Reserve, Hooks, Figures):
         return not state.reserved and SPARK.isdisjoint(self._classes.stages)
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The job, whose own nodes are open to it."""
+        """Return the job, whose own nodes are open to it."""
         return pending.job.id
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is reserved for no class, or for this job."""
+        """Return the nodes that are reserved for no class or for this job, shape [N]; None for all."""
         return self._open_to(pending, state)[where] if state.reserved else None
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:

@@ -88,11 +88,11 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         return math.ceil(size.cpu_milli * share), memory
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps, where they are made smaller."""
+        """Return whether the class has maps and maps are shrunk."""
         return pending.task_class.stage is _MAP and self._shrink is not Shrink.OFF
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The class, of maps: where its input is."""
+        """Return the class of maps: where its input is."""
         return pending.task_class.id if pending.task_class.stage is _MAP else None
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
@@ -166,7 +166,7 @@ class LocalFirst(Score):
         self._base = base
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The tier, times more than the base's span, plus the base."""
+        """Return the tier, times more than the base's span, plus the base."""
         base = self._base.score(pending, state, where)
         if not pending.queued.pool.located:
             return base
@@ -175,7 +175,7 @@ class LocalFirst(Score):
         return base + _SPAN * local * (1.0 + whole)
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         base = self._base.score_on(pending, state, node)
         if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
             return base

@@ -186,7 +186,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         return self._lent is not None
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The job of maps, for its own reducers' CPU comes first."""
+        """Return the job of maps, for its own reducers' CPU comes first."""
         return pending.job.id if pending.task_class.stage is model.Stage.MAP else None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:

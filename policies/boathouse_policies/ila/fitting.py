@@ -85,12 +85,12 @@ class Samples:
         return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
 
     def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> Samples:
-        """Some of them."""
+        """Select some of the samples."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)
 
     def beside(self, others: Samples) -> Samples:
-        """These and others."""
+        """Join these samples with others."""
         counted = [np.ones(len(some)) if some.counted is None else some.counted for some in (self, others)]
         rows, slowdown = np.hstack([self.rows, others.rows]), np.concatenate([self.slowdown, others.slowdown])
         return Samples(rows, slowdown, np.concatenate(counted), self.relative)
@@ -198,7 +198,7 @@ class _Joint:
         self._constant = start.constant
 
     def _scale_of(self, term: Term) -> float:
-        """The scale of a term whose exponent is 0 at the mean of these samples."""
+        """Return the scale of a term whose exponent is 0 at the mean of these samples."""
         moved = float(term.gamma @ (self._mean - term.mean))
         return term.scale * float(np.exp(min(moved, term.most))) or _FAINT
 
@@ -218,7 +218,7 @@ class _Joint:
         return Choice.of_fit(chosen, found, sse, len(y))
 
     def model(self, choice: Choice) -> Exponential:
-        """What a fit found."""
+        """Return the model that a fit found."""
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
         gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
@@ -246,7 +246,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
-        """The outcome of a fit to so many observations; of a constant alone where there is no variable."""
+        """Return the outcome of a fit to this many observations; a constant where there is no variable."""
         size = len(parameters) if chosen else 1
         return cls(chosen, parameters, count * math.log(max(sse / count, 1e-12)) + size * math.log(count))
 
@@ -290,7 +290,7 @@ def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[in
 
 
 def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
-    """The parameters with the least sum of squared errors that can be reached from `start`.
+    """Minimize the sum of squared errors from `start`; return the parameters and the sum.
 
     Args:
         curve: The model.

@@ -49,7 +49,7 @@ class Thresholds:
         self._idle_since_s = np.zeros(0)
 
     def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
-        """What holds as a cycle begins.
+        """Return the thresholds in force as a cycle begins.
 
         Args:
             now_s: The cycle's time.
@@ -81,7 +81,7 @@ class Thresholds:
         self._names = names
 
     def placed(self, host: int, reached: float) -> None:
-        """A task was placed on a host: H_d is what its acceptance made it."""
+        """Set a host's H_d after a task was placed on it."""
         self._reached[host] = reached
 
     def ripe_s(self, now_s: float) -> float:
@@ -111,7 +111,7 @@ class HostThresholds:
     ripe_s: float = math.inf
 
     def limits(self, margin: float) -> FloatVector:
-        """The largest slowdown that is accepted on each host, with a margin for the model's error, shape [H]."""
+        """Return the largest slowdown accepted on each host, with a margin for the model's error, shape [H]."""
         limits = np.where(self.running == 0, math.inf, self.first + margin)
         due = (self.is_due & (self.idle > 1) & (self.running > 0)).nonzero()[0]
         if len(due):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
@@ -120,7 +120,7 @@ class HostThresholds:
         return limits
 
     def limit(self, host: int, margin: float) -> float:
-        """The very same on one host."""
+        """Return the largest slowdown accepted on one host, with the margin."""
         running = self.running.item(host)
         if not running:
             return math.inf
@@ -134,7 +134,7 @@ class HostThresholds:
         return self.is_due.item(host) and self.idle.item(host) > 1
 
     def accept(self, host: int, slowdown: float) -> None:
-        """A task was accepted, before it is counted: H_d by lines 9 to 13, and 19.
+        """Update H_d for an accepted task that is not yet counted, by lines 9 to 13, and 19.
 
         Args:
             host: Its place.
@@ -251,7 +251,7 @@ class Slowdowns:
         return parts
 
     def limits(self, margin: float) -> FloatVector:
-        """The largest slowdown that is accepted on each node with a margin, shape [N]: read-only."""
+        """Return the largest slowdown accepted on each node with a margin, shape [N]: read-only."""
         known = self._limits.get(margin)
         if known is None:
             known = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
@@ -259,11 +259,11 @@ class Slowdowns:
         return known
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
-        """The sum over the nodes of each host, shape [H]."""
+        """Return the sum over the nodes of each host, shape [H]."""
         return np.asarray(np.bincount(self._hosts.of, column, len(self._hosts)), np.float64)
 
     def on_all(self, task: Judged) -> FloatVector:
-        """The predicted slowdown of a task on each node, shape [N]: read-only."""
+        """Return the predicted slowdown of a task on each node, shape [N]: read-only."""
         seen, column = self._columns.get(task, (0, None))
         if column is None:
             column = self._weights(task.model, task.demand).predict(self._settled(task.model))
@@ -273,7 +273,7 @@ class Slowdowns:
         return column
 
     def on(self, task: Judged, node: int) -> float:
-        """The predicted slowdown on one node."""
+        """Return the predicted slowdown on one node."""
         return self._weights(task.model, task.demand).at(self._settled(task.model)[:, node].tolist())
 
     def accepts(self, task: Judged, node: int) -> bool:
@@ -300,7 +300,7 @@ class Slowdowns:
         return self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
-        """A task was placed: its host has one more neighbour, and perhaps another threshold.
+        """Record a placed task: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
@@ -319,7 +319,7 @@ class Slowdowns:
         return accepted
 
     def undo(self, node: int, demand: Demand) -> None:
-        """The task that was placed last is taken back."""
+        """Take back the task that was placed last."""
         self.thresholds.reached[self._hosts.places[node]] = self._before.pop()
         self._count(node, demand, -1)
 

@@ -84,7 +84,7 @@ class Estimates(Protocol):
         """Run time of one task with these resources."""
 
     def deviation_s(self) -> float | None:
-        """Standard deviation of the run times from that; None also where it is exact."""
+        """Return the standard deviation of the run times from that; None also where it is exact."""
 
     def input_bytes(self) -> int | None:
         """Bytes that one task reads."""
@@ -112,7 +112,7 @@ class Fixed:
         return self.seconds
 
     def deviation_s(self) -> float | None:
-        """Standard deviation of a run time."""
+        """Return the standard deviation of a run time."""
         return self.sigma_s
 
     def input_bytes(self) -> int | None:

@@ -33,14 +33,14 @@ class Unhindered(Score):
     shrinking: Shrinking
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The higher the better."""
+        """Return the scores; the highest wins."""
         score: model.FloatVector = -1.0 / self.interference.score(pending, state, where)
         if pending.task_class.stage is model.Stage.MAP:
             score -= ~self.shrinking.whole(pending, state, where)
         return score
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         score = -1.0 / self.interference.score_on(pending, state, node)
         if pending.task_class.stage is _MAP and not self.shrinking.whole(pending, state, node):
             score -= 1.0
@@ -63,11 +63,11 @@ class OneOfTwo(Sizer, Filter):
     reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps."""
+        """Return whether the class has maps."""
         return pending.task_class.stage is model.Stage.MAP
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The least of each; the mask keeps off nodes that have no more than that of both."""
+        """Return the least of each resource; the mask excludes nodes without more than that of both."""
         ideal = task_class.resources
         return model.Resources(
             cpu_milli=self.cpu.least(task_class).cpu_milli,
@@ -129,7 +129,7 @@ class ByStage(Reserve):
         return self.executors.is_idle(state) and self.aged.is_idle(state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is reserved for no class, or where the class may pass."""
+        """Return the nodes that are reserved for no class or that the class may pass, shape [N]; None for all."""
         in_time, own = self.passing_early.mask(pending, state, where), self.executors.mask(pending, state, where)
         return None if in_time is None or own is None else in_time | own
 

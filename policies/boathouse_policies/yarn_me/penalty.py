@@ -95,7 +95,7 @@ class Reducer:
         return self.buffered_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """What a buffer has a part in, at least 1."""
+        """Return the bytes that share a buffer, at least 1."""
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
@@ -301,7 +301,7 @@ class Run:
 
 
 def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
-    """A step from the run that spilled nothing to the one that did."""
+    """Fit a step from the run that spilled nothing to the one that did."""
     return Mapper(
         ideal_s=ideal.duration_s,
         ideal_bytes=ideal.memory_bytes,
@@ -311,7 +311,7 @@ def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
 
 
 def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
-    """The disk rate from the slowdown: spills as reported, else worked out from input and buffer.
+    """Fit the disk rate to the slowdown: spills as reported, else computed from input and buffer.
 
     Raises:
         ValueError: The under-sized run spilled nothing, so that no rate can be had.

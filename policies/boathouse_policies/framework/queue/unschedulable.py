@@ -159,7 +159,7 @@ class UnschedulableClasses:
         return self._bytes.find(1, rows, 3 * rows) >= 0
 
     def considered(self) -> bytes:
-        """The flags that say which classes the next cycle considers, and whether for all nodes."""
+        """Return the flags that say which classes the next cycle considers, and whether for all nodes."""
         return bytes(self._bytes[: 3 * len(self._classes)])
 
     def considers(self, queued: QueuedClass) -> bool:
