@@ -42,7 +42,7 @@ class Stores:
     def file(
         self, blocks: int, replicas: int = REPLICAS, writer: model.NodeName | None = None
     ) -> list[tuple[model.NodeName, ...]]:
-        """The nodes of each block of a new file.
+        """Return the nodes of each block of a new file.
 
         Args:
             blocks: How many.

@@ -41,7 +41,7 @@ class Order(enum.StrEnum):
 
 
 def sizes_s(jobs: Sequence[SwimJob], load: float) -> FloatVector:
-    """The work of each job in seconds of the whole resource, shape [J].
+    """Return the work of each job in seconds of the whole resource, shape [J].
 
     Raises:
         ValueError: `load` is not positive, or all jobs came at the start, so that no load can be had.

@@ -153,7 +153,7 @@ def _job(noise: float, rng: np.random.Generator) -> Observed:
 def replayed(
     program: Program, input_bytes: float, reduces: int, *, noise: float = 0.0, rng: np.random.Generator
 ) -> Observed:
-    """A job of a trace, whose reduces start after its maps: nothing of their time is waiting for maps.
+    """Replay a job of a trace, whose reduces start after its maps: none of their time is waiting for maps.
 
     Args:
         program: With the trace's ratios; see `with_ratios`.
@@ -167,7 +167,7 @@ def replayed(
 
 
 def with_ratios(input_bytes: float, shuffle_bytes: float, output_bytes: float, like: Program) -> Program:
-    """A program that turns this input into these amounts, at the costs of another (SWIM's jobs are made so).
+    """Return a program that turns this input into these amounts, at the costs of another (as for SWIM's jobs).
 
     Args:
         input_bytes: Above 0.
@@ -198,7 +198,7 @@ def _observed(
 
 
 def features_of(program: Program, input_bytes: float, reduces: int) -> Features:
-    """A job's features without noise."""
+    """Return a job's features without noise."""
     map_output_bytes = input_bytes * program.map_selectivity
     shuffled_bytes = map_output_bytes * program.combine
     return Features(
@@ -299,7 +299,7 @@ def r2_of(noise: float, found: HeldOut) -> Accuracy:
 
 
 def mean(noise: float, found: Sequence[Accuracy]) -> Accuracy:
-    """The mean over seeds."""
+    """Return the mean over seeds."""
     return Accuracy(
         noise=noise,
         map_r2=float(np.mean([one.map_r2 for one in found])),
@@ -309,7 +309,7 @@ def mean(noise: float, found: Sequence[Accuracy]) -> Accuracy:
 
 
 def sweep(seeds: Sequence[int], noises: Sequence[float] = NOISES, *, jobs: int = 400) -> list[Accuracy]:
-    """The accuracy at each noise, the mean over the seeds."""
+    """Return the accuracy at each noise, the mean over the seeds."""
     return [mean(noise, [r2_of(noise, held_out(noise, seed, jobs=jobs)) for seed in seeds]) for noise in noises]
 
 

@@ -152,7 +152,7 @@ class Ground(Generic[S, R]):
         self._kept_idle = sum(max(0, one) for one in free) + sum(drained), self.clock.now_ms
 
     def finished(self) -> results.Outcome:
-        """What was seen, when nothing is left to happen.
+        """Return the outcome when no events are left.
 
         Raises:
             StuckError: Jobs have not ended all the same.
@@ -232,7 +232,7 @@ Call = functools.partial
 
 
 def _first(texts: Sequence[str]) -> str:
-    """The first few, and that there are more."""
+    """Format the first few, and say that there are more."""
     return ", ".join([*texts[:_MOST_NAMED], *(["..."] if len(texts) > _MOST_NAMED else [])])
 
 
@@ -240,7 +240,7 @@ _MOST_NAMED = 5
 
 
 def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
-    """The nodes of a cluster, as policies see them."""
+    """Return the nodes of a cluster, as policies see them."""
     if cluster.machines:
         return [_node(one) for one in cluster.machines]
     digits = len(str(cluster.nodes - 1))

@@ -279,6 +279,6 @@ _MOST_PERIODS = 10
 
 
 def _next_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
-    """The next moment after now at this phase of the period."""
+    """Return the next moment after now at this phase of the period."""
     at_ms = now_ms // period_ms * period_ms + phase_ms
     return at_ms if at_ms > now_ms else at_ms + period_ms

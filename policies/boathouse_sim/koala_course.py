@@ -221,7 +221,7 @@ class HadoopCourse(Course):
         return np.random.default_rng([self._world.seed, zlib.crc32(name), stream])
 
     def _draw(self, job: HadoopJob) -> list[float]:
-        """What chance makes of each task, maps first."""
+        """Draw the random variation of each task, maps first."""
         count, jitter = job.maps + job.reduces, self._spec.jitter
         if not jitter:
             return [1.0] * count
@@ -238,7 +238,7 @@ class HadoopCourse(Course):
             workers = [one for one in workers if self._assign(one)]
 
     def _assign(self, worker: _Worker) -> bool:
-        """A map and a reducer at most; whether there was one."""
+        """Assign at most one map and one reducer; return whether there was one."""
         if worker.leaves or not self._datanodes():
             return False
         found = False
@@ -315,7 +315,7 @@ class HadoopCourse(Course):
     # The master, on the first node that is up
 
     def state(self) -> koala.Cluster:
-        """What its policy is told."""
+        """Return the state that the policy observes."""
         staying = [one for one in self._up.values() if not one.leaves]
         leaving = len(self._up) - len(staying)
         kinds = [one.kind for one in staying]

@@ -35,7 +35,7 @@ class Program:
     start_cores: float = 0.3
 
     def compute(self, name: str, seconds: float) -> Segment:
-        """Computing, the start included."""
+        """Return the segment of computing, the start included."""
         whole_s = self.start_s + seconds
         return Segment(
             name=name,

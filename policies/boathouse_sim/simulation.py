@@ -46,7 +46,7 @@ def names() -> tuple[str, ...]:
 
 
 def pooled(workload: Workload) -> Workload:
-    """The same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
+    """Return the same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
     whole = workload.cluster
     one = dataclasses.replace(
         whole, nodes=1, racks=1, machines=(), hosts=(), node_mem_mb=whole.total_mem_mb, node_cores=whole.total_cores
@@ -56,7 +56,7 @@ def pooled(workload: Workload) -> Workload:
 
 
 def with_drivers_outside(workload: Workload) -> Workload:
-    """The same jobs, submitted by `spark-submit --deploy-mode client`."""
+    """Return the same jobs, submitted by `spark-submit --deploy-mode client`."""
     apps = (dataclasses.replace(one, driver=None) if isinstance(one, Spark) else one for one in workload.apps)
     return dataclasses.replace(workload, apps=tuple(apps))
 
@@ -69,7 +69,7 @@ def shell(
     errors: Errors | None = None,
     seed: int = 0,
 ) -> Shell:
-    """A simulation, ready to run.
+    """Return a simulation, ready to run.
 
     Args:
         workload: What is simulated.

@@ -227,7 +227,7 @@ class MapReduceCourse(Course):
         return not any(self._is_map(pod) for pod in self._running.values())
 
     def _check(self, number: int) -> None:
-        """A reducer gives way, the one with the most left to copy, to maps of its own job that cannot run."""
+        """Preempt the reducer with the most left to copy if maps of its own job cannot run."""
         copying = self._copying()
         if number != self._checks or not self._stuck() or not copying:
             return

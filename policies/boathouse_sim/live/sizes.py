@@ -54,11 +54,11 @@ class Sizes:
         self._growing: dict[model.NodeName, list[Pod]] = {}
 
     def take(self, pod: Pod) -> None:
-        """A pod came."""
+        """Count a new pod."""
         self._add(pod.node, pod.resources, +1)
 
     def leave(self, pod: Pod) -> None:
-        """A pod went: who waits to grow on its node goes first, then whoever its room helps is looked at again."""
+        """Remove a pod: first grow pods that wait on its node, then reconsider those that its room helps."""
         self._add(pod.node, pod.resources, -1)
         if pod.growing is not None:
             self._growing[pod.node].remove(pod)

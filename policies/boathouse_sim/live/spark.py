@@ -194,7 +194,7 @@ class SparkCourse(Course):
         self._offer()
 
     def _offer(self) -> None:
-        """What waits: the driver, and the executors once it runs (or with it, in a gang)."""
+        """Submit the pending tasks: the driver, and the executors once it runs (or with it, in a gang)."""
         offers = []
         if self._driver is not None:
             driver = model.Task(id=model.TaskId(f"{self._driver.id}-0"), task_class=self._driver.id)
@@ -291,7 +291,7 @@ class SparkCourse(Course):
         return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
 
     def _closest(self, node: model.NodeName) -> int | None:
-        """The next task for a slot on a node; None if none waits, or delay scheduling keeps them for other nodes."""
+        """Return the next task for a slot on a node; None if none is pending, or delay scheduling skips the node."""
         files = self._stage_files[self._stage]
         first = next(iter(self._waiting), None)
         if first is None or not files[first]:

@@ -120,7 +120,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         gang_min: int = 0,
         known: bool = True,
     ) -> model.TaskClass:
-        """A class of equal tasks.
+        """Make a class of equal tasks.
 
         Args:
             run: Its job.
@@ -145,7 +145,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         )
 
     def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
-        """The nodes of the blocks of a job's input: the same for the same seed, whatever policy runs."""
+        """Return the nodes of the blocks of a job's input: equal for equal seeds, whatever policy runs."""
         random = np.random.default_rng([self.seed, zlib.crc32(run.spec.id.encode())])
         return blocks.Stores(self._stores, random).file(count, replicas)
 
@@ -234,7 +234,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         pod.run.course.started(pod)
 
     def about(self, pod: Pod) -> model.About:
-        """What every event of a task says."""
+        """Return the fields that every event of a task has."""
         return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
@@ -307,7 +307,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         ended()
 
     def finish(self, pod: Pod) -> None:
-        """The task is over, successfully; another attempt of it is ended."""
+        """End a task successfully, and end its other attempt."""
         if pod.rival is not None:
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
@@ -325,7 +325,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
             )
 
     def lose(self, pod: Pod, reason: str) -> None:
-        """The task is over before its end: it waits again, or whatever its course makes of it.
+        """End a task before its end: requeue it, or do what its job prescribes.
 
         Raises:
             StuckError: It is lost so often that it will hardly ever end.
@@ -339,7 +339,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         pod.run.course.lost(pod)
 
     def _supersede(self, pod: Pod) -> None:
-        """The other attempt has ended: this one's work was in vain, and counts for nothing."""
+        """End an attempt whose other attempt has ended: its work is lost, and counts for nothing."""
         self.tally.busy_core_ms -= pod.computed_core_ms
         self._give_up(pod, "another attempt ended first")
         pod.run.course.superseded(pod)

@@ -78,7 +78,7 @@ class Found:
         return [run.mean_s for run in self.of(profile, setting)]
 
     def of(self, profile: str, setting: Setting) -> list[Run]:
-        """The runs of a profile, by seed."""
+        """Return the runs of a profile, by seed."""
         return [self._runs[Case(profile=profile, setting=setting, seed=seed)] for seed in range(self._seeds)]
 
     def ratio(self, alone: str, setting: Setting) -> interval.Estimate:

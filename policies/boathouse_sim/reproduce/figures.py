@@ -143,7 +143,7 @@ class Figure:
 
 
 def cdf(label: str, values: Sequence[float], *, paper: bool = False) -> Cdf:
-    """A CDF of values in any order."""
+    """Return the CDF of values in any order."""
     return Cdf(label=label, values=tuple(sorted(values)), paper=paper)
 
 

@@ -67,7 +67,7 @@ def share_slow(policy: str, group: int) -> Measure:
 
 
 def most_slow(policy: str, group: int) -> Measure:
-    """The largest common slowdown."""
+    """Return the largest common slowdown."""
     return lambda found, seed: float(found.slowdowns(policy, found.segments(group, group), seed).max())
 
 
@@ -77,7 +77,7 @@ def share_fair(group: int, limit: float) -> Measure:
 
 
 def most_unfair(group: int) -> Measure:
-    """The largest fair slowdown."""
+    """Return the largest fair slowdown."""
     return lambda found, seed: float(found.fair_slowdowns(found.segments(group, group), seed).max())
 
 
@@ -87,13 +87,13 @@ def gain(least: int, most: int) -> Measure:
 
 
 def best_gain(found: Found, seed: int) -> float:
-    """The largest gain of a group of 6 or more."""
+    """Return the largest gain of a group of 6 or more."""
     groups = [one for one in found.by_group if one >= HEAVY]
     return max(found.gain(found.segments(one, one), seed) for one in groups)
 
 
 def widening(found: Found, seed: int) -> float:
-    """The gap of mean responses in the highest group over that in group 6."""
+    """Return the gap of mean responses in the highest group over that in group 6."""
     gaps = [
         found.mean_s(FAIR, of, seed) - found.mean_s(FSPY, of, seed)
         for of in (found.segments(HEAVY, HEAVY), found.segments(max(found.by_group), MOST))
@@ -117,7 +117,7 @@ def later_but_short(found: Found, seed: int) -> float:
 
 
 def rows(top: int) -> Sequence[Row]:
-    """What is measured over seeds; `top` is the highest group."""
+    """Return the rows measured over seeds; `top` is the highest group."""
     ge, le, eq = Relation.GE, Relation.LE, Relation.EQ
     fast, figure7, figure9 = "Share of jobs with a response below", "Figure 7 (RCP 6)", "Figure 9 (RCP 6)"
     table = [

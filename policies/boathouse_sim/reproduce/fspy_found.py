@@ -124,5 +124,5 @@ class Found:
         return float(self.responses_s(policy, segments, seed).mean())
 
     def over_seeds(self, measure: Measure) -> Estimate:
-        """The mean of a measure with its interval."""
+        """Return the mean of a measure with its interval."""
         return interval.mean([measure(self, seed) for seed in self.seeds])

@@ -90,7 +90,7 @@ def _id(place: int) -> model.JobId:
 
 
 def claims(paper: str) -> list[Claim]:
-    """The order against theory, on the whole trace."""
+    """Compare the order with theory on the whole trace."""
     jobs = fspy_setting.trace()
     arrival_s, size_s = workload(jobs)
     fsp_s, ours_s = fluid.finish_s(fluid.Order.FSP, arrival_s, size_s), finish_s(arrival_s, size_s)

@@ -60,7 +60,7 @@ class Scale:
         return self.alpha * math.log(load) + self.beta
 
     def group(self, load: float) -> int:
-        """The nearest whole RCP, halves upwards."""
+        """Round an RCP to the nearest whole number, halves upwards."""
         return math.floor(self.rcp(load) + 0.5)
 
 

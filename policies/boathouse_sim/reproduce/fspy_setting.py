@@ -87,7 +87,7 @@ class Setting:
 
 @functools.cache
 def trace() -> Sequence[SwimJob]:
-    """The trace's jobs."""
+    """Return the trace's jobs."""
     return tuple(swim.read_swim(TRACE))
 
 
@@ -98,7 +98,7 @@ def segments() -> Sequence[range]:
 
 
 def replay(job: SwimJob, setting: Setting, rng: np.random.Generator) -> Observed:
-    """What a job of the trace is here, and what it takes."""
+    """Return what a job of the trace is here, and what it takes."""
     scaled = [one * setting.data for one in (job.map_input_bytes, job.shuffle_bytes, job.reduce_output_bytes)]
     read, shuffled, written = (
         max(least, one) for least, one in zip((BLOCK, LEAST_DATA, LEAST_DATA), scaled, strict=True)

@@ -64,7 +64,7 @@ def names() -> tuple[str, ...]:
 
 
 def chosen(name: str) -> tuple[Study, ...]:
-    """The studies of a paper's name, or of `all`.
+    """Return the studies of a paper's name, or of `all`.
 
     Raises:
         ValueError: There is no such paper; the message lists those there are.

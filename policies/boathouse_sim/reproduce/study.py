@@ -55,12 +55,12 @@ class Scale:
 
     @classmethod
     def of(cls, form: Form, seeds: int | None = None) -> Scale:
-        """The scale of a form, with its usual number of seeds unless one is given."""
+        """Return the scale of a form, with its usual number of seeds unless one is given."""
         usual = QUICK_SEEDS if form is Form.QUICK else FULL_SEEDS
         return cls(form=form, seeds=usual if seeds is None else seeds)
 
     def pick(self, *, quick: Choice, full: Choice) -> Choice:
-        """What belongs to the form."""
+        """Return the choice of the form."""
         return quick if self.form is Form.QUICK else full
 
 
@@ -222,5 +222,5 @@ class Runner:
 
 
 def _die_quietly() -> None:
-    """A worker that is interrupted from the keyboard ends without a traceback of its own."""
+    """End a worker that is interrupted from the keyboard without a traceback of its own."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

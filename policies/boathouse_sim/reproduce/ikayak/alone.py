@@ -34,7 +34,7 @@ class _Part(framework.Sizer):
 
     @override
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The part of the class' size."""
+        """Return the reserved part of the class' size."""
         asked = task_class.resources
         return model.Resources(
             cpu_milli=round(self._share * asked.cpu_milli), memory_bytes=round(self._share * asked.memory_bytes)
@@ -42,7 +42,7 @@ class _Part(framework.Sizer):
 
     @override
     def size(self, pending: PendingClass, node: int, state: CycleState) -> framework.Sized | model.Verdict:
-        """The same."""
+        """Return the reserved part of the class' size, on any node."""
         return framework.Sized(self.least(pending.task_class))
 
 

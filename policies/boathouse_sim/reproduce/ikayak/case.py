@@ -101,7 +101,7 @@ def cost(case: Case) -> float:
 
 
 def measure(workload: Workload, outcome: Outcome, records: Sequence[TaskRecord]) -> Seen:
-    """What a simulation showed."""
+    """Measure a simulation."""
     program = {one.id: one.program for one in workload.apps}
     ran = [one for one in records if not one.lost]
     maps, reducers = ([one for one in ran if one.kind == kind] for kind in ("map", "reduce"))
@@ -128,7 +128,7 @@ def measure(workload: Workload, outcome: Outcome, records: Sequence[TaskRecord])
 
 
 def kind_of(node: str) -> str:
-    """The kind of a machine by its name."""
+    """Return the kind of a machine by its name."""
     place = int(node[1:])
     return next(kind for kind, (first, end) in MACHINES.items() if first <= place < end)
 
@@ -167,7 +167,7 @@ def _ran_s(one: TaskRecord) -> float:
 
 
 def _throughput(maps: Sequence[TaskRecord]) -> float:
-    """Maps of desktops by the minute, over the time from each job's first placement to its last map's end."""
+    """Return maps of desktops per minute, over the time from each job's first placement to its last map's end."""
     spans: dict[str, tuple[int, int]] = {}
     for one in maps:
         first, last = spans.get(one.job, (one.placed_ms, one.ended_ms))
@@ -201,7 +201,7 @@ def _busy(workload: Workload, ran: Sequence[TaskRecord]) -> dict[str, float]:
 
 
 def _work(workload: Workload) -> Callable[[TaskRecord], float]:
-    """The CPU time of an attempt, in milliseconds of a core, from what its kind does."""
+    """Return a function for the CPU time of an attempt of its kind, in milliseconds of a core."""
     apps = {one.id: one for one in workload.apps}
 
     def core_ms(one: TaskRecord) -> float:

@@ -27,7 +27,7 @@ def bars(runs: Runs, names: Mapping[str, Run], measure: ByName) -> tuple[tuple[s
 
 
 def panel(title: str, label: str, found: tuple[tuple[str, ...], Sequence[figures.Bars]]) -> figures.Panel:
-    """A panel of bars."""
+    """Return a panel of bars."""
     groups, marks = found
     return figures.Panel(
         title=title, x=figures.Axis(label=""), y=figures.Axis(label=label), marks=tuple(marks), categories=groups

@@ -71,7 +71,7 @@ class Placing:
         return Findings(claims=claims, figures=(self._figure(runs), self._sensitivity(runs)))
 
     def _best(self, runs: Runs, base: Variant, measure: ByProgram) -> tuple[str, interval.Estimate]:
-        """The program that gains most: the paper says "up to"."""
+        """Return the program that gains most: the paper says "up to"."""
         found = {}
         for name in APPLICATIONS:
             ours, theirs = (runs.values(self._run(one), lambda seen: measure(seen)[name]) for one in (PLACING, base))  # noqa: B023  called at once

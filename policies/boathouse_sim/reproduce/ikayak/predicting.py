@@ -88,7 +88,7 @@ class Accuracy:
 
 
 def trials(seeds: int, *, jobs: int = 12) -> tuple[Trial, ...]:
-    """The sweep: noise at the middle skew, skew at the middle noise."""
+    """Return the sweep: noise at the middle skew, skew at the middle noise."""
     pairs = dict.fromkeys([*((noise, 0.25) for noise in NOISES), *((0.2, skew) for skew in SKEWS)])
     return tuple(Trial(noise=noise, skew=skew, seed=seed, jobs=jobs) for noise, skew in pairs for seed in range(seeds))
 
@@ -202,7 +202,7 @@ class _Row:
 
 
 def _rows(one: Recorded, bank: Bank) -> list[_Row]:
-    """What each predictor says at each report from the first that shows a pace on."""
+    """Return each predictor's values at each report from the first that shows a pace on."""
     history, mean_s, found = History(one.started_s), bank.mean_s(one.program, model.Stage.REDUCE), []
     for now_s, fraction, cpu, size in one.reports:
         history.report(now_s, fraction, cpu, size)
@@ -219,7 +219,7 @@ def _rows(one: Recorded, bank: Bank) -> list[_Row]:
 
 
 def simulate(trial: Trial) -> Sequence[Recorded]:
-    """The reducers of a run, in the order of their ends."""
+    """Simulate a run; return its reducers in the order of their ends."""
     recorder = Recorder()
     config = ikayak.Config(suspension=False, shrink=ikayak.Shrink.OFF)
     profile = ikayak.build(config=config)

@@ -25,7 +25,7 @@ PAPER: Final = "ikayak"
 def row(
     name: str, claim: str, figure: str, paper_value: float | tuple[float, float], found: Estimate, **others: Any
 ) -> Claim:
-    """A claim of ours being at least the paper's, in per cent, unless `others` say otherwise."""
+    """Make a claim that ours is at least the paper's, in per cent, unless `others` say otherwise."""
     fields: dict[str, Any] = {"relation": Relation.GE, "unit": "%", **measured(found), **others}
     return Claim(**sourced(PAPER, name), claim=claim, figure=figure, paper_value=paper_value, **fields)
 
@@ -47,7 +47,7 @@ class Varied:
     fair: bool = False
 
     def apply(self, run: Run) -> Run:
-        """The same with it."""
+        """Return the run with the variant applied."""
         changes: dict[str, Any] = dict(self.change)
         variant = dataclasses.replace(run.variant, fair=self.fair)
         return dataclasses.replace(run, setting=dataclasses.replace(run.setting, **changes), variant=variant)

@@ -69,7 +69,7 @@ LOCALISING: Final = Variant(locality=True)
 
 
 def build(variant: Variant, seed: int = 0) -> Profile:
-    """The profile of a variant, with a state of its own.
+    """Return the profile of a variant, with a state of its own.
 
     Args:
         variant: Which.

@@ -76,7 +76,7 @@ class Exact:
 
 
 def _printed(share: float, local: float) -> float:
-    """The paper's figure: skips for hosts to a tenth, and one at least."""
+    """Format as the paper does: skips for hosts to a tenth, and one at least."""
     hosts = 1 - (1 - share) ** EACH
     for_hosts = max(1.0, round(math.log(1 - local) / math.log(1 - hosts), 1))
     return math.log(1 - local) / math.log(1 - share) / for_hosts

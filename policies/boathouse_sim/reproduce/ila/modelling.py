@@ -111,7 +111,7 @@ def _accuracy(truth: FloatVector, predicted: FloatVector, which: BoolVector) -> 
 
 
 def samples(case: Case, part: int) -> fitting.Samples:
-    """What the policy's profiler saw in one run.
+    """Return the profiler's samples of one run.
 
     Args:
         case: The setting.
@@ -121,7 +121,7 @@ def samples(case: Case, part: int) -> fitting.Samples:
 
 
 def watched(case: Case, part: int) -> tuple[fitting.Samples, ila.Interference]:
-    """The same, and the profiler, which knows what the programs' tasks use."""
+    """Return the profiler's samples of one run, and the profiler, which knows the use of the programs' tasks."""
     random = np.random.default_rng([case.seed, part, 0x3A])
     watching = _Watching(random)
     profile = framework.Profile(
@@ -171,7 +171,7 @@ class _Watching(framework.Filter, framework.Score, framework.Hooks):
 
     @override
     def begins(self, queue: framework.SchedulingQueue, state: framework.CycleState) -> None:
-        """The profiler hears of the nodes."""
+        """Begin a cycle: note the nodes for the profiler."""
         self.interference.monitor.adopt(state.view.layout)
 
     @override

@@ -43,7 +43,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
         self._delay = ila.AdaptiveDelay(ila.Config(threshold=None))
 
     def profile(self) -> Profile:
-        """The scheduler."""
+        """Return the scheduler."""
         return Profile(
             name=NAME,
             order=FairShare(),

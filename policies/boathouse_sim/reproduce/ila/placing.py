@@ -61,7 +61,7 @@ def placed_a_second(size: Size) -> float:
 
 
 def claim(size: Size, rate: float) -> Claim:
-    """The row."""
+    """Return the row."""
     return row(
         "placed-a-second",
         f"Tasks that ILA schedules a second, on {6 * size.hosts} virtual machines of {size.hosts} hosts, {size.jobs} "

@@ -28,7 +28,7 @@ class Polynomial:
     pairs: FloatVector
 
     def predict(self, rows: FloatVector) -> FloatVector:
-        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
+        """Return the slowdown of samples of all metrics, shape [11, n] to [n]."""
         total = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
         return np.asarray(np.maximum(total, 1.0), np.float64)
 

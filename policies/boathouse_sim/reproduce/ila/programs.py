@@ -77,7 +77,7 @@ class Program:
     reduce_cpu_s: float = 1.0
 
     def job(self, size: int, *, at_ms: int, name: str, assumed: Assumed, queue: str = "default") -> MapReduce:
-        """A job of so many maps; its id ends with its type, which `kind_of` reads."""
+        """Make a job of this many maps; its id ends with its type, which `kind_of` reads."""
         reduces = math.ceil(size / self.maps_per_reduce) if self.maps_per_reduce else 0
         return MapReduce(
             id=f"{name}-{self.name}({size})",
@@ -161,5 +161,5 @@ def modified(
 
 
 def kind_of(job: str) -> str:
-    """The type of a job by its id: `TeraSort(2)`."""
+    """Return the type of a job by its id: `TeraSort(2)`."""
     return job.split("-", 1)[1]

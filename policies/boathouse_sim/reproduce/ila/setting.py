@@ -60,7 +60,7 @@ class Load(enum.StrEnum):
 
 
 def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queues: bool = False) -> Workload:
-    """A workload of the evaluation.
+    """Return a workload of the evaluation.
 
     Args:
         load: Which.

@@ -53,7 +53,7 @@ class Stream:
         return tuple(dataclasses.replace(case, trained=False) for case in self._runs.cases(schedulers.ILA))
 
     def _bounds(self, seen: Mapping[Case, Seen], measure: Callable[[Seen, Seen], float]) -> tuple[Assumption, ...]:
-        """A measure of ILA against PureFair, ILA without offline training, and a scheduler that knows the truth."""
+        """Compare ILA with PureFair, with ILA without offline training, and with a scheduler that knows the truth."""
         if not self._sweep.seeds:
             return ()
         fair = [seen[case] for case in self._runs.cases(schedulers.PURE_FAIR)]

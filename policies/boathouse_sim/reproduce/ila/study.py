@@ -45,7 +45,7 @@ class Ila:
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
-        """What belongs to the form: the paper's sizes, or what ends within a minute."""
+        """Return the experiments of the form: the paper's sizes, or what ends within a minute."""
         seeds = scale.seeds
         quick: tuple[Experiment, ...] = (
             Stream(seeds=seeds),

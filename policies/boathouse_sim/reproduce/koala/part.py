@@ -22,5 +22,5 @@ def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
 
 
 def times_faster(seen: Mapping[Case, Seen], ours: Sequence[Case], baseline: Sequence[Case]) -> Estimate:
-    """The baseline's mean response time over ours, seed by seed."""
+    """Return the baseline's mean response time over ours, seed by seed."""
     return interval.ratio([seen[one].only.mean_s for one in baseline], [seen[one].only.mean_s for one in ours])

@@ -79,7 +79,7 @@ class Setting:
         )
 
     def cluster(self, jobs: Sequence[HadoopJob], **fields: object) -> Hadoop:
-        """A cluster of whole nodes."""
+        """Make a cluster of whole nodes."""
         plain = Hadoop(
             id="c",
             jobs=tuple(jobs),
@@ -95,7 +95,7 @@ class Setting:
         return dataclasses.replace(plain, **fields)  # type: ignore[arg-type]  # its own fields, by name
 
     def alone(self, program: str, kind: int, *, core: int, transient: int = 0) -> Hadoop:
-        """A cluster with one job: VI.A and VI.B."""
+        """Make a cluster with one job: VI.A and VI.B."""
         maps, block_mb = MAPS[kind]
         reduces = 1 if program == WORDCOUNT else 144
         job = HadoopJob(id=program, program=self.program(program), maps=maps, block_mb=block_mb, reduces=reduces)
@@ -145,5 +145,5 @@ def machines(count: int) -> list[Machine]:
 
 
 def link() -> Host:
-    """What transient nodes share."""
+    """Return the link that transient nodes share."""
     return Host(name=LINK, cores=1.0, network_mb_per_s=NETWORK_MB_PER_S)

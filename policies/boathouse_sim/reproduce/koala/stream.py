@@ -64,7 +64,7 @@ class Runs:
 
     @staticmethod
     def of(config: Config, seeds: int, setting: Setting = BASE, *, transient: int = 0) -> list[Case]:
-        """A policy's, by seed."""
+        """Return a policy's cases, by seed."""
         return [
             Case(
                 clusters=(setting.cluster(setting.stream(seed), transient=transient),),
@@ -93,6 +93,6 @@ class Runs:
         return times_faster(seen, self.of(config, count, setting), self.of(STATIC, count, setting))
 
     def grown(self, seen: Mapping[Case, Seen]) -> Estimate:
-        """The same of a static cluster that has the pool as transient nodes."""
+        """Return the estimate for a static cluster that has the pool as transient nodes."""
         ours = self.of(STATIC, self.varied, transient=POOL)
         return times_faster(seen, ours, self.of(STATIC, self.varied))

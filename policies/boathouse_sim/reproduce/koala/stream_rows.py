@@ -81,7 +81,7 @@ class _Found:
         yield self._row("gsp-over-ggp", "GSP over GGP", Relation.GE, 1.0, self._ratio(GROWING["GGP"], GSP))
 
     def _factor(self, name: str, claim: str, config: Config) -> Iterable[Claim]:
-        """The relation that was written before the simulations, and the one that replaced it after them."""
+        """Yield the relation that was written before the simulations, and the one that replaced it after them."""
         found = self._faster(config)
         least = self._row(f"{name}-at-least", f"{claim}: by a factor of {_SPEED} at least", Relation.GE, _SPEED, found)
         near = self._row(

@@ -58,7 +58,7 @@ class Example:
 
 
 def example() -> Example:
-    """The paper's numbers, from the study's own constants."""
+    """Return the paper's numbers, from the study's own constants."""
     maps, block_mb = MAPS[1]
     return Example(
         core=10,

@@ -36,7 +36,7 @@ class Recipe(Protocol):
     """Makes a workload; equal recipes and seeds make equal workloads. Frozen, so that equal cases are run once."""
 
     def draw(self, seed: int) -> Workload:
-        """The workload of a seed."""
+        """Return the workload of a seed."""
         ...
 
     @property
@@ -216,7 +216,7 @@ class Watch(Observer):
             self._requested_s[self._next[one]] = event.now_s
 
     def seen(self, workload: Workload) -> Watched:
-        """What was noted."""
+        """Return what was recorded."""
         spans = [
             Span(job=one.split("/")[0], kind=one.split("/")[2], start_s=start_s, end_s=self._ended_s[one])
             for one, start_s in self._requested_s.items()

@@ -391,7 +391,7 @@ def _factor(penalty: float) -> str:
 
 
 def _other(one: Table2, found: Sequence[float], used: Sequence[float]) -> str:
-    """A configuration where YARN-ME does not improve, in words."""
+    """Describe a configuration where YARN-ME does not improve."""
     return (
         f"{one.law.value} {one.penalty_factor:g}x with up to {one.tasks[1]} tasks, {one.memory_gb[1]:g} GB, "
         f"{one.duration_s[1]} s: ratios {min(found):.2f} to {max(found):.2f}, YARN uses "

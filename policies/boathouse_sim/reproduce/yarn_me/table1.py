@@ -125,7 +125,7 @@ class Runs:
         return self.part * sum(TABLE1[name].tasks for name, _ in self.starts)
 
     def draw(self, seed: int) -> Workload:  # noqa: ARG002  nothing here is drawn: seeds move the tasks' durations
-        """The workload; runs are named by letter and number, their jobs by one letter more."""
+        """Return the workload; runs are named by letter and number, their jobs by one letter more."""
         jobs: list[JobSpec] = []
         for number, (name, start_s) in enumerate(self.starts):
             jobs += self._jobs(TABLE1[name], f"{TABLE1[name].letter}{number:02}", start_s)

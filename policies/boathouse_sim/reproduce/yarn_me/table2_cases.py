@@ -39,7 +39,7 @@ class Drawn:
         return self.jobs * self.table.tasks[1] / (2 if self.table.law is Law.UNIFORM else 5)
 
     def draw(self, seed: int) -> Workload:
-        """The trace of a seed."""
+        """Return the trace of a seed."""
         return self.table.draw(self.jobs, self.nodes, np.random.default_rng(seed))
 
 
@@ -55,12 +55,12 @@ def table(law: Law, tasks: int, memory_gb: float, duration_s: int, penalty: floa
 
 
 def middle(law: Law, penalty: float) -> Table2:
-    """The middle of each range."""
+    """Return the middle of each range."""
     return table(law, TASKS[law][-1], MEMORY_GB[-1], DURATION_S[law][-1], penalty)
 
 
 def combinations(law: Law, penalty: float, levels: int) -> list[Table2]:
-    """The sweep: the ends of each range with 2 levels, its middle too with 3; the very middle always."""
+    """Return the sweep: the ends of each range with 2 levels, its middle too with 3; the very middle always."""
     swept = (TASKS[law][:levels], MEMORY_GB[:levels], DURATION_S[law][:levels])
     found = [table(law, *one, penalty) for one in itertools.product(*swept)]
     return list(dict.fromkeys([*found, middle(law, penalty)]))

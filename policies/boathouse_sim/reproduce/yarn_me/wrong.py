@@ -172,7 +172,7 @@ class Wrong:
         )
 
     def _without(self, seen: Mapping[Case, Seen]) -> str:
-        """What duration errors do where nothing else keeps a phase's tasks from ending at the same instant."""
+        """Say what duration errors do where nothing else keeps a phase's tasks from ending at the same instant."""
         exact = gains(seen, self._at_once(ELASTIC, EXACT), self._at_once(YARN, EXACT))
         lost = [
             interval.mean(exact).value - interval.mean(gains(seen, *self._pair(wrong))).value
