@@ -19,8 +19,8 @@ import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import MB, Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import MB, Call
 from boathouse_sim.world import Running, World
 
 if TYPE_CHECKING:

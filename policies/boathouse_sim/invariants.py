@@ -10,7 +10,7 @@ from boathouse_sim.live.mapreduce import MapReduceCourse
 
 if TYPE_CHECKING:
     from boathouse_policies import model
-    from boathouse_sim.ground import AnyGround
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.live import Pod
 
 _ROUNDING_MS = 1e-3
@@ -41,7 +41,7 @@ class Invariants:
         self._opened: set[model.JobId] = set()
         self._ended = 0
 
-    def __call__(self, world: AnyGround) -> None:
+    def __call__(self, world: AnyWorld) -> None:
         """Look."""
         _hold(world.clock.now_ms >= self._last_ms, "time runs backwards")
         self._last_ms = world.clock.now_ms

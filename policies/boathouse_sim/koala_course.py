@@ -18,8 +18,8 @@ from typing_extensions import override
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Kind
 from boathouse_sim import blocks
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.koala_jobs import HadoopJob, JobRecord, SizeRecord
 from boathouse_sim.koala_tracker import JobBook, Tracker
 from boathouse_sim.koala_work import Attempt, Work

@@ -14,8 +14,8 @@ from boathouse_sim.live import Live, Spark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.errors import Errors
-    from boathouse_sim.ground import AnyGround
     from boathouse_sim.results import Outcome
     from boathouse_sim.workload import Workload
 
@@ -31,7 +31,7 @@ class Shell(Protocol):
     """Drives a world."""
 
     @property
-    def world(self) -> AnyGround:
+    def world(self) -> AnyWorld:
         """The world."""
         ...
 
@@ -108,7 +108,7 @@ def simulate(
     heartbeat_s: float | None = None,
     errors: Errors | None = None,
     seed: int = 0,
-    watch: Callable[[AnyGround], None] | None = None,
+    watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
     """Run a simulation to its end.
 

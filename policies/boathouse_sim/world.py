@@ -15,9 +15,9 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
+from boathouse_sim.base_world import MB, BaseWorld
 from boathouse_sim.clock import Priority
 from boathouse_sim.errors import Errors, Truth
-from boathouse_sim.ground import MB, Ground
 from boathouse_sim.workload import PenaltyModel
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Running:
     started_ms: int = -1
 
 
-class World(Ground["JobSpec", JobRun]):
+class World(BaseWorld["JobSpec", JobRun]):
     """One simulation, from the first submission to the last end.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse_sim.ground import MB
+from boathouse_sim.base_world import MB
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:

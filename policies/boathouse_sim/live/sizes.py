@@ -11,15 +11,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.conditions import Conditions
-    from boathouse_sim.ground import AnyGround
     from boathouse_sim.live.course import Pod
     from boathouse_sim.live.rates import Progressing
 
@@ -46,7 +46,7 @@ class Sizes:
     """
 
     def __init__(
-        self, world: AnyGround, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
+        self, world: AnyWorld, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
     ) -> None:
         self._world, self._pods, self._rates, self._conditions = world, pods, rates, conditions
         self.taken = {node.name: Room() for node in world.nodes}

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.jobs import Submission
 from boathouse_sim.live import doing
 from boathouse_sim.live.application import Application

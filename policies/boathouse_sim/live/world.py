@@ -11,10 +11,10 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_sim import blocks, work
+from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN
 from boathouse_sim.errors import Errors
-from boathouse_sim.ground import MB, Call, Ground, StuckError
 from boathouse_sim.live import doing, recording
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.rates import Activity, Rates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from boathouse_sim.workload import Spec, Workload
 
 
-class LiveWorld(Ground["Spec", LiveRun]):
+class LiveWorld(BaseWorld["Spec", LiveRun]):
     """One simulation, from the first submission to the last end.
 
     Args:

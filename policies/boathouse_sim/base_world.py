@@ -43,8 +43,8 @@ S = TypeVar("S", bound=Spec)
 R = TypeVar("R", bound=Run)
 
 
-class Ground(Generic[S, R]):
-    """One simulation, from the first submission to the last end: what does not depend on how tasks run.
+class BaseWorld(Generic[S, R]):
+    """The part of a simulation that does not depend on how tasks run, from the first submission to the last end.
 
     Args:
         workload: The cluster and the jobs.
@@ -224,7 +224,7 @@ class Ground(Generic[S, R]):
         self.tell(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
 
 
-AnyGround: TypeAlias = Ground[Any, Any]
+AnyWorld: TypeAlias = BaseWorld[Any, Any]
 
 
 Call = functools.partial
