@@ -97,8 +97,8 @@ class BaseWorld(Generic[S, R]):
         """Whether any task waits."""
         return len(self.room) > 0
 
-    def settle_down(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
-        """Cycles until nothing more can be placed, for shells in which tasks start when they fit.
+    def run_cycles(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
+        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit.
 
         Args:
             cycle: Runs one, on some nodes or, for None, all.

@@ -38,7 +38,7 @@ class Instant:
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            self.world.settle_down(self._cycle)
+            self.world.run_cycles(self._cycle)
         return True
 
     def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:

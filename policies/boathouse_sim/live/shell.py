@@ -43,7 +43,7 @@ class Live:
             return False
         if clock.next_ms() != clock.now_ms:
             once, self._reports.ticked = self._reports.ticked, False
-            self.world.settle_down(self._cycle, once=once)
+            self.world.run_cycles(self._cycle, once=once)
             self.world.note_kept()
             self.world.rates.settle()
         return True
