@@ -195,18 +195,18 @@ class BaseWorld(Generic[S, R]):
         self.ended_jobs += run.job.probe_of is None
         self.room.withdraw(run.job.id)
         if self.profile.observers:
-            self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
+            self.notify(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
         for spec in self._followers.get(run.spec.id, ()):
             self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
 
-    def tell(self, event: model.Event) -> None:
-        """Tell whatever learns."""
+    def notify(self, event: model.Event) -> None:
+        """Notify the observers."""
         for observer in self.profile.observers:
             observer.observe(event)
 
-    def tell_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
-        """Tell whatever learns that a decision was carried out; of a second attempt, with the task that it repeats."""
-        self.tell(
+    def notify_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
+        """Notify the observers of an executed placement; `second_of` is the task that a second attempt repeats."""
+        self.notify(
             model.Placed(
                 now_s=self.clock.now_s,
                 task=decision.task.id,
@@ -219,9 +219,9 @@ class BaseWorld(Generic[S, R]):
             )
         )
 
-    def tell_refused(self, decision: model.Decision, reason: str) -> None:
-        """Tell whatever learns that a decision will not be carried out."""
-        self.tell(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
+    def notify_refused(self, decision: model.Decision, reason: str) -> None:
+        """Notify the observers that a decision will not be executed."""
+        self.notify(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
 
 
 AnyWorld: TypeAlias = BaseWorld[Any, Any]

@@ -164,7 +164,7 @@ class Heartbeats:
                 case model.Reservation() | model.Wait():
                     pass
                 case _:
-                    self.world.tell_refused(decision, "NotSupported")  # tasks here only run
+                    self.world.notify_refused(decision, "NotSupported")  # tasks here only run
         return placed or (node.launching > 0 and not was_kept)
 
     def _may_fit(self, node: _Node) -> bool:

@@ -59,7 +59,7 @@ class Instant:
                 case model.Reservation() | model.Wait():
                     pass
                 case _:
-                    world.tell_refused(decision, "NotSupported")  # tasks here only run
+                    world.notify_refused(decision, "NotSupported")  # tasks here only run
 
     def _arrived(self, run: JobRun) -> None:
         self.world.renewed = True

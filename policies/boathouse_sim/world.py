@@ -150,7 +150,7 @@ class World(BaseWorld["JobSpec", JobRun]):
             counts = {one.id: phase.tasks for one, phase in zip(run.classes, spec.phases, strict=True)}
             masters = () if run.master is None else (run.master,)
             counts |= {one.id: 1 for one in masters}
-            self.tell(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
+            self.notify(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
         self._arrived(run)
         return run
 
@@ -178,7 +178,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         self.waiting -= probe.unplaced
         probe.unplaced = 0
         self.room.withdraw(probe.job.id)
-        self.tell(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
+        self.notify(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
 
     def submit_next_phase(self, run: JobRun) -> None:
         """Submit the tasks of the next phase."""
@@ -202,7 +202,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         given_mb = decision.resources.memory_bytes // MB
         task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id)
         if self.profile.observers:
-            self.tell_placed(decision)
+            self.notify_placed(decision)
         return task
 
     def placed_whole(self, run: JobRun) -> bool:
@@ -247,7 +247,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         together.append(task)
         if self.profile.observers:
             job = task.run.job.id
-            self.tell(
+            self.notify(
                 model.Started(now_s=self.clock.now_s, task=task.id, task_class=task.task_class, job=job, node=task.node)
             )
 
@@ -263,7 +263,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         for node, one in freed.items():
             self.room.capacity_freed(one, ledger.free(node))
         for task in tasks if self.profile.observers else ():
-            self.tell(
+            self.notify(
                 model.Finished(
                     now_s=self.clock.now_s,
                     task=task.id,

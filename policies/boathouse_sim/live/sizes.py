@@ -84,12 +84,12 @@ class Sizes:
         world = self._world
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
-            world.tell_refused(decision, _reason(pod))
+            world.notify_refused(decision, _reason(pod))
             return
         pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        world.tell(
+        world.notify(
             model.Suspended(**pod.about(world.clock.now_s), resources=decision.resources, until_s=decision.until_s)
         )
         shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
@@ -121,18 +121,18 @@ class Sizes:
         if pod is not None and pod.suspended:
             self._resume(pod)
         else:
-            self._world.tell_refused(decision, _reason(pod))
+            self._world.notify_refused(decision, _reason(pod))
 
     def _resume(self, pod: Pod) -> None:
         if self._runs(pod) and pod.growing is None:
-            self._world.tell(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
+            self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
         """Change what a running task has: less at once, more as soon as there is room."""
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.growing is not None:
-            self._world.tell_refused(decision, _reason(pod))
+            self._world.notify_refused(decision, _reason(pod))
             return
         self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):
@@ -195,7 +195,7 @@ class Sizes:
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         world = self._world
         pod.asked = size
-        world.tell(model.Resized(**pod.about(world.clock.now_s), resources=size))
+        world.notify(model.Resized(**pod.about(world.clock.now_s), resources=size))
         for one in pod.activities:
             if one.segment is not None:
                 self._rates.mend(one)  # what was done so far, at the old rate

@@ -105,7 +105,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             classes = run.course.classes()
             counts = {one.id: count for one, count in classes}
             told = tuple(one for one, _ in classes)
-            self.tell(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
+            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
         run.course.begin()
 
     def task_class(
@@ -168,7 +168,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         """Start a second attempt of a task that runs and has none; nothing happens to what has ended since."""
         first = self.pods.get(decision.task.id)
         if first is None or first.rival is not None or first.is_second or not first.run.course.speculative:
-            self.tell_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
+            self.notify_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
             return
         task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
         distance = self.distance(decision.node, task.locations)
@@ -211,7 +211,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         elif pod.distance is not None:
             self.tally.at(pod.distance)
         if self.profile.observers:
-            self.tell_placed(decision, None if rival is None else rival.task.id)
+            self.notify_placed(decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
         if self.conditions.launch_ms:
             self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
@@ -230,7 +230,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.tally.tasks += is_new
         self.tally.elastic += is_new and given_mb < ideal_mb
         if self.profile.observers:
-            self.tell(model.Started(**self.about(pod)))
+            self.notify(model.Started(**self.about(pod)))
         pod.run.course.started(pod)
 
     def about(self, pod: Pod) -> model.About:
@@ -314,7 +314,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         ran_ms = self._leave(pod, lost=False)
         if self.profile.observers:
             share = pod.penalty - 1.0
-            self.tell(
+            self.notify(
                 model.Finished(
                     **self.about(pod),
                     duration_s=ran_ms / 1000,
@@ -353,7 +353,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             pod.rival = None
         self._leave(pod, lost=True)
         if self.profile.observers:
-            self.tell(model.Failed(**self.about(pod), reason=reason))
+            self.notify(model.Failed(**self.about(pod), reason=reason))
 
     def _leave(self, pod: Pod, *, lost: bool) -> int:
         """Its room is free; how long it ran, in milliseconds."""
