@@ -99,7 +99,7 @@ class Heartbeats:
         timing = workload.timing
         self.world.clock.patience_ms += _MOST_PERIODS * (timing.node_heartbeat_ms + timing.am_heartbeat_ms)
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
-        self._needs_room = profile.asks_nothing and not profile.controllers
+        self._needs_room = profile.depends_on_shape_only and not profile.controllers
         self._most = timing.allocs_per_node_heartbeat
         self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
         self._masters: dict[model.JobId, _Master] = {}

@@ -88,7 +88,7 @@ class Profile:
         return self.score if isinstance(self.score, questions.ShapeScore) else questions.NO_PREFERENCE
 
     @functools.cached_property
-    def asks_nothing(self) -> bool:
+    def depends_on_shape_only(self) -> bool:
         """Whether the shape of a class without host ports and the usage of its job decide everything."""
         return (
             self.order.lasts
