@@ -701,7 +701,7 @@ def foreign_class(
     if isinstance(constraints, str):
         raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
     own = constraints.mentions if constraints.concern_pods else frozenset()
-    labels = dict(_told_apart(pod.labels, own, shown))
+    labels = dict(_distinguishing_labels(pod.labels, own, shown))
     parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
     return model.TaskClass(
         id=model.ClassId(f"{job}/{_digest(*parts)}"),
@@ -712,7 +712,7 @@ def foreign_class(
     )
 
 
-def _told_apart(
+def _distinguishing_labels(
     labels: Mapping[str, str], own: Collection[model.LabelMention], shown: Callable[[str, str], str | None]
 ) -> Iterator[tuple[str, str]]:
     """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""
