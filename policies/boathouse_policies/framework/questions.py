@@ -30,35 +30,37 @@ class JobOrder:
     """Order the jobs of one namespace, queue and priority.
 
     Queues, namespaces and priorities are ordered before it (see `TurnOrder`). The neutral order is that of submission.
-    Override `key` and set `lasts` if the key depends only on the job and its usage (set `constant` too if only on the
-    job). Otherwise override `keys`. With `lasts`, `keys` is never called. A key is a float.
+    Override `key` and set `keyed_by_usage` if the key depends only on the job and its usage (set `constant` too if only
+    on the job). Otherwise override `keys`. With `keyed_by_usage`, `keys` is never called. A key is a float.
 
     Attributes:
-        lasts: Whether a key depends only on the job and its usage, so that it is valid until the usage changes.
+        keyed_by_usage: Whether a key depends only on the job and its usage, so it is valid until the usage changes.
         constant: Whether a key depends only on the job.
     """
 
-    lasts = False
+    keyed_by_usage = False
     constant = False
 
     def __init_subclass__(cls) -> None:
-        """Refuse a class that sets `lasts` and has no `key`: all of its keys would be equal.
+        """Refuse a class that sets `keyed_by_usage` and has no `key`: all of its keys would be equal.
 
         Raises:
-            TypeError: The class sets `lasts`, and neither it nor a base overrides `key`.
+            TypeError: The class sets `keyed_by_usage`, and neither it nor a base overrides `key`.
         """
         super().__init_subclass__()
-        if cls.lasts and cls.key is JobOrder.key:
-            raise TypeError(f"{cls.__qualname__} sets lasts but does not override key: override key, or unset lasts")
+        if cls.keyed_by_usage and cls.key is JobOrder.key:
+            raise TypeError(
+                f"{cls.__qualname__} sets keyed_by_usage but does not override key: override key, or unset it"
+            )
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
-        """Return the key of a job with this usage, by row; called only where `lasts` is set."""
+        """Return the key of a job with this usage, by row; called only where `keyed_by_usage` is set."""
         return 0.0
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
         """One key for each job, the least goes first; ties by submission, then id.
 
-        Called for all jobs when a cycle begins, and for one job after each of its placements; not where `lasts` is set.
+        Called for all jobs when a cycle begins, and for one job after each placement of it; not with `keyed_by_usage`.
         """
         return [self.key(job, state.job_usage(job.id), state.view.layout) for job in jobs]
 

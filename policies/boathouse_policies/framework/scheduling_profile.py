@@ -91,7 +91,7 @@ class Profile:
     def depends_on_shape_only(self) -> bool:
         """Whether the shape of a class without host ports and the usage of its job decide everything."""
         return (
-            self.order.lasts
+            self.order.keyed_by_usage
             and isinstance(self.score, questions.ShapeScore)
             and all(isinstance(question, FreePorts | DeclaredFeatures) for question in self.asked)
             and not (self.scores or self.hooks or self.is_patient or self.decides_sizes)

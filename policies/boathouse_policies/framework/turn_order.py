@@ -178,7 +178,7 @@ class TurnOrder:
         state, in_order = self._state, self._sorted
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
         self._keys = self._keys_of(jobs)
-        if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.lasts:
+        if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.keyed_by_usage:
             self._heaps[in_order.bands[0]] = in_order.heap()
         else:
             self._line_up(jobs)
@@ -202,7 +202,7 @@ class TurnOrder:
     def _keys_of(self, jobs: list[int]) -> list[float]:
         """Return the key of each job, length J; those of other jobs do not matter."""
         order, in_order = self._profile.order, self._sorted
-        if order.lasts:
+        if order.keyed_by_usage:
             return in_order.keys(order, self._state.view).copy()
         keys = [_NO_TURN] * len(in_order.jobs)
         self._ask(jobs, keys)
@@ -523,7 +523,7 @@ class TurnOrder:
         if order.constant:
             return
         place = self._sorted.job_of[pending.place]
-        if order.lasts:
+        if order.keyed_by_usage:
             self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return
         self._move(place, float(order.keys((job,), state)[0]))
