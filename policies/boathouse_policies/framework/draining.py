@@ -154,7 +154,7 @@ def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple
     if count <= 0:
         return
     rows, need = member.shape.rows, member.shape.need
-    could_fit = state.reservable(member) & (gathering.beside_lasting(state.view)[rows] >= need).all(axis=0)
+    could_fit = state.reservable(member) & (gathering.beside_long_running(state.view)[rows] >= need).all(axis=0)
     for _ in range(count):
         share = (state.free[rows].clip(0) / need).min(axis=0, initial=np.inf)
         share = np.where(could_fit & (share < 1.0), share, 0.0)

@@ -138,7 +138,7 @@ def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) ->
         if count > 0:
             mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
             members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
-    return fits_whole(members, beside_lasting(view))
+    return fits_whole(members, beside_long_running(view))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -188,10 +188,10 @@ def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
     return found
 
 
-def beside_lasting(view: ClusterView) -> model.IntMatrix:
+def beside_long_running(view: ClusterView) -> model.IntMatrix:
     """Return what pods that nobody expects to end leave of each node, shape [R, N]."""
     room = view.layout.allocatable.copy()
-    for name, amounts in view.lasting.items():
+    for name, amounts in view.long_running.items():
         if (place := view.layout.index.get(name)) is not None:
             room[: len(amounts), place] -= np.minimum(amounts, model.LARGEST)
     return room
