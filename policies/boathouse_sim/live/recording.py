@@ -33,7 +33,7 @@ class TaskRecord:
         suspended_ms: How long it was suspended.
         memory_mb: What it was given.
         cpu_milli: The same of CPU.
-        lost: Whether it was lost with its node, or gave way.
+        lost: Whether it was lost with its node, or preempted.
     """
 
     job: str

@@ -1,8 +1,8 @@
 """What pods take of their nodes: suspension, resizes, and growth that has to wait for room.
 
 A shrunk pod's CPU is free once the node shows it (`suspend_ms`). A pod that grows is counted with its larger size at
-once, as a resize that Kubernetes defers: so nobody new comes to a node that owes room, and the pod has its size when
-there is room, before all others.
+once, as a resize that Kubernetes defers. So no new pod comes to a node with such a resize, and the pod has its size
+when there is room, before all others.
 """
 
 from __future__ import annotations

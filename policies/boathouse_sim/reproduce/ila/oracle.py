@@ -80,15 +80,15 @@ class Oracle(Filter, Patience, Reserve, Observer):
     @override
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """As ILA's delays; what is taken is counted."""
-        hold = self._delay.wait(pending, node, state)
-        if hold is None and pending.task_class.stage is model.Stage.MAP:
+        wait = self._delay.wait(pending, node, state)
+        if wait is None and pending.task_class.stage is model.Stage.MAP:
             self._adopt(state)
             kind, host = pending.job.kind in _IO_BOUND, int(self._groups.of[node])
             self._counts[kind][host] += 1
             self._running.setdefault((pending.task_class.id, state.view.layout.names[node]), []).append(kind)
             for member in self._groups.members[host].tolist():
                 state.touch(member)
-        return hold
+        return wait
 
     @override
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:

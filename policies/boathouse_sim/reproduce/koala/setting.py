@@ -50,7 +50,7 @@ class Setting:
         thumb_share: Of large jobs, those whose reducers are 90 or 180 % of the reduce slots.
         boot_s: Until a node takes tasks.
         map_slots: Of a node; the paper has 6 to 8.
-        own_links: Whether each node has its 10 Gb/s for itself; the paper reckons with one for all transient nodes.
+        own_links: Whether each node has its 10 Gb/s for itself; the paper assumes one for all transient nodes.
         pipelined: Whether sending and writing output overlap; the paper adds them up.
         jitter: Of what tasks compute.
         jobs: Of the stream.
