@@ -149,7 +149,7 @@ class Attempt:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
             return True
-        found = [Kept(one.pending, one.node, one.amounts) for one in self.assignments]
+        found = [Kept(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
         self._take_back()
         if self._is_drained:
             self._keep(found)
@@ -157,16 +157,16 @@ class Attempt:
 
     def _keep(self, found: list[Kept]) -> None:
         """Give the room of the members to nobody else in this cycle: the next one tries the gang first again."""
-        placed = collections.Counter(one.pending.task_class.id for one in found)
-        for one in found:
-            self._state.keep(one.node, one.amounts)
+        placed = collections.Counter(kept.pending.task_class.id for kept in found)
+        for kept in found:
+            self._state.keep(kept.node, kept.amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
             for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
                 found.append(Kept(member, node, amounts))
                 self._state.keep(node, amounts)
-        for one in found:
-            self._turns.kept(one)
+        for kept in found:
+            self._turns.kept(kept)
         self.kept = found
 
     @property

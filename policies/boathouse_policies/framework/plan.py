@@ -95,7 +95,7 @@ class Plan:
         members = [member for member, _ in attempt.gang] or [attempt.pending]
         if attempt.kept:
             self._profile.draining.kept = attempt.kept
-            self.kept_for = {one.pending.task_class.id for one in attempt.kept}
+            self.kept_for = {kept.pending.task_class.id for kept in attempt.kept}
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))

@@ -508,9 +508,9 @@ class TurnOrder:
         """Record that a gang's task was taken back."""
         self._charge(assignment.pending, assignment.amounts, operator.sub)
 
-    def kept(self, one: Kept) -> None:
+    def kept(self, kept: Kept) -> None:
         """Room is kept for a task of a gang: it counts as held."""
-        self._charge(one.pending, one.amounts, operator.add)
+        self._charge(kept.pending, kept.amounts, operator.add)
 
     def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
         """Update a job's key and the shares of its queue and namespace after its usage changed."""
