@@ -1,4 +1,4 @@
-"""Algorithms 1 and 3 of ILA in cycles: who is accepted where, and what a cycle reckons with."""
+"""Algorithms 1 and 3 of ILA in cycles: who is accepted where, and what a cycle assumes."""
 
 import json
 import math
