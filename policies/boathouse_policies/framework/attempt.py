@@ -46,7 +46,7 @@ class Attempt:
         self._turns, self._profile, self._state = turns, profile, state
 
     def members(self) -> Iterable[PendingClass]:
-        """Each class as often as a task of it must be placed, until one cannot be."""
+        """Yield each class as often as a task of it must be placed, until one cannot be."""
         if self.gang:
             return self._members_of_gang()
         may_try = self.pending.left and (not self._turns.has_limits or self._may_try(self.pending))
@@ -113,7 +113,7 @@ class Attempt:
         )
 
     def waits(self, member: PendingClass, node: int) -> bool:
-        """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
+        """Return whether the profile's patience declines the node; then the class waits and no other node is tried."""
         if self.wait is None and not self._is_drained and not member.task_class.is_short:
             self.wait = self._profile.patience.wait(member, node, self._state)
         return self.wait is not None
@@ -144,7 +144,7 @@ class Attempt:
         )
 
     def succeeded(self) -> bool:
-        """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
+        """Return whether the turn placed all that it had to; otherwise what it placed is taken back."""
         if self._is_whole:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
@@ -216,7 +216,7 @@ class Attempt:
         return not layout.nodes or 1 in layout.large_enough(self.pending.least).tobytes()  # quicker than any()
 
     def verdict(self, pending: PendingClass) -> model.Verdict:
-        """Why a class of this failed turn waits."""
+        """Return why a class of this failed turn waits."""
         if self.wait is not None:
             return self.wait.verdict
         reason = self._refusal or diagnosis.refusal(pending, self._profile, self._state)

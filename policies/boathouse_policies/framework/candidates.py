@@ -115,7 +115,7 @@ class FewNodes:
         return bool(self.rooms)
 
     def has_room(self, place: int) -> bool:
-        """Whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
+        """Return whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
         shape = self.shapes[place]
         return shape.memory <= self.most and bool(self.with_room(shape))
 
@@ -213,7 +213,7 @@ class Table:
         return enough.nonzero()[0]
 
     def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Which shapes some nodes have room for, shape [S, len(where)].
+        """Return which shapes some nodes have room for, shape [S, len(where)].
 
         A request of 0 fits also where a resource is over-committed.
         """
@@ -265,7 +265,7 @@ class Table:
         return self._most_on > 0
 
     def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        """Return whether a class, by its place in the lineup, may fit on any of the nodes."""
         if not self.compares or self._on[self._row_of[place]] > self._state.changes - self._seen:
             return True
         self.renew()
@@ -285,12 +285,12 @@ class Table:
 
 
 def fits_in(shape: Shape, room: Sequence[int]) -> bool:
-    """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
+    """Return whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
     return not any(map(operator.lt, room, shape.floor))
 
 
 def still_fits(shape: Shape, node: int, state: CycleState) -> bool:
-    """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
+    """Return whether a node is on offer, allowed by the shape's constraints and has room for it now."""
     if not state.is_offered(node) or not fits_in(shape, state.free_on(node)):
         return False
     eligibility = shape.eligibility(state.view)

@@ -206,13 +206,13 @@ class CycleState:
         return self._jobs.get(job) or self.view.job_usage(job)
 
     def placed(self, task_class: model.ClassId) -> int:
-        """Tasks of a class that are placed, those of this cycle included."""
+        """Return tasks of a class that are placed, those of this cycle included."""
         if self._uncounted:
             self._count()
         return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
 
     def changed_since(self, count: int) -> list[int]:
-        """Places of nodes, with repetitions, that changed since there were `count` changes."""
+        """Return places of nodes, with repetitions, that changed since there were `count` changes."""
         return self._changed[count:]
 
     def to_mend(self, count: int) -> Where | None:
@@ -225,7 +225,7 @@ class CycleState:
         return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, pending: PendingClass) -> model.BoolVector:
-        """Which nodes have room for the least size of a class, shape [N]: shared by all of its shape: read-only."""
+        """Return which nodes have room for the least size of a class, shape [N]; read-only, shared by its shape."""
         shape = pending.shape
         known = self._room.get(shape)
         where = ALL if known is None else self.to_mend(known[0])
@@ -269,7 +269,7 @@ class CycleState:
         return self._offered
 
     def is_offered(self, node: int) -> bool:
-        """Whether a node may still take tasks in this cycle."""
+        """Return whether a node may still take tasks in this cycle."""
         return node not in self.withdrawn and (self.view.offered is None or node in self.view.offered)
 
     def offered_places(self) -> Sequence[int]:
@@ -278,7 +278,7 @@ class CycleState:
         return [node for node in places if node not in self.withdrawn] if self.withdrawn else places
 
     def reservable(self, pending: PendingClass) -> model.BoolVector:
-        """Where a node may be reserved for a class, shape [N]: read-only."""
+        """Return where a node may be reserved for a class, shape [N]: read-only."""
         mask = pending.eligibility.mask
         passing = None if self.pod_counts is None else self.pod_counts.mask(pending)
         return mask if passing is None else mask & passing

@@ -44,7 +44,7 @@ class Left:
 def refusal(
     pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
 ) -> model.Verdict:
-    """Why no node takes a class.
+    """Return why no node takes a class.
 
     Args:
         pending: The class.
@@ -105,7 +105,7 @@ _ABOUT_NODES = {model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS, model.Code.GANG
 
 
 def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tuple[model.Refusal, ...]:
-    """Each filter speaks of the nodes that the filters before it passed."""
+    """Return the refusals of each filter for the nodes that the filters before it passed."""
     among = np.ones(state.free.shape[1], np.bool_)
     found: list[model.Refusal] = []
     for filter_ in profile.filters:

@@ -26,7 +26,7 @@ _NOT_READY = model.Taint(key=model.NOT_READY_TAINT)
 
 
 def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
-    """Why the node may not be used; None if it may."""
+    """Return why the node may not be used; None if it may."""
     if constraints.node_name is not None and constraints.node_name != node.name:
         return WRONG_NAME
     if node.unschedulable and not tolerated(_CORDONED, constraints.tolerations):
@@ -46,7 +46,7 @@ def untolerated(taints: tuple[model.Taint, ...], tolerations: tuple[model.Tolera
 
 
 def tolerated(taint: model.Taint, tolerations: tuple[model.Toleration, ...]) -> bool:
-    """Whether some toleration matches the taint."""
+    """Return whether some toleration matches the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
@@ -66,7 +66,7 @@ def _tolerates(toleration: model.Toleration, taint: model.Taint) -> bool:
 
 
 def selected(constraints: model.Constraints, node: model.Node) -> bool:
-    """Whether the node selector and one term of the required node affinity hold."""
+    """Return whether the node selector and one term of the required node affinity hold."""
     if any(node.labels.get(key) != value for key, value in constraints.node_selector):
         return False
     terms = constraints.affinity
@@ -82,7 +82,7 @@ def _term_holds(term: model.AffinityTerm, node: model.Node) -> bool:
 
 
 def holds(expression: model.Expression, value: str | None) -> bool:
-    """Whether a label's value meets a requirement; None for an object without the label."""
+    """Return whether a label's value meets a requirement; None for an object without the label."""
     match expression.operator:
         case model.Operator.IN:
             return value in expression.values
@@ -103,7 +103,7 @@ def holds(expression: model.Expression, value: str | None) -> bool:
 
 
 def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
-    """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number of 64 bits."""
+    """Return the sign of value - bound; 0, which satisfies neither Gt nor Lt, unless both are 64-bit whole numbers."""
     left, right = _whole(value, spelling), _whole(bound, spelling)
     return 0 if left is None or right is None else (left > right) - (left < right)
 

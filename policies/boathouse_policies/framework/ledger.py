@@ -368,7 +368,7 @@ class Ledger:
         return len(self._entries)
 
     def state(self, task: model.TaskId) -> State | None:
-        """Where a task is; None for what waits or is gone."""
+        """Return where a task is; None for what waits or is gone."""
         entry = self._entries.get(task)
         return None if entry is None else entry.state
 

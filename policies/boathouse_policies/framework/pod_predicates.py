@@ -29,11 +29,11 @@ class _OfPods(Filter, abc.ABC):
     until_freed = of_pods = True
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Classes with such constraints, and those that other pods forbid next to them."""
+        """Return whether a class has such constraints, or other pods forbid it next to them."""
         return any(True for _ in self._answers(pending, pending.state))
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where every part of it holds."""
+        """Return where every part of it holds."""
         found: model.BoolVector | None = None
         for _, passed in self._answers(pending, state):
             found = passed if found is None else found & passed

@@ -58,14 +58,14 @@ class JobOrder:
         return 0.0
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
-        """One key for each job, the least goes first; ties by submission, then id.
+        """Return one key for each job, the least goes first; ties by submission, then id.
 
         Called for all jobs when a cycle begins, and for one job after each placement of it; not with `keyed_by_usage`.
         """
         return [self.key(job, state.job_usage(job.id), state.view.layout) for job in jobs]
 
     def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
-        """Another number than before once keys of jobs other than the one last asked for have changed."""
+        """Return a new number once keys of jobs other than the one last requested have changed."""
         return 0
 
 
@@ -73,7 +73,7 @@ class Question:
     """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
 
     def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether it has a say on a class in this cycle."""
+        """Return whether it has a say on a class in this cycle."""
         return True
 
     def key(self, pending: PendingClass) -> Hashable:
@@ -117,7 +117,7 @@ class Filter(NodeQuestion):
     reason = ""
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Why it may not go to nodes among these, with their number."""
+        """Return why it may not go to nodes among these, with their number."""
         passed = self.mask(pending, state, slice(None)) if self.reason else None
         count = 0 if passed is None else int((among & ~passed).sum())
         return [model.Refusal(reason=self.reason, nodes=count)] if count else []
@@ -139,7 +139,7 @@ class ShapeScore(Score, abc.ABC):
     """A score that depends on a class' least size and on what is free on the node alone."""
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the answer depends on the shape alone."""
+        """Return a constant: the answer depends on the shape alone."""
         return None
 
     @abc.abstractmethod
@@ -211,11 +211,11 @@ class Reserve(NodeQuestion):
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:
-        """All, unless it is idle: a node that is reserved later in the cycle closes to classes ranked before."""
+        """Return True unless it is idle: a node that is reserved later in the cycle closes to classes ranked before."""
         return not self.is_idle(pending.state)
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether it does nothing in this cycle for a class that no node on offer has room for."""
+        """Return whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:  # noqa: ARG002 - the protocol's
@@ -235,7 +235,7 @@ class Reserve(NodeQuestion):
         pending_classes: Iterable[PendingClass],  # noqa: ARG002 - the protocol's
         state: CycleState,  # noqa: ARG002 - the protocol's
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
+        """Handle a class refused everywhere: return which others will be, why, and how long they wait at most."""
         return ()
 
     def reservations(self) -> Sequence[ReservedNode]:
@@ -247,7 +247,7 @@ class Patience:
     """Whether to wait for a better node than the best there is. The neutral one takes the best."""
 
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:  # noqa: ARG002 - the protocol's
-        """Until when the class waits rather than take this node; None takes it."""
+        """Return until when the class waits rather than take this node; None takes it."""
         return None
 
 
@@ -258,7 +258,7 @@ class Gang:
     """
 
     def together(self, classes: Sequence[PendingClass], state: CycleState) -> Sequence[tuple[PendingClass, int]]:
-        """How many tasks of each class must be placed now, all or nothing; () for one task alone.
+        """Return how many tasks of each class must be placed now, all or nothing; () for one task alone.
 
         Args:
             classes: The open classes of the job, in its order, one of which asks for a gang.
@@ -293,11 +293,11 @@ class Controller:
     """Looks at the whole before a cycle and advises: suspensions, growth."""
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:  # noqa: ARG002 - the protocol's
-        """Decisions other than placements."""
+        """Return decisions other than placements."""
         return ()
 
     def is_idle(self) -> bool:
-        """Whether time alone changes nothing that it advises: a shell may wait for an event before the next cycle."""
+        """Return whether time alone changes nothing that it advises: a shell may then wait for an event."""
         return True
 
 
@@ -313,10 +313,10 @@ class Observer:
     measure_every_s: float = 0.0
 
     def observe(self, event: model.Event) -> None:
-        """Something happened."""
+        """Observe an event."""
 
     def dump(self) -> Mapping[str, Any]:
-        """Its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
+        """Return its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
         return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -327,7 +327,7 @@ class _NoPreference(ShapeScore):
     """All nodes are equal, so the first by name wins."""
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:  # noqa: ARG002 - the protocol's
-        """Zeros."""
+        """Return zeros."""
         return 0.0 * (free[0] - sizes[0])
 
 
@@ -335,7 +335,7 @@ class _IdealSize(Sizer):
     """Each task gets what its class asks for, one at a time."""
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing."""
+        """Return a constant."""
         return None
 
 

@@ -77,7 +77,7 @@ class Rankings:
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
     def passing_now(self, pending: PendingClass) -> model.BoolVector | None:
-        """Where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
+        """Return where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
         counts = self._state.pod_counts
         return None if counts is None else counts.mask(pending)
 
@@ -89,7 +89,7 @@ class Rankings:
         ranking.scores[i] = NEVER
 
     def may_use(self, pending: PendingClass, node: int) -> bool:
-        """Whether a class may have one more task on a node."""
+        """Return whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
         passing = self.passing_now(pending)
@@ -195,7 +195,7 @@ class Rankings:
     def _passing(
         self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]
     ) -> model.BoolVector | None:
-        """Where all filters and the reserve pass; None for everywhere."""
+        """Return where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
         for question in questions:
             passed = question.mask(pending, self._state, where)

@@ -66,7 +66,7 @@ class Follower:
         """Record that a task was placed."""
 
     def started(self, task: RunningTask, now_s: float) -> None:
-        """Its container runs."""
+        """Record that its container runs."""
 
     def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
         """Record that a suspended task runs again."""

@@ -112,6 +112,6 @@ class Profile:
         return self.scores.get(stage, self.score)
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
-        """Those of `asked` that have a say on a class; what a begun gang is short of may go to reserved nodes."""
+        """Return those of `asked` that concern a class; members that a begun gang lacks may go to reserved nodes."""
         asked = (question for question in self.asked if question is not self.reserve or not pending.task_class.is_short)
         return tuple([question for question in asked if question.concerns(pending)])

@@ -125,7 +125,7 @@ class ShapeColumns:
         return type(self)(self.sizes[:, used], self._constraints, self._constraints_of[used])
 
     def allowed(self, view: ClusterView, where: Where) -> npt.NDArray[np.bool_] | None:
-        """Which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
+        """Return which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
         found = [view.eligibilities.of(constraints, view.layout) for constraints in self._constraints]
         if all(eligibility.everywhere for eligibility in found):
             return None

@@ -294,7 +294,7 @@ class TurnOrder:
         return self._state.view.layout.dominant_share(usage) > min(turns.shares.values())
 
     def most_reserved(self, pending: PendingClass) -> int | None:
-        """How many more nodes may be reserved for a class; None for any number.
+        """Return how many more nodes may be reserved for a class; None for any number.
 
         Where namespaces share a queue, each reserves an equal part of the nodes at most, and no more than it has tasks:
         otherwise the others would wait until a node is empty.
@@ -312,7 +312,7 @@ class TurnOrder:
         self._count_reserved(pending.job)
 
     def _next_owner(self) -> PendingClass | None:
-        """While every node on offer is reserved: the owners; after them, only those that may pass."""
+        """Return the owners while every node on offer is reserved; after them, only those that may pass."""
         reserve = self._profile.reserve
         if self._owners and reserve.idle_once_all_reserved:
             self._candidates.renew()
@@ -329,7 +329,7 @@ class TurnOrder:
         return None
 
     def confine(self) -> None:
-        """Once every node on offer is reserved: give turns to those classes alone that may be placed all the same."""
+        """Give turns, once every node on offer is reserved, only to classes that may still be placed."""
         if (self._allowed is not None and not self._asks_again) or not self._state.all_reserved:
             return
         self._asks_again = False
@@ -409,7 +409,7 @@ class TurnOrder:
         return found
 
     def _nothing_fits(self) -> bool:
-        """Whether the cycle is over, for no node has room for anything."""
+        """Return whether the cycle is over, for no node has room for anything."""
         self._is_over = self._skips and not self._candidates.anything_fits and not self._sorted.gangs
         return self._is_over
 
@@ -460,7 +460,7 @@ class TurnOrder:
         return None
 
     def _has_room_for_job(self, job: int) -> bool:
-        """Whether some node has room for a class of the job; those before it, for which none has, are closed."""
+        """Return whether some node has room for a class of the job; close those before it for which none has."""
         in_order, has_room = self._sorted, self._candidates.has_room
         for place in range(in_order.first[job], in_order.first[job + 1]):
             if self._open[place]:
@@ -482,7 +482,7 @@ class TurnOrder:
         return [place for place in range(start, stop) if self._open[place] and self._may(place)]
 
     def over_limit(self, pending: PendingClass, size: Sequence[int]) -> model.Verdict | None:
-        """Whether one more task of this size would exceed the limits of the class' queue."""
+        """Return whether one more task of this size would exceed the limits of the class' queue."""
         if not self.has_limits:
             return None
         turns = self._queues[pending.job.queue]
@@ -509,7 +509,7 @@ class TurnOrder:
         self._charge(assignment.pending, assignment.amounts, operator.sub)
 
     def kept(self, kept: Kept) -> None:
-        """Room is kept for a task of a gang: it counts as held."""
+        """Charge the room that is kept for a task of a gang."""
         self._charge(kept.pending, kept.amounts, operator.add)
 
     def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
@@ -556,7 +556,7 @@ class TurnOrder:
     # Who had no turn
 
     def _close_dropped(self) -> None:
-        """No node had room for what is open of these jobs."""
+        """Close jobs for whose open classes no node had room."""
         first = self._sorted.first
         if not self._open:
             self._open = self._sorted.open.tolist()
@@ -568,7 +568,7 @@ class TurnOrder:
         self._dropped.clear()
 
     def rest(self) -> Iterator[PendingClass]:
-        """All open classes that may have turns."""
+        """Return all open classes that may have turns."""
         if self._is_over:
             return
         self._close_dropped()

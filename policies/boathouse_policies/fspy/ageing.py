@@ -40,7 +40,7 @@ class AgeingReserve(Reserve, Hooks):
         self._classes = queue.sorted_classes()
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is reserved in this cycle, nor will be."""
+        """Return whether no node is reserved in this cycle, nor will be."""
         return not state.reserved and self.order.nobody_aged
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:

@@ -291,7 +291,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
-        """Whether a probing job is worth its container: the models know such jobs, and nothing says its size yet."""
+        """Return whether a probing job is worth its container: the models know such jobs, and its size is unknown."""
         record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
         if record is None or virtual is None or record.is_probe or not self.config.probes:
             return False

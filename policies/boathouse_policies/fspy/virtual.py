@@ -46,7 +46,7 @@ _ROUNDING = 1e-9
 
 
 def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount) -> list[Amount]:
-    """Algorithm 2, VRA: what each job has in the fair world.
+    """Run Algorithm 2, VRA: what each job has in the fair world.
 
     Args:
         bounds: APB of each job, in the order of the virtual queue.
@@ -73,7 +73,7 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
 
 
 def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share: float) -> float:
-    """Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
+    """Run Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
     master = shape.master[_MEMORY]
     if shape.uber or not 0 < master < bound[_MEMORY]:  # a master as large as the cluster: nothing works beside it
         return share[_MEMORY]
@@ -141,7 +141,7 @@ class World:
         self._next_end_s = math.inf
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
-        """VS at a time since the last update, before the next virtual completion, in byte-seconds; 0 once finished."""
+        """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
         if job.finished:
             return 0.0
         return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
@@ -221,7 +221,7 @@ class World:
         self.queue = [one for one in self.queue if one is not job]
 
     def _update_sizes(self, now_s: float) -> None:
-        """Algorithm 3, VSC."""
+        """Run Algorithm 3, VSC."""
         interval_s = max(0.0, now_s - self.now_s)
         self.now_s = max(self.now_s, now_s)
         for job in self.queue:
@@ -236,7 +236,7 @@ class World:
         self.queue = [job for job in self.queue if not job.finished]
 
     def _update_shares(self) -> None:
-        """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
+        """Run Algorithm 2, VRA, and find when the next job finishes if nothing else happens."""
         given = allocate([job.bound for job in self.queue], [job.weight for job in self.queue], self.cluster)
         for job, share in zip(self.queue, given, strict=True):
             job.share = share

@@ -83,7 +83,7 @@ class Term:
         return float(sum(gamma * (x - mean) for gamma, x, mean in own))
 
     def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
+        """Return the state as JSON values."""
         return {"scale": self.scale, "gamma": _rounded(self.gamma), "mean": _rounded(self.mean), "most": self.most}
 
     @classmethod
@@ -136,11 +136,11 @@ class Exponential:
         return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:
-        """At once for samples."""
+        """Predict at once for samples."""
         return np.asarray(np.maximum(self.constant + self.cpu.of(rows) + self.io.of(rows), 1.0), np.float64)
 
     def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
+        """Return the state as JSON values."""
         terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
         return {"family": FAMILY, **terms, "constant": self.constant}
 

@@ -60,7 +60,7 @@ class Samples:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
-        """From lists of the eleven metrics and the slowdown."""
+        """Make samples from lists of the eleven metrics and the slowdown."""
         table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
         return cls(table[: metrics.ALL], table[metrics.ALL])
 
@@ -114,26 +114,26 @@ def fit(samples: Samples, *, before: Exponential | None = None, start: Exponenti
 
 
 def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """Metrics less their mean, over their deviation; the means, and the deviations, 1 where a metric never changes."""
+    """Return metrics less their mean, over their deviation; the means; and the deviations, 1 for constant metrics."""
     mean, deviation = rows.mean(axis=1), rows.std(axis=1)
     scale = np.where(deviation > _CONSTANT, deviation, 1.0)
     return (rows - mean[:, None]) / scale[:, None], mean, scale
 
 
 def varying(rows: FloatVector) -> list[int]:
-    """Metrics that change at all."""
+    """Return metrics that change at all."""
     return [int(row) for row in np.flatnonzero(rows.std(axis=1) > _CONSTANT)]
 
 
 def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
-    """Coefficients of all metrics from those of the chosen ones, shape [11]."""
+    """Return coefficients of all metrics from those of the chosen ones, shape [11]."""
     expanded = np.zeros(metrics.ALL)
     expanded[list(chosen)] = values
     return expanded
 
 
 def exponential(samples: Samples) -> Exponential:
-    """Eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
+    """Fit eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     io_bound = samples.io_bound
     kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
     model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
@@ -143,7 +143,7 @@ def exponential(samples: Samples) -> Exponential:
 
 
 def one_term(samples: Samples, rows: Iterable[int]) -> Term:
-    """Eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
+    """Fit eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
     z, mean, scale = standardised(samples.rows)
     y, weight, changing = samples.slowdown, samples.weight, varying(samples.rows)
 
@@ -168,7 +168,7 @@ def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples)
 
 
 def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
-    """Eq. 3: alpha, beta and C_3 by least squares."""
+    """Fit eq. 3: alpha, beta and C_3 by least squares."""
     columns = np.column_stack([cpu.of(samples.rows), io.of(samples.rows), np.ones(len(samples))])
     weight = samples.weight
     found = np.linalg.lstsq(columns * weight[:, None], samples.slowdown * weight, rcond=None)[0]
@@ -178,7 +178,7 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
 
 
 def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
-    """Both terms fitted together with the variables of the model before."""
+    """Fit both terms together with the variables of the model before."""
     joint = _Joint(samples, start)
     chosen = (term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma))
     return joint.model(joint.fit(tuple(chosen)))
@@ -209,7 +209,7 @@ class _Joint:
         ]
 
     def fit(self, chosen: tuple[int, ...]) -> Choice:
-        """With some variables."""
+        """Fit with some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
         curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
@@ -326,7 +326,7 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
 
 
 def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: float = 0.0) -> Curve:
-    """S = sum over terms of A exp(gamma . z) + C, times a weight.
+    """Compute S = sum over terms of A exp(gamma . z) + C, times a weight.
 
     Args:
         inputs: The standardised variables z of each term, shape [n, v].
@@ -363,7 +363,7 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
 
 
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
-    """Where to begin with one exponential: the line through the logarithms of what is above a floor.
+    """Return the start with one exponential: the line through the logarithms of what is above a floor.
 
     Args:
         z: Standardised variables, shape [n, v].

@@ -85,7 +85,7 @@ class Thresholds:
         self._reached[host] = reached
 
     def ripe_s(self, now_s: float) -> float:
-        """When the next host will have had idle slots for long enough; infinity for never."""
+        """Return when the next host will have had idle slots for long enough; infinity for never."""
         due_s = self._idle_since_s + self._idle_s
         return float(due_s[due_s > now_s].min(initial=math.inf))
 
@@ -130,7 +130,7 @@ class HostThresholds:
         return max(reached + margin, math.nextafter(reached * (running + 1) / running, 0.0))
 
     def _is_dynamic(self, host: int) -> bool:
-        """Whether H_d is used on a host: line 19 ends that once one idle slot is left."""
+        """Return whether H_d is used on a host: line 19 ends that once one idle slot is left."""
         return self.is_due.item(host) and self.idle.item(host) > 1
 
     def accept(self, host: int, slowdown: float) -> None:
@@ -277,11 +277,11 @@ class Slowdowns:
         return self._weights(task.model, task.demand).at(self._settled(task.model)[:, node].tolist())
 
     def accepts(self, task: Judged, node: int) -> bool:
-        """Whether Algorithm 1 accepts a task on one node."""
+        """Return whether Algorithm 1 accepts a task on one node."""
         return self.on(task, node) <= float(self.limits(task.margin)[node])
 
     def takers(self, pending: PendingClass, task: Judged) -> tuple[bool, bool]:
-        """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
+        """Return whether a usable node on offer has room for a class, and whether one of those nodes accepts it."""
         key, now = (pending.shape, task), self._state.changes
         seen, has_room, taker = self._takers.get(key, (-1, False, None))
         if seen != now and not (taker is not None and self._still_takes(taker, pending, task)):
@@ -294,7 +294,7 @@ class Slowdowns:
         return has_room, taker is not None
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
-        """Whether a node that had room for a class and accepted it still has and does."""
+        """Return whether a node that had room for a class and accepted it still has and does."""
         if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
             return False
         return self.accepts(task, node)

@@ -91,7 +91,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return self._judged(pending)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """Where Algorithm 1 accepts the class."""
+        """Return where Algorithm 1 accepts the class."""
         if not self.concerns(pending):
             return None
         slowdowns, task = self.slowdowns, self._judged(pending)
@@ -99,7 +99,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return accepted
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether Algorithm 1 accepts the class on one node."""
+        """Return whether Algorithm 1 accepts the class on one node."""
         return self.slowdowns.accepts(self._judged(pending), node)
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
@@ -111,7 +111,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return -self.slowdowns.on(self._judged(pending), node)
 
     def retry(self, pending: PendingClass) -> tuple[bool, model.Wait | None]:
-        """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
+        """Return whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
         has_room, is_accepted = self.slowdowns.takers(pending, self._judged(pending))
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
@@ -294,7 +294,7 @@ class Retry(Reserve):
         return True
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
-        """When to retry."""
+        """Return when to retry."""
         _, wait = self._interference.retry(pending)
         return () if wait is None else (wait,)
 
@@ -303,7 +303,7 @@ class Retry(Reserve):
         pending_classes: Iterable[PendingClass],
         state: CycleState,
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Of these, the maps and reducers for which no node has room, or none of those that have."""
+        """Return, of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
             if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
                 continue

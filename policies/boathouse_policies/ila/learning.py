@@ -69,7 +69,7 @@ class Learner:
         return copy.copy(self)  # nothing of it is changed in place
 
     def train(self, samples: fitting.Samples) -> None:
-        """Offline training (4.1) on this cluster: what was seen then stays in every fit, instead of what stands for it.
+        """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
 
         Args:
             samples: Of both kinds and of any load. Too few change nothing.
@@ -221,7 +221,7 @@ def first_model() -> Exponential:
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:
-    """Points that fill the unit cube evenly, without chance: a Kronecker sequence, shape [dimensions, count]."""
+    """Return points that fill the unit cube evenly, without chance: a Kronecker sequence, shape [dimensions, count]."""
     steps = np.sqrt(np.array([2, 3, 5, 7, 11, 13, 17, 19, 23][:dimensions], np.float64))[:, None]
     return (steps * np.arange(1, count + 1)) % 1.0
 

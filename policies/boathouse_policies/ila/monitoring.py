@@ -52,7 +52,7 @@ class Meter:
     write_s: float = 0.0
 
     def change(self, by: Demand, step: int, now_s: float) -> None:
-        """From now on, so much more (or less) is used."""
+        """Use so much more (or less) from now on."""
         self.total(now_s)
         cpu, read, write = by
         self.cpu += step * cpu
@@ -145,7 +145,7 @@ class Monitor:
         self.ended_s = np.full(len(hosts), -math.inf)
 
     def adopt(self, layout: Layout) -> None:
-        """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
+        """Set the columns to these nodes: what runs is summed again where they changed."""
         if layout.index is self._index:
             return
         index, excess, beyond = self._index, self._excess, self.beyond
@@ -199,7 +199,7 @@ class Monitor:
         return None if task is None else task.resources
 
     def started(self, task_id: model.TaskId, now_s: float) -> None:
-        """Its container runs: what its neighbours do counts from now on."""
+        """Record that its container runs: what its neighbours do counts from now on."""
         task = self._tasks.get(task_id)
         if task is not None and task.since_s != now_s and task.place is not None:
             self._begin(task, task.place, now_s)
@@ -252,7 +252,7 @@ class Monitor:
             self._guess(place, step, now_s)
 
     def _guess(self, place: int, step: int, now_s: float) -> None:
-        """One map more, or less, counts by a guess."""
+        """Guess the effect of one map more, or less."""
         host = self.hosts.places[place]
         self._guesses[host] += step
         self._guessed_until_s[host] = now_s

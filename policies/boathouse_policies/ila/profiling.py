@@ -160,7 +160,7 @@ class Profiles:
             self._programs.put(known.program, known.demand)
 
     def smooth(self, before: Demand | None, now: Demand) -> Demand:
-        """Eq. 7: what tasks use, the last ones counting more."""
+        """Compute eq. 7: what tasks use, the last ones counting more."""
         if before is None:
             return now
         alpha, rest = self._config.ewma, 1 - self._config.ewma

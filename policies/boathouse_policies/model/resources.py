@@ -86,7 +86,7 @@ class Resources:
         )
 
     def covers(self, other: Resources) -> bool:
-        """Whether every amount is at least the other's."""
+        """Return whether every amount is at least the other's."""
         return self.most(other) == self
 
 

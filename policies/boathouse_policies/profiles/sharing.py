@@ -77,16 +77,16 @@ class OneOfTwo(Sizer, Filter):
         )
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
-        """Memory first; CPU where nothing was taken of memory."""
+        """Size memory first; CPU where nothing was taken of memory."""
         sized = self.memory.size(pending, node, state)
         return self.cpu.size(pending, node, state) if sized is pending.ideal else sized
 
     def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:
-        """Less memory: no gang has less CPU."""
+        """Shrink memory: no gang has less CPU."""
         return self.memory.size_together(pending, state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
+        """Return where all memory or all CPU is free; with all memory, where the CPU's sizer agrees."""
         if pending.task_class.stage is not model.Stage.MAP:
             return None
         ideal = pending.task_class.resources
@@ -98,7 +98,7 @@ class OneOfTwo(Sizer, Filter):
         return cpu | memory if passed is None else cpu | (memory & passed)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
+        """Return whether all memory or all CPU is free on one node; with all memory, the CPU's answer."""
         ideal, free = pending.task_class.resources, state.free_on(node)
         if pending.task_class.stage is not _MAP or free[model.CPU] >= ideal.cpu_milli:
             return True
@@ -125,7 +125,7 @@ class ByStage(Reserve):
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is reserved, nor will be."""
+        """Return whether no node is reserved, nor will be."""
         return self.executors.is_idle(state) and self.aged.is_idle(state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
@@ -134,7 +134,7 @@ class ByStage(Reserve):
         return None if in_time is None or own is None else in_time | own
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether one node is reserved for no class, or the class may pass there."""
+        """Return whether one node is reserved for no class, or the class may pass there."""
         if node not in state.reserved:
             return True
         return self.passing_early.passes(pending, state, node) or self.executors.passes(pending, state, node)

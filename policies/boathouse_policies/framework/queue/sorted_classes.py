@@ -147,7 +147,7 @@ class SortedClasses:
         tallies.declare(self._about_pods, self)
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
-        """Which jobs have an open class, shape [J]."""
+        """Return which jobs have an open class, shape [J]."""
         if self.single:
             return open_classes
         open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
