@@ -89,7 +89,7 @@ class BaseWorld(Generic[S, R]):
                 self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
 
     def job_id(self, spec: S) -> model.JobId:
-        """Its name as policies know it: of equal length, so that ties are broken in the order of the workload."""
+        """Return its name for policies: of equal length, so ties are broken in the order of the workload."""
         return model.JobId(spec.id.zfill(self._digits))
 
     @property
@@ -162,7 +162,7 @@ class BaseWorld(Generic[S, R]):
         return self._outcome()
 
     def _stuck(self) -> str:
-        """Which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
+        """Say which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
         jobs = [run.spec.id for run in self.runs.values() if run.ended_ms < 0]
         self.room.nodes_changed()  # what was found unschedulable before is looked at too
         plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.clock.now_s))
@@ -190,7 +190,7 @@ class BaseWorld(Generic[S, R]):
         )
 
     def end_job(self, run: R) -> None:
-        """All of the job has ended: those that waited for it are submitted."""
+        """Submit the jobs that waited for the end of all of the job."""
         run.ended_ms = self.clock.now_ms
         self.ended_jobs += run.job.probe_of is None
         self.room.withdraw(run.job.id)

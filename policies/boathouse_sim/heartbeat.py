@@ -114,7 +114,7 @@ class Heartbeats:
             self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, one.heartbeat)
 
     def advance(self) -> bool:
-        """One event; False at the end."""
+        """Process one event; return False at the end."""
         return self.world.clock.step()
 
     # Nodes
@@ -168,7 +168,7 @@ class Heartbeats:
         return placed or (node.launching > 0 and not was_kept)
 
     def _may_fit(self, node: _Node) -> bool:
-        """Whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
+        """Return whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
         least = self.world.room.least(self.world.profile.sizer)
         if node.too_small_for is not least:
             if not any(map(operator.lt, self.world.ledger.free(node.name) or (), least)):
@@ -178,7 +178,7 @@ class Heartbeats:
         return False
 
     def _look_at(self, at_ms: int) -> None:
-        """Somebody's patience ends then: time itself is the event."""
+        """Schedule a cycle for when a wait expires: time itself is the event."""
         if at_ms not in self._looks_ms:
             self._looks_ms.add(at_ms)
             self.world.clock.background(at_ms, Priority.ARRIVAL, self._look_again)

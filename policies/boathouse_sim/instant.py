@@ -33,7 +33,7 @@ class Instant:
         self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
 
     def advance(self) -> bool:
-        """One event; after the last of a millisecond, the cycles. False at the end."""
+        """Process one event; after the last of a millisecond, the cycles. Return False at the end."""
         clock = self.world.clock
         if not clock.step():
             return False
@@ -105,5 +105,5 @@ class Instant:
         self.world.drop_probe(run)
 
     def _look_again(self) -> None:
-        """Time itself is the event."""
+        """Run a cycle for which time itself is the event."""
         self.world.renewed = True

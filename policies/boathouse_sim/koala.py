@@ -30,5 +30,5 @@ class Hadoop(HadoopSpec, Application):
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return HadoopCourse(self, world, run)

@@ -208,7 +208,7 @@ class HadoopCourse(Course):
         self._assign_all()
 
     def _blocks(self, job: HadoopJob) -> list[tuple[model.TaskId, ...]]:
-        """On the first core nodes: the same for the same seed, whatever policy runs."""
+        """Place blocks on the first core nodes: equal for equal seeds, whatever policy runs."""
         nodes = [
             model.Node(name=model.NodeName(f"{self._class.id}-{i}"), allocatable=model.Resources())
             for i in range(self._spec.core)
@@ -259,7 +259,7 @@ class HadoopCourse(Course):
         self.work.start(attempt, self._sources(job, index) if is_map else ())
 
     def _sources(self, job: JobBook, index: int) -> Sequence[Pod]:
-        """Nodes with a block; where all were lost at once, it was loaded again, anywhere."""
+        """Return nodes with a block; where all were lost at once, it was loaded again, anywhere."""
         return [self._up[one].pod for one in job.blocks[index] if one in self._up] or self._datanodes()
 
     def _mapped(self, attempt: Attempt) -> None:

@@ -150,7 +150,7 @@ class HadoopSpec(Submission):
         return self.map_slots + self.reduce_slots
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """Its nodes."""
+        """Return its nodes."""
         return (("worker", self.node),)
 
 

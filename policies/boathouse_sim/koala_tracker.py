@@ -119,7 +119,7 @@ class JobBook:
         self.again(maps=[index])
 
     def needs(self, worker: model.TaskId) -> bool:
-        """Whether map output on a worker may still be read."""
+        """Return whether map output on a worker may still be read."""
         return bool(self.lost_outputs(worker))
 
 

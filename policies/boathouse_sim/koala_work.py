@@ -237,7 +237,7 @@ class Work:
         )
 
     def _disk(self, name: str, *, read_mb: float = 0.0, write_mb: float = 0.0, copy_mb: float = 0.0) -> Segment:
-        """On disks alone; what it sends besides is at the network's, as long as that is the faster."""
+        """Return its use of disks alone; what it sends besides is at the network's, as long as that is the faster."""
         mb = self._as_written(read_mb) + write_mb
         return Segment(
             name=name, write_ms=max(1, round(mb / self._spec.disks.write_mb_per_s * 1000)), write_mb=mb, copy_mb=copy_mb

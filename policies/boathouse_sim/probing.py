@@ -26,7 +26,7 @@ MOST_SPLITS = Config().sampled_splits
 
 
 def asked_by(profile: framework.Profile) -> Callable[[model.JobId], bool] | None:
-    """How the profile says that a job needs a probe; None for a profile that predicts nothing."""
+    """Return how the profile says that a job needs a probe; None for a profile that predicts nothing."""
     return cast("Callable[[model.JobId], bool] | None", getattr(profile.order, "needs_probe", None))
 
 

@@ -36,12 +36,12 @@ class Shell(Protocol):
         ...
 
     def advance(self) -> bool:
-        """One event; False at the end."""
+        """Process one event; return False at the end."""
         ...
 
 
 def names() -> tuple[str, ...]:
-    """All profiles that can be simulated, sorted."""
+    """Return all profiles that can be simulated, sorted."""
     return tuple(sorted([*profiles.names(), MEGANODE]))
 
 

@@ -84,7 +84,7 @@ def machines(
     speed: float = 1.0,
     stores: bool = True,
 ) -> list[Machine]:
-    """Equal physical machines, dealt to the racks in turn.
+    """Return equal physical machines, dealt to the racks in turn.
 
     Args:
         count: How many.
@@ -126,7 +126,7 @@ def virtual(
     disk_mb_per_s: float = DISK_MB_PER_S,
     network_mb_per_s: float = GIGABIT_MB_PER_S,
 ) -> tuple[list[Machine], list[Host]]:
-    """Virtual machines on hosts that are dealt to the racks in turn.
+    """Return virtual machines on hosts that are dealt to the racks in turn.
 
     Args:
         hosts: Their number.
@@ -211,7 +211,7 @@ class Cluster:
         return sum(one.cores for one in self.machines) if self.machines else self.nodes * self.node_cores
 
     def holds(self, mem_mb: int, cores: int) -> bool:
-        """Whether some node, empty, holds a task of this size."""
+        """Return whether some node, empty, holds a task of this size."""
         if not self.machines:
             return mem_mb <= self.node_mem_mb and cores <= self.node_cores
         return any(mem_mb <= one.mem_mb and cores <= one.cores for one in self.machines)

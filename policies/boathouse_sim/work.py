@@ -116,7 +116,7 @@ class Container:
         return sum(one.read_mb + one.copy_mb for one in self.segments)
 
     def phase(self, kind: str, tasks: int) -> Phase:
-        """As a phase of equal tasks: what estimates are made of."""
+        """Return it as a phase of equal tasks: what estimates are made of."""
         return Phase(
             kind=kind,
             tasks=tasks,

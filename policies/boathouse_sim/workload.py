@@ -76,7 +76,7 @@ class App(Spec, Protocol):
         ...
 
     def containers(self) -> Iterable[tuple[str, Container]]:
-        """Each kind of container that it asks for, by name."""
+        """Return each kind of container that it asks for, by name."""
         ...
 
 

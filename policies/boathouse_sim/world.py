@@ -189,7 +189,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         self.submit(run, one, tasks)
 
     def submit(self, run: JobRun, one: model.TaskClass, tasks: Sequence[model.Task]) -> None:
-        """Tasks of a job wait from now on."""
+        """Submit tasks of a job."""
         self.waiting += len(tasks)
         self.room.submit(run.job, [one], tasks)
 

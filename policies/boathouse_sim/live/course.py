@@ -33,7 +33,7 @@ class Course:
     speculative = False
 
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
-        """All its classes, in order, with their numbers of tasks."""
+        """Return all its classes, in order, with their numbers of tasks."""
         return ()
 
     def container(self, task_class: model.TaskClass) -> Container:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def work_ms(segment: Segment) -> float:
-    """Its work; a millisecond at least, so that shares of it have a meaning."""
+    """Return its work; a millisecond at least, so that shares of it have a meaning."""
     return float(max(1, segment.work_ms))
 
 
 def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Reading, luck: float) -> Four:
-    """Milliseconds that a millisecond of its work takes, by kind.
+    """Return milliseconds that a millisecond of its work takes, by kind.
 
     Args:
         segment: The work.

@@ -71,12 +71,12 @@ class MapReduce(Submission, Application):
         return self.maps + self.reduces
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """By kind."""
+        """Return containers by kind."""
         return [("map", self.map), *([("reduce", self.reduce)] if self.reduce is not None and self.reduces else [])]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return MapReduceCourse(self, world, run)
 
 

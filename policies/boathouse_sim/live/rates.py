@@ -121,7 +121,7 @@ class Progressing(Protocol):
         ...
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed: after `advance` under the old values."""
+        """Update its stretch, its gate or whether it is paused: after `advance` under the old values."""
         ...
 
     def left_ms(self, activity: Activity) -> float:
@@ -133,7 +133,7 @@ class Progressing(Protocol):
         ...
 
     def settle(self) -> None:
-        """After all that happens at once: work out what depends on neighbours."""
+        """Compute, after all that happens at once, what depends on neighbours."""
         ...
 
 
@@ -158,7 +158,7 @@ class Rates:
         activity.version += 1
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed."""
+        """Update its stretch, its gate or whether it is paused."""
         activity.advance(self._clock.now_ms)
         self._go_on(activity)
 
@@ -172,7 +172,7 @@ class Rates:
         return (0.0, 0.0, 0.0, 0.0) if waits else activity.load
 
     def settle(self) -> None:
-        """Nothing depends on neighbours."""
+        """Do nothing: nothing depends on neighbours."""
 
     def _go_on(self, activity: Activity) -> None:
         activity.version += 1

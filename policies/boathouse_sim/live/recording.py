@@ -53,7 +53,7 @@ class TaskRecord:
 
 
 def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:
-    """Of a task that had a pod of its own."""
+    """Record a task that had a pod of its own."""
     segments = pod.container.segments
     calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
     return TaskRecord(
@@ -75,7 +75,7 @@ def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord
 
 
 def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms: int) -> TaskRecord:
-    """Of a task inside an executor."""
+    """Record a task inside an executor."""
     return TaskRecord(
         job=pod.run.spec.id,
         kind="task",

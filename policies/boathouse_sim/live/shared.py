@@ -102,7 +102,7 @@ class SharedRates:
         self._touch(domain)
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed."""
+        """Update its stretch, its gate or whether it is paused."""
         self._left[activity.slot] = self.left_ms(activity)
         self._speed[activity.slot] = 0.0
         activity.left_ms, activity.since_ms = float(self._left[activity.slot]), self._clock.now_ms
@@ -160,7 +160,7 @@ class SharedRates:
                     activity.speed = float(self._speed[activity.slot])
 
     def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
-        """Progress at the old rates until now."""
+        """Advance at the old rates until now."""
         if domain.slots is None:
             domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
         slots, now_ms = domain.slots, self._clock.now_ms
@@ -235,7 +235,7 @@ class SharedRates:
         return cpu, disk, network, pool
 
     def disturbance(self, host: str) -> FloatVector:
-        """By what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
+        """Return by what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
         at = self._host_at[host]
         members = [slot for slot, one in self._domains[at].members.items() if one.host == host]
         load = self._load[members].sum(axis=0, keepdims=True)

@@ -37,7 +37,7 @@ class Live:
         self._failing = Failing(self.world, self.world.conditions.outages)
 
     def advance(self) -> bool:
-        """One event; after the last of a millisecond, the cycles. False at the end."""
+        """Process one event; after the last of a millisecond, the cycles. Return False at the end."""
         clock = self.world.clock
         if not clock.step():
             return False
@@ -80,5 +80,5 @@ class Live:
                 assert_never(decision)
 
     def _look_again(self) -> None:
-        """Time itself is the event."""
+        """Run a cycle for which time itself is the event."""
         self.world.renewed = True

@@ -211,7 +211,7 @@ class Sizes:
 
 
 def _reason(pod: Pod | None) -> str:
-    """Why a decision about a task is not carried out."""
+    """Return why a decision about a task is not carried out."""
     if pod is None:
         return "TaskEnded"
     return "Resizing" if pod.growing is not None else "Suspended" if pod.suspended else "NotRunning"

@@ -124,12 +124,12 @@ class Spark(Submission, Application):
         return self.executors + (self.driver is not None)
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """By kind."""
+        """Return containers by kind."""
         return [*([("driver", self.driver)] if self.driver is not None else []), ("executor", self.executor)]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return SparkCourse(self, world, run)
 
 
@@ -303,7 +303,7 @@ class SparkCourse(Course):
         return first if self._world.clock.now_ms >= self._patient_until_ms else None
 
     def _patient(self, *, since_ms: int) -> None:
-        """Delay scheduling: no task goes to a node without its block for a while."""
+        """Delay tasks (delay scheduling): none goes to a node without its block for a while."""
         wait_ms = round(self._spec.locality_wait_s * 1000)
         if wait_ms and since_ms + wait_ms > self._patient_until_ms:
             self._patient_until_ms = since_ms + wait_ms

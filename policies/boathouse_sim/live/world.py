@@ -150,13 +150,13 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         return blocks.Stores(self._stores, random).file(count, replicas)
 
     def wait(self, run: LiveRun, *offers: tuple[model.TaskClass, Sequence[model.Task]]) -> None:
-        """All that waits of a job from now on, running tasks included: replaces what was said before."""
+        """Set all pending tasks of a job, running ones included: replaces what was set before."""
         tasks = [task for _, those in offers for task in those]
         self.room.submit(run.job, [one for one, _ in offers], tasks, placed=self.ledger)
         self.renewed = True
 
     def distance(self, node: model.NodeName, locations: Sequence[model.NodeName]) -> model.Distance | None:
-        """How far a block is from a node; None for no block."""
+        """Return how far a block is from a node; None for no block."""
         if not locations:
             return None
         here = self._places[node]
@@ -356,7 +356,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             self.notify(model.Failed(**self.about(pod), reason=reason))
 
     def _leave(self, pod: Pod, *, lost: bool) -> int:
-        """Its room is free; how long it ran, in milliseconds."""
+        """Free its room; return how long it ran, in milliseconds."""
         now_ms = self.clock.now_ms
         if pod.suspended:
             pod.suspended_ms += now_ms - pod.suspended_at_ms

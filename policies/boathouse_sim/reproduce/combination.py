@@ -74,7 +74,7 @@ class Found:
         self._runs, self._seeds = runs, seeds
 
     def means_s(self, profile: str, setting: Setting) -> list[float]:
-        """Mean job times, one for each seed."""
+        """Return mean job times, one for each seed."""
         return [run.mean_s for run in self.of(profile, setting)]
 
     def of(self, profile: str, setting: Setting) -> list[Run]:

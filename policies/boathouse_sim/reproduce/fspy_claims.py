@@ -57,12 +57,12 @@ class Row:
 
 
 def share_below(policy: str, group: int, limit_s: float) -> Measure:
-    """Share of jobs whose response is below a time."""
+    """Return share of jobs whose response is below a time."""
     return lambda found, seed: float((found.responses_s(policy, found.segments(group, group), seed) < limit_s).mean())
 
 
 def share_slow(policy: str, group: int) -> Measure:
-    """Share of jobs with a common slowdown below 4."""
+    """Return share of jobs with a common slowdown below 4."""
     return lambda found, seed: float((found.slowdowns(policy, found.segments(group, group), seed) < _SLOW).mean())
 
 
@@ -72,7 +72,7 @@ def most_slow(policy: str, group: int) -> Measure:
 
 
 def share_fair(group: int, limit: float) -> Measure:
-    """Share of jobs with at most this fair slowdown."""
+    """Return share of jobs with at most this fair slowdown."""
     return lambda found, seed: float((found.fair_slowdowns(found.segments(group, group), seed) <= limit).mean())
 
 
@@ -82,7 +82,7 @@ def most_unfair(group: int) -> Measure:
 
 
 def gain(least: int, most: int) -> Measure:
-    """Mean response of Fair over FSPY's, all jobs of the groups together."""
+    """Return mean response of Fair over FSPY's, all jobs of the groups together."""
     return lambda found, seed: found.gain(found.segments(least, most), seed)
 
 
@@ -102,14 +102,14 @@ def widening(found: Found, seed: int) -> float:
 
 
 def gap_at(limit_s: float) -> Measure:
-    """|difference of both ECDFs| at a response time, RCP 6."""
+    """Return |difference of both ECDFs| at a response time, RCP 6."""
     return lambda found, seed: abs(
         share_below(FSPY, HEAVY, limit_s)(found, seed) - share_below(FAIR, HEAVY, limit_s)(found, seed)
     )
 
 
 def later_but_short(found: Found, seed: int) -> float:
-    """Of the jobs that end later than under Fair, RCP 6: the share with a response below 64 s under Fair."""
+    """Return, of the jobs that end later than under Fair, RCP 6, the share with a response below 64 s under Fair."""
     of = found.segments(HEAVY, HEAVY)
     fair_s = found.responses_s(FAIR, of, seed)
     later = found.fair_slowdowns(of, seed) > _SAME
@@ -251,7 +251,7 @@ def rows(top: int) -> Sequence[Row]:
 
 
 def _common_slowdowns(group: int, place: str) -> Sequence[Row]:
-    """Figure 8 of one group: its caption says that it shows RCP 6, the text says RCP 10."""
+    """Plot Figure 8 of one group: its caption says that it shows RCP 6, the text says RCP 10."""
     where = {"caption": "Figure 8 (caption: RCP 6)", "text": "Figure 8 (text: RCP 10)"}[place]
     words = f"RCP {group}, which the {place} names"
     return (
@@ -305,7 +305,7 @@ def _common_slowdowns(group: int, place: str) -> Sequence[Row]:
 
 
 def judged(found: Found, top: int, assumptions: tuple[Assumption, ...]) -> list[Claim]:
-    """Each row with its value; one whose groups were not simulated has none."""
+    """Return each row with its value; one whose groups were not simulated has none."""
     return [_judged(one, found, assumptions) for one in rows(top)]
 
 
@@ -330,7 +330,7 @@ def _judged(row: Row, found: Found, assumptions: tuple[Assumption, ...]) -> Clai
 
 
 def counted(groups: Groups, assumptions: tuple[Assumption, ...]) -> list[Claim]:
-    """Figure 5: what α and β were fitted to, and what they were not."""
+    """Return Figure 5: what α and β were fitted to, and what they were not."""
 
     def make(name: str, claim: str, paper_value: float, value: float) -> Claim:
         return Claim(

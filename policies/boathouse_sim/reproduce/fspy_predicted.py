@@ -46,7 +46,7 @@ class Predicted:
         return sorted({case.noise for case in self.held_out})
 
     def at(self, noise: float) -> list[HeldOut]:
-        """Of each seed."""
+        """Return the value of each seed."""
         found = [case for case in self.held_out if case.noise == noise]
         return [self.held_out[case] for case in sorted(found, key=lambda case: case.seed)]
 

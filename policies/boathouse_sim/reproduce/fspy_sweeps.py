@@ -121,7 +121,7 @@ class Sweeps:
         ]
 
     def assumptions(self, runs: Mapping[Case, Run]) -> tuple[Assumption, ...]:
-        """Each with its effect."""
+        """Return each assumption with its effect."""
         where = f"segments {', '.join(map(str, self.segments))} of RCP {_GROUP}, seeds: {self.seeds}"
         begun = f"as assumed: {self._effect(runs, Other(''))} ({where})"
         return tuple(

@@ -55,5 +55,5 @@ def ratio(ours: Sequence[float], baseline: Sequence[float]) -> Estimate:
 
 
 def gain(ours: Sequence[float], baseline: Sequence[float]) -> Estimate:
-    """By how much ours is lower than the baseline's, as a share of it, seed by seed: 1 - ours/baseline."""
+    """Return by how much ours is lower than the baseline's, as a share of it, seed by seed: 1 - ours/baseline."""
     return mean([1 - a / b for a, b in zip(ours, baseline, strict=True)])

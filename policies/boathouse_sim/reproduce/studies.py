@@ -59,7 +59,7 @@ _STUDIES: dict[str, Callable[[], Study]] = {
 
 
 def names() -> tuple[str, ...]:
-    """All papers that can be reproduced, in the order in which `all` runs them."""
+    """Return all papers that can be reproduced, in the order in which `all` runs them."""
     return tuple(_STUDIES)
 
 

@@ -96,7 +96,7 @@ def simulate(case: Case) -> Seen:
 
 
 def cost(case: Case) -> float:
-    """About how long a case takes, for the order in which they are begun."""
+    """Return about how long a case takes, for the order in which they are begun."""
     return case.setting.pairs * case.setting.size
 
 
@@ -134,7 +134,7 @@ def kind_of(node: str) -> str:
 
 
 def reservations(workload: Workload, ran: Iterable[TaskRecord]) -> list[tuple[TaskRecord, float]]:
-    """Each executor, and how long it waited for its node since its application asked.
+    """Return each executor, and how long it waited for its node since its application asked.
 
     An application asks when it is submitted, or once its driver is up.
     """
@@ -186,7 +186,7 @@ _CRUMBS = 0.95  # what is closer to the whole is not called shrunk
 
 
 def _busy(workload: Workload, ran: Sequence[TaskRecord]) -> dict[str, float]:
-    """CPUs that compute, as a share, until the last submission: a task's computing is spread over its run."""
+    """Return CPUs that compute, as a share, until the last submission: a task's computing is spread over its run."""
     until_ms = max(1, *(one.submit_ms or 0 for one in workload.apps))
     works = _work(workload)
     cores: dict[str, float] = defaultdict(float)
@@ -218,25 +218,25 @@ def _work(workload: Workload) -> Callable[[TaskRecord], float]:
 
 
 def spark_s(seen: Seen) -> float:
-    """Mean over Spark programs."""
+    """Return the mean over Spark programs."""
     return float(np.mean(list(seen.spark_s.values())))
 
 
 def mapreduce_s(seen: Seen) -> float:
-    """Mean over MapReduce programs."""
+    """Return mean over MapReduce programs."""
     return float(np.mean(list(seen.mapreduce_s.values())))
 
 
 def reservation_s(seen: Seen) -> float:
-    """Mean over Spark programs."""
+    """Return mean over Spark programs."""
     return float(np.mean(list(seen.reservation_s.values())))
 
 
 def local_maps(seen: Seen) -> float:
-    """Mean over MapReduce programs."""
+    """Return mean over MapReduce programs."""
     return float(np.mean(list(seen.local_maps.values())))
 
 
 def cpu(seen: Seen) -> float:
-    """Of all machines."""
+    """Return the CPU of all machines."""
     return seen.cpu[""]

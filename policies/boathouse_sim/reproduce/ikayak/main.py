@@ -59,7 +59,7 @@ class Main:
         yield from self.sweep.runs()
 
     def findings(self, runs: Runs) -> Findings:
-        """Figure 7."""
+        """Return Figure 7."""
         claims = (*self._times(runs), *self._utilisation(runs), *self._implied(runs))
         return Findings(claims=claims, figures=(self._figure(runs),))
 

@@ -120,7 +120,7 @@ def predict(trial: Trial) -> Accuracy:
 
 
 def nrmse(predicted: model.FloatVector, actual: model.FloatVector) -> float:
-    """Root mean square error over the mean of the actual values; nan where there are none."""
+    """Return root mean square error over the mean of the actual values; nan where there are none."""
     if not len(actual) or not actual.mean():
         return math.nan
     return float(np.sqrt(np.mean((predicted - actual) ** 2)) / actual.mean())
@@ -151,7 +151,7 @@ class Recorded:
     reports: list[tuple[float, float, float, float]] = dataclasses.field(default_factory=list)
 
     def history(self) -> History:
-        """As the policy keeps it."""
+        """Return the history as the policy keeps it."""
         found = History(self.started_s)
         for report in self.reports:
             found.report(*report)
@@ -231,7 +231,7 @@ def simulate(trial: Trial) -> Sequence[Recorded]:
 
 
 def workload(trial: Trial) -> Workload:
-    """Jobs of three programs one after the other, on the paper's testbed, with Spark applications beside them."""
+    """Make jobs of three programs one after the other, on the paper's testbed, beside Spark applications."""
     random = np.random.default_rng([trial.seed, 0x1CA])
     apps: list[App] = []
     for number in range(trial.jobs):

@@ -102,17 +102,17 @@ class Sweep:
     seeds: int
 
     def runs(self, variants: Sequence[Variant] = (IKAYAK, STOCK, IN_CLIENT)) -> Iterable[Run]:
-        """All simulations."""
+        """Return all simulations."""
         for one in self.varied:
             for variant in variants:
                 yield one.apply(Run(setting=self.base, variant=variant, seeds=self.seeds))
 
     def lower(self, runs: Runs, ours: Variant, base: Variant, measure: Measure) -> tuple[Assumption, ...]:
-        """How much lower ours is than the base's, with each."""
+        """Return how much lower ours is than the base's, with each."""
         return self._told(runs, ours, base, measure, -1)
 
     def higher(self, runs: Runs, ours: Variant, base: Variant, measure: Measure) -> tuple[Assumption, ...]:
-        """How much higher."""
+        """Return how much higher ours is than the base's."""
         return self._told(runs, ours, base, measure, +1)
 
     def _told(self, runs: Runs, ours: Variant, base: Variant, measure: Measure, sign: int) -> tuple[Assumption, ...]:

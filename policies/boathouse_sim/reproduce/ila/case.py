@@ -123,6 +123,6 @@ def _local(maps: Sequence[TaskRecord]) -> Mapping[str, float]:
 
 
 def dearest(case: Case) -> float:
-    """Roughly what a case costs."""
+    """Return roughly what a case costs."""
     maps = {setting.Load.STREAM: 2690, setting.Load.ISOLATED: 1650, setting.Load.CALM: 1350}.get(case.load, 1650)
     return maps * case.part

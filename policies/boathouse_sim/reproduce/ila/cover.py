@@ -40,7 +40,7 @@ def expected_hosts(hosts: int, each: int, holding: int) -> float:
 
 
 def skips_ratio(node_share: float, host_share: float) -> float:
-    """K_n / K_s: how many times as many offers a job must let pass to get nodes with its data, rather than hosts.
+    """Return K_n / K_s: how many times as many offers a job must skip to get nodes with its data, not hosts.
 
     Args:
         node_share: p, of the nodes that hold its data, below 1.

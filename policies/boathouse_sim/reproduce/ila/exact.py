@@ -31,11 +31,11 @@ class Exact:
         self._seeds = seeds
 
     def cases(self) -> tuple[Case, ...]:
-        """No simulations."""
+        """Return no simulations."""
         return ()
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:  # noqa: ARG002  it simulates nothing
-        """Rows alone."""
+        """Return rows alone."""
         return Findings(claims=tuple(self._claims()), figures=())
 
     def _claims(self) -> Iterator[Claim]:

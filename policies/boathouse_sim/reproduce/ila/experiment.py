@@ -40,7 +40,7 @@ class Runs:
         self.load, self.seeds, self.part, self.assumed = load, seeds, part, assumed
 
     def cases(self, scheduler: str) -> tuple[Case, ...]:
-        """One for each seed."""
+        """Return one for each seed."""
         return tuple(
             Case(load=self.load, scheduler=scheduler, seed=seed, assumed=self.assumed, part=self.part)
             for seed in range(self.seeds)
@@ -51,7 +51,7 @@ class Runs:
         return [measure(seen[case]) for case in self.cases(scheduler)]
 
     def mean(self, seen: Mapping[Case, Seen], scheduler: str, measure: Callable[[Seen], float]) -> Estimate:
-        """Its mean."""
+        """Return its mean."""
         return interval.mean(self.samples(seen, scheduler, measure))
 
     def over(self, seen: Mapping[Case, Seen], one: str, other: str, measure: Callable[[Seen, Seen], float]) -> Estimate:
@@ -61,7 +61,7 @@ class Runs:
 
 
 def slower(kinds: Sequence[str]) -> Callable[[Seen, Seen], float]:
-    """How many times longer jobs take in the first: the mean over kinds of jobs."""
+    """Return how many times longer jobs take in the first: the mean over kinds of jobs."""
 
     def compare(one: Seen, other: Seen) -> float:
         return sum(one.job_time_s(kind) / other.job_time_s(kind) for kind in kinds) / len(kinds)
@@ -132,5 +132,5 @@ def row(
 
 
 def title(scheduler: str) -> str:
-    """As the paper writes it."""
+    """Return the title as the paper writes it."""
     return schedulers.TITLES.get(scheduler, scheduler)

@@ -143,7 +143,7 @@ ALL = (TERASORT, TERAGEN, GREP, RWRITE, WCOUNT, PIEST, BAYES, KMEAN, CANOPY, MAT
 def modified(
     program: Program, size: int, *, at_ms: int, name: str, assumed: Assumed, queue: str = "default"
 ) -> MapReduce:
-    """MGrep or MPiEst of Figure 10: with idle loops, until twelve of them on a host are not in each other's way."""
+    """Return MGrep or MPiEst of Figure 10: with idle loops, until twelve on a host do not disturb each other."""
     one = (
         work.Segment(name="map", cpu_ms=14_000, read_ms=53_000, read_mb=program.read_mb, cores=0.1)
         if program.io_bound

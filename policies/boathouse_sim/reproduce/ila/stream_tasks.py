@@ -33,7 +33,7 @@ class Tasks:
         self._sweep = swept
 
     def claims(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
-        """All rows."""
+        """Return all rows."""
         yield from self._locality(seen)
         yield from self._small(seen)
         yield from self._ours(seen)
@@ -197,5 +197,5 @@ def beyond(slowdown: float) -> Callable[[Seen], float]:
 
 
 def every(slowdowns: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Of all seeds."""
+    """Return the values of all seeds."""
     return tuple(itertools.chain.from_iterable(slowdowns))

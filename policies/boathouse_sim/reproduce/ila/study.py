@@ -40,7 +40,7 @@ class Ila:
 
     @staticmethod
     def models(scale: Scale) -> Models:
-        """Table 5 and Figure 11."""
+        """Return Table 5 and Figure 11."""
         return scale.pick(quick=Models(seeds=1, jobs=100), full=Models(seeds=scale.seeds, jobs=200))
 
     @staticmethod

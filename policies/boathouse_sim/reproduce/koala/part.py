@@ -17,7 +17,7 @@ Part: TypeAlias = "Experiment[Case, Seen]"
 
 
 def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
-    """Mean response time of the one cluster's jobs, over seeds."""
+    """Return mean response time of the one cluster's jobs, over seeds."""
     return interval.mean([seen[one].only.mean_s for one in cases])
 
 

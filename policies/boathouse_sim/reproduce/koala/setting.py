@@ -68,7 +68,7 @@ class Setting:
     jobs: int = 50
 
     def program(self, name: str) -> Program:
-        """Ours: 3 MB/s of Wordcount, 25 MB/s of sorting, 100 MB/s of merging, on a core."""
+        """Make a program of ours: 3 MB/s of Wordcount, 25 MB/s of sorting, 100 MB/s of merging, on a core."""
         if name == WORDCOUNT:
             # "Less than 20 KB": the combiner leaves next to nothing.
             return Program(
@@ -102,7 +102,7 @@ class Setting:
         return self.cluster([job], core=core, transient=transient)
 
     def stream(self, seed: int) -> tuple[HadoopJob, ...]:
-        """VI.C: jobs of 1 to 40 GB with exponential gaps of 30 s."""
+        """Make the stream of VI.C: jobs of 1 to 40 GB with exponential gaps of 30 s."""
         return _stream(self, seed)
 
 
@@ -134,7 +134,7 @@ def _stream(of: Setting, seed: int) -> tuple[HadoopJob, ...]:
 
 
 def machines(count: int) -> list[Machine]:
-    """Nodes of DAS-4."""
+    """Return nodes of DAS-4."""
     return topology.machines(
         count,
         cores=CORES,

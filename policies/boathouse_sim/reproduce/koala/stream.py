@@ -76,7 +76,7 @@ class Runs:
         ]
 
     def cases(self) -> Iterable[Case]:
-        """All of them."""
+        """Return all cases."""
         for config in (STATIC, GSP_FREE, *GROWING.values()):
             yield from self.of(config, self.seeds)
         for config in (*FAST.values(), SLOW_GSP):
@@ -88,7 +88,7 @@ class Runs:
                     yield from self.of(config, self.varied, setting)
 
     def faster(self, seen: Mapping[Case, Seen], config: Config, setting: Setting = BASE, seeds: int = 0) -> Estimate:
-        """By what factor static clusters' mean response time is longer."""
+        """Return by what factor static clusters' mean response time is longer."""
         count = seeds or (self.seeds if setting == BASE else self.varied)
         return times_faster(seen, self.of(config, count, setting), self.of(STATIC, count, setting))
 

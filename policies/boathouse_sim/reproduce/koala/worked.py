@@ -84,7 +84,7 @@ class Worked:
         return [*self._cases(Setting()), *self._cases(Setting(own_links=True))]
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Four rows."""
+        """Return four rows."""
         one = example()
         exact = (
             ("d-t", "D_t [Gbit]: output of 30 of 40 nodes, 50 GiB with 3 replicas", 922.0, one.sent_gbit, "Gbit"),

@@ -146,7 +146,7 @@ def simulate(case: Case) -> Seen:
 
 
 def dearest(case: Case) -> float:
-    """Roughly what it costs, to begin the dearest first."""
+    """Return the rough cost, to begin the dearest first."""
     return case.recipe.tasks_about * (5.0 if case.profile == ELASTIC else 1.0) * (2.0 if case.heartbeat_s else 1.0)
 
 
@@ -235,7 +235,7 @@ class Watch(Observer):
 
 
 def _binned(held: Sequence[tuple[float, float, float]], end_s: float) -> tuple[float, ...]:
-    """Mean over each stretch of the sum of what is held: (from, to, how much)."""
+    """Return mean over each stretch of the sum of what is held: (from, to, how much)."""
     width = end_s / BINS
     sums = [0.0] * BINS
     for start_s, stop_s, amount in held:

@@ -28,7 +28,7 @@ def gains(
     baseline: Sequence[Case],
     measure: Callable[[Seen], float] = job_time_s,
 ) -> list[float]:
-    """By how much ours is lower, as a share of the baseline, case by case."""
+    """Return by how much ours is lower, as a share of the baseline, case by case."""
     return [1 - measure(seen[a]) / measure(seen[b]) for a, b in zip(ours, baseline, strict=True)]
 
 

@@ -54,16 +54,16 @@ class Models:
     seeds: int
 
     def cases(self) -> Iterable[Case]:
-        """Figure 3's job, regular and elastic."""
+        """Return Figure 3's job, regular and elastic."""
         yield from (Case(recipe=Three(), seed=0, profile=profile) for profile in (YARN, ELASTIC))
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (*self._accuracy(), _wordcount(), *_contention(), self._three(seen))
         return Findings(claims=claims, figures=(self._figure_1c(), _figure_2c()))
 
     def _errors(self, framework: Framework, noise: float, seed: int) -> list[float]:
-        """Relative errors at all sizes of memory, of all reducers, with models from two runs each."""
+        """Return relative errors at all sizes of memory, of all reducers, with models from two runs each."""
         random = np.random.default_rng(seed)
         return [error for penalty in PENALTIES.values() for _, error in tried(framework, penalty, noise, random)]
 

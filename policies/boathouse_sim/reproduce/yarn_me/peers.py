@@ -70,7 +70,7 @@ class Stored:
 
 
 def case(name: str, profile: str, *, beating: bool = True, disk: bool = False) -> Case:
-    """DSS's rules are those with heartbeats."""
+    """Return a case with DSS's rules, which are those with heartbeats."""
     return Case(
         recipe=Stored(name=name),
         seed=0,
@@ -87,7 +87,7 @@ class Peers:
     names: tuple[str, ...] = NAMES
 
     def cases(self) -> Iterable[Case]:
-        """With heartbeats and without; YARN-ME also with a disk budget."""
+        """Return the cases with heartbeats and without; YARN-ME also with a disk budget."""
         for name in self.names:
             for beating in (True, False):
                 yield from (case(name, profile, beating=beating) for profile in THEIRS)

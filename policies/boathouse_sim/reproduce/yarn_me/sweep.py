@@ -76,7 +76,7 @@ class Sweep:
         return table2.cases(table2.middle(law, penalty), profile, size=self.size, seeds=seeds, **how)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (
             *self._against_yarn(seen),
             *self._where_not(seen),
@@ -88,7 +88,7 @@ class Sweep:
     def ratios(
         self, seen: Mapping[Case, Seen], law: Law, penalty: float, baseline: str = YARN
     ) -> dict[Table2, list[float]]:
-        """YARN-ME's mean job time over the baseline's: for each combination, seed by seed."""
+        """Return YARN-ME's mean job time over the baseline's: for each combination, seed by seed."""
         return {
             one: [
                 job_time_s(seen[a]) / job_time_s(seen[b])

@@ -44,7 +44,7 @@ class Drawn:
 
 
 def table(law: Law, tasks: int, memory_gb: float, duration_s: int, penalty: float) -> Table2:
-    """One combination of the swept maxima."""
+    """Return one combination of the swept maxima."""
     return Table2(
         law=law,
         tasks=(1, tasks),
@@ -67,7 +67,7 @@ def combinations(law: Law, penalty: float, levels: int) -> list[Table2]:
 
 
 def cases(one: Table2, profile: str, *, size: int, seeds: int, **how: float) -> list[Case]:
-    """One for each seed. Without elasticity the penalty means nothing: such cases are the same for all penalties."""
+    """Return one case for each seed. Without elasticity the penalty means nothing: such cases are equal for all."""
     if profile != "yarn-me":
         one = dataclasses.replace(one, penalty_factor=PENALTIES[0])
     return [
@@ -77,5 +77,5 @@ def cases(one: Table2, profile: str, *, size: int, seeds: int, **how: float) -> 
 
 
 def by_seed(columns: Sequence[Sequence[float]]) -> list[list[float]]:
-    """From one list of seeds for each combination to one list of combinations for each seed."""
+    """Transpose one list of seeds for each combination to one list of combinations for each seed."""
     return [list(each) for each in zip(*columns, strict=True)]
