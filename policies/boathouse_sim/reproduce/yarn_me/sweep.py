@@ -52,7 +52,7 @@ class Sweep:
     levels: int
 
     def cases(self) -> Iterable[Case]:
-        """Each combination under YARN, YARN-ME with both penalties, and Meganode; the middle in other ways too."""
+        """Return the combinations under YARN, YARN-ME with both penalties and Meganode, and variants of the middle."""
         for law in Law:
             for penalty in PENALTIES:
                 for one in table2.combinations(law, penalty, self.levels):
