@@ -36,6 +36,7 @@ lock: .venv/installed ## Update the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group build -o requirements/build.txt
+	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group release -o requirements/release.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group spark-image -o images/spark/requirements.txt
 
 ##@ Checks
@@ -225,3 +226,47 @@ tools: setup ## Build the cluster's binaries into the cache (about 12 minutes on
 .PHONY: demo
 demo: setup ## Count the words of 200 MB of real text on a real cluster, checked and timed (KEEP=0: stop the cluster at the end)
 	@$(BIN)/python -m boathouse_e2e.demo $(CLUSTER_FLAGS) --nodes $(NODES)
+
+##@ Release (docs/releasing.md): the files are below build/release
+RELEASE = $(BIN)/python -m boathouse_e2e.release
+TWINE = build/release-tools/bin/twine
+
+build/release-tools/installed: requirements/release.txt .venv/installed
+	@.tools/bin/uv venv --quiet --clear --python $(BIN)/python build/release-tools
+	@.tools/bin/uv pip sync --quiet --require-hashes --python build/release-tools/bin/python requirements/release.txt
+	@touch $@
+
+.PHONY: release
+release: ## Make and publish a release from files of all architectures (REGISTRY=ghcr.io/OWNER TAG=v0.2.0; DRY_RUN=1: this machine's, published nowhere)
+	@$(MAKE) --no-print-directory release-check release-arm64
+	@$(MAKE) --no-print-directory $(if $(DRY_RUN),release-images) release-packages REGISTRY=$(or $(REGISTRY),$(if $(DRY_RUN),registry.example.org))
+	@$(MAKE) --no-print-directory release-publish $(if $(DRY_RUN),,release-pypi)
+
+.PHONY: release-check
+release-check: setup ## Check that version, tag, chart and changelog agree, and lint the workflows (TAG=v0.2.0)
+	@echo "==> version and workflows"; $(RELEASE) check $(TAG)
+
+.PHONY: release-arm64
+release-arm64: setup ## Check that all locked packages of operator and tasks have wheels for arm64
+	@echo "==> wheels for arm64"
+	@for lock in task operator; do .tools/bin/uv pip install --quiet --dry-run --target build/arm64 --python-platform aarch64-manylinux_2_28 --python-version 3.11 --only-binary :all: --require-hashes -r requirements/$$lock.txt; done
+
+.PHONY: release-images
+release-images: setup ## Build the published images for this machine's architecture, each with its SBOM
+	@echo "==> images"; $(RELEASE) images
+
+.PHONY: release-packages
+release-packages: setup build/release-tools/installed ## Build chart, wheel, sdist and notes (REGISTRY: where the chart's images will be)
+	@echo "==> chart, Python packages and notes"; rm -rf build/release/python
+	@.tools/bin/uv build --quiet --out-dir build/release/python --build-constraints requirements/build.txt --require-hashes
+	@$(TWINE) check --strict build/release/python/*.whl build/release/python/*.tar.gz
+	@$(RELEASE) chart $(REGISTRY)
+	@$(RELEASE) notes
+
+.PHONY: release-publish
+release-publish: setup ## Push images and chart, sign and attest them, and verify that (REGISTRY=ghcr.io/OWNER or DRY_RUN=1)
+	@echo "==> registry"; $(RELEASE) publish $(if $(DRY_RUN),--dry-run,$(REGISTRY))
+
+.PHONY: release-pypi
+release-pypi: setup build/release-tools/installed ## Upload wheel and sdist to PyPI, as the hosted workflow
+	@echo "==> PyPI"; $(TWINE) upload --non-interactive --skip-existing build/release/python/*.whl build/release/python/*.tar.gz

@@ -13,7 +13,7 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING
 
-from boathouse_sim import ground
+from boathouse_sim import base_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,7 +90,7 @@ class PlainHeartbeats:
         self.inverse = (
             1 / (cluster.node_cores * cluster.nodes),
             1 / (cluster.node_mem_mb * cluster.nodes),
-            1 / (ground.NO_LIMIT * cluster.nodes),
+            1 / (base_world.NO_LIMIT * cluster.nodes),
         )
         self.now_ms = 0
         self.events: list[tuple[int, int, int, Callable[..., None], object]] = []

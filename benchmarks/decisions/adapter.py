@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import framework, model, profiles
-from boathouse_sim import ground
+from boathouse_sim import base_world
 
 from .journal import Pending
 
@@ -55,18 +55,18 @@ def watched(watch: Watch) -> Iterator[None]:
 @contextlib.contextmanager
 def outcomes(take: Callable[[object, Outcome], None]) -> Iterator[None]:
     """Show every simulation's outcome until the block ends, with what identifies the simulation in `watched`."""
-    whole = ground.Ground.finished
+    whole = base_world.BaseWorld.finished
 
-    def finished(world: ground.AnyGround) -> Outcome:
+    def finished(world: base_world.AnyWorld) -> Outcome:
         outcome = whole(world)
         take(world.room, outcome)
         return outcome
 
-    ground.Ground.finished = finished  # type: ignore[method-assign, assignment]
+    base_world.BaseWorld.finished = finished  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:
-        ground.Ground.finished = whole  # type: ignore[method-assign]
+        base_world.BaseWorld.finished = whole  # type: ignore[method-assign]
 
 
 def learnt(profile: framework.Profile) -> str:

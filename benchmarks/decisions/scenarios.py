@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from boathouse_policies import profiles
 from boathouse_sim import neutral, simulation, swim, swim_model
-from boathouse_sim.ground import StuckError
+from boathouse_sim.base_world import StuckError
 from boathouse_sim.reproduce import studies, study
 
 from . import adapter, course, workloads, worlds

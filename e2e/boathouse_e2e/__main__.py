@@ -146,7 +146,8 @@ def build_tools(
     ] = None,
 ) -> None:
     """Build the cluster's binaries into the cache, and print their paths."""
-    everything = [name for name in catalogue.TOOLS_BY_NAME if name not in catalogue.ONLY_KIND]
+    special = (*catalogue.ONLY_KIND, *catalogue.ONLY_RELEASE)
+    everything = [name for name in catalogue.TOOLS_BY_NAME if name not in special]
     unknown = set(names or ()) - set(catalogue.TOOLS_BY_NAME)
     if unknown:
         raise ClusterError(

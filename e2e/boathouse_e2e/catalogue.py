@@ -160,6 +160,31 @@ _ALL = (
         package="github.com/zegl/kube-score/cmd/kube-score",
         module="github.com/zegl/kube-score",
     ),
+    Tool(
+        name="actionlint",
+        family="actionlint",
+        package="github.com/rhysd/actionlint/cmd/actionlint",
+        module="github.com/rhysd/actionlint",
+    ),
+    Tool(
+        name="cosign",
+        family="cosign",
+        package="github.com/sigstore/cosign/v3/cmd/cosign",
+        module="github.com/sigstore/cosign/v3",
+    ),
+    Tool(
+        name="crane",
+        family="crane",
+        package="github.com/google/go-containerregistry/cmd/crane",
+        module="github.com/google/go-containerregistry",
+    ),
+    Tool(
+        name="syft",
+        family="syft",
+        package="github.com/anchore/syft/cmd/syft",
+        module="github.com/anchore/syft",
+        version_variables=("main.version={n}",),
+    ),
     Tool(name="kind", family="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind"),
     Tool(name="kind-cni", family="kind-cni", package="."),
 )
@@ -169,6 +194,7 @@ CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-sche
 NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns", "pause")
 ONLY_KIND = ("kind", "kubeadm", "kind-cni")
 KIND_NODE = (*CONTROL_PLANE, *NODE, "kubeadm", "kind-cni")
+ONLY_RELEASE = ("actionlint", "cosign", "crane", "syft")
 FAKE_NODE = ("kwok",)
 WORKLOADS = ("helm", "versitygw")
 JUDGES = ("kube-score",)

@@ -17,10 +17,12 @@ from http import HTTPStatus
 from typing import IO, TYPE_CHECKING, Any
 
 import obstore
+import yaml
 from obstore.store import S3Store
 
 from boathouse_e2e import images
 from boathouse_e2e.errors import ClusterError
+from boathouse_e2e.paths import REPOSITORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +38,7 @@ ENDPOINT = f"http://{NAME}.{NAMESPACE}.svc:{PORT}"
 _READY_TIMEOUT_S = 300
 _FORWARD_TIMEOUT_S = 60
 _SIGNED_FOR = timedelta(minutes=5)
-_LABELS = {"app.kubernetes.io/name": "versitygw", "app.kubernetes.io/instance": NAME}
-_NO_PRIVILEGES = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
+_EXAMPLE = REPOSITORY / "examples" / "s3.yaml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -53,13 +54,7 @@ def manifests(credentials: Credentials, *, namespace: str = NAMESPACE) -> list[d
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         secret(credentials, namespace=namespace),
-        _deployment(namespace),
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": NAME, "namespace": namespace, "labels": _LABELS},
-            "spec": {"selector": _LABELS, "ports": [{"name": "s3", "port": PORT, "targetPort": "s3"}]},
-        },
+        *_server(namespace),
     ]
 
 
@@ -78,48 +73,13 @@ def secret(credentials: Credentials, *, namespace: str) -> dict[str, Any]:
     }
 
 
-def _deployment(namespace: str) -> dict[str, Any]:
-    def variable(name: str, key: str) -> dict[str, Any]:
-        return {"name": name, "valueFrom": {"secretKeyRef": {"name": SECRET, "key": key}}}
-
-    container = {
-        "name": "versitygw",
-        "image": images.VERSITYGW,
-        "imagePullPolicy": "IfNotPresent",
-        "args": ["--port", f":{PORT}", "--region", REGION, "--quiet", "--keep-alive", "posix", "/data"],
-        "env": [
-            variable("ROOT_ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"),
-            variable("ROOT_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"),
-        ],
-        "ports": [{"name": "s3", "containerPort": PORT}],
-        "readinessProbe": {"tcpSocket": {"port": "s3"}, "periodSeconds": 1},
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "1Gi"}},
-        "securityContext": _NO_PRIVILEGES,
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}, {"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108 # in the container
-    }
-    pod = {
-        "automountServiceAccountToken": False,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 10001,
-            "runAsGroup": 10001,
-            "fsGroup": 10001,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "containers": [container],
-        "volumes": [{"name": "data", "emptyDir": {}}, {"name": "tmp", "emptyDir": {}}],
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": NAME, "namespace": namespace, "labels": _LABELS},
-        "spec": {
-            "replicas": 1,
-            "strategy": {"type": "Recreate"},
-            "selector": {"matchLabels": _LABELS},
-            "template": {"metadata": {"labels": _LABELS}, "spec": pod},
-        },
-    }
+def _server(namespace: str) -> list[dict[str, Any]]:
+    """Return the Deployment and the Service of the users' example, with the image that is built here."""
+    deployment, service = yaml.safe_load_all(_EXAMPLE.read_text())
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = images.VERSITYGW
+    for each in (deployment, service):
+        each["metadata"]["namespace"] = namespace
+    return [deployment, service]
 
 
 def deploy(cluster: Cluster, *, namespace: str = NAMESPACE) -> Credentials:

@@ -2,13 +2,15 @@
 
 import contextlib
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 
-from boathouse_e2e import shell
+from boathouse_e2e import pages, paths, shell
 from e2e.tests import harness
 
 WIDTH = "400"
@@ -18,6 +20,22 @@ WIDTH = "400"
 def output(place: harness.Place, *words: str) -> str:
     """What a command prints."""
     return shell.run(*_command(place, *words), env=_environment(place))
+
+
+def followed(place: harness.Place, page: str, heading: str, *, timeout_s: float, without: str = "\n") -> str:
+    """What the commands of a section of a page print, entered as they are; images and chart are there already.
+
+    A line that has the text `without` is left out.
+    """
+    cluster = place.cluster
+    entered = pages.console_lines(pages.text_of(page, heading))
+    lines = [line for line in entered if without not in line and not line.startswith("kubectl create namespace")]
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = pathlib.Path(folder) / "kubeconfig"  # of the test's context
+        kubeconfig.write_text(cluster.run("config", "view", "--raw", "--minify"))
+        environment = {**_environment(place), "KUBECONFIG": str(kubeconfig)}
+        script = pages.script(lines, place.namespace, "docker() { :; }; helm() { :; }")
+        return shell.run("bash", "-c", script, cwd=paths.REPOSITORY, env=environment, timeout_s=timeout_s)
 
 
 @contextlib.contextmanager
@@ -46,5 +64,6 @@ def _command(place: harness.Place, *words: str) -> list[str]:
 
 
 def _environment(place: harness.Place) -> Mapping[str, str]:
-    path = f"{place.cluster.kubectl.parent}:{os.environ['PATH']}"
+    plugins = pathlib.Path(sys.executable).parent
+    path = f"{place.cluster.kubectl.parent}:{plugins}:{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "COLUMNS": WIDTH}

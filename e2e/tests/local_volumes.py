@@ -39,6 +39,24 @@ def pool(cluster: Cluster, *, each: int, size: str = "1Gi") -> Iterator[str | No
         cluster.run("delete", "storageclass", name)
 
 
+@contextlib.contextmanager
+def reserved(cluster: Cluster, namespace: str, claim: str) -> Iterator[None]:
+    """Have a volume for a claim of the default StorageClass, also where there is no such class."""
+    if _has_default_class(cluster):
+        yield
+        return
+    node = str(cluster.workers()[0]["metadata"]["name"])
+    with _folder(cluster) as folder:
+        path = folder / namespace
+        _make(cluster, node, [path])
+        volume = _volume("", node, path, "1Gi")
+        volume["metadata"] = {"name": namespace}
+        volume["spec"]["claimRef"] = {"namespace": namespace, "name": claim}
+        cluster.apply(volume)
+        yield
+        cluster.run("delete", "persistentvolume", namespace, "--wait=false")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Folder:
     """A folder of nodes for a volume that many pods use at a time.

@@ -11,14 +11,14 @@ from rich import console, progress
 
 from boathouse_cli import options, simulate_tables
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_sim import fluid, ground, neutral, results, simulation, swim, swim_model
+from boathouse_sim import base_world, fluid, neutral, results, simulation, swim, swim_model
 from boathouse_sim.workload import Workload, WorkloadError
 
 _EVERY = 512  # events between two progress checks
 _WIDTH = 120  # columns of output that is not a terminal
 _LOG_EVERY_S = 10.0  # interval of progress lines where stderr is not a terminal
 
-Ticker = Callable[[ground.AnyGround], None]
+Ticker = Callable[[base_world.AnyWorld], None]
 
 
 def show(
@@ -53,7 +53,7 @@ def show_fluid(file: Path, asked: Sequence[str], *, load: float, as_json: bool) 
 def _explained() -> Iterator[None]:
     try:
         yield
-    except (ValueError, ground.StuckError) as error:
+    except (ValueError, base_world.StuckError) as error:
         raise CommandError(str(error), ExitCode.USAGE) from None
 
 
@@ -136,7 +136,7 @@ def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
     """Return a callback that prints progress to stderr every ten seconds."""
     last_s = clock_s()
 
-    def log(world: ground.AnyGround) -> None:
+    def log(world: base_world.AnyWorld) -> None:
         nonlocal last_s
         if clock_s() - last_s >= _LOG_EVERY_S:
             last_s = clock_s()
@@ -149,7 +149,7 @@ def _each(callback: Ticker) -> Ticker:
     """Return a ticker that calls the callback for every `_EVERY`th event."""
     counted = 0
 
-    def count(world: ground.AnyGround) -> None:
+    def count(world: base_world.AnyWorld) -> None:
         nonlocal counted
         counted += 1
         if not counted % _EVERY:

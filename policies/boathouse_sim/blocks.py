@@ -42,7 +42,7 @@ class Stores:
     def file(
         self, blocks: int, replicas: int = REPLICAS, writer: model.NodeName | None = None
     ) -> list[tuple[model.NodeName, ...]]:
-        """The nodes of each block of a new file.
+        """Return the nodes of each block of a new file.
 
         Args:
             blocks: How many.
@@ -77,7 +77,7 @@ class Stores:
 
 
 def distance(here: model.Node, there: model.Node) -> model.Distance:
-    """How far one node is from another."""
+    """Return how far one node is from another."""
     if here.name == there.name:
         return model.Distance.NODE
     if here.server is not None and here.server == there.server:

@@ -91,7 +91,7 @@ class Clock:
         return len(self._heap)
 
     def next_ms(self) -> int | None:
-        """When the next event is; None if there is none."""
+        """Return when the next event is; None if there is none."""
         return self._heap[0][0] if self._heap else None
 
     def step(self) -> bool:

@@ -54,7 +54,7 @@ class Conditions:
         launch_ms: From a task's placement until it starts.
         suspend_ms: From the decision to suspend until the CPU is free.
         tick_ms: How often controllers are asked, where the profile has any.
-        preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them gives way.
+        preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them is preempted.
         records: Whether to keep a record of each task.
     """
 

@@ -26,7 +26,7 @@ class Contention(Protocol):
     """What sharing a host costs."""
 
     def slowdown(self, load: FloatVector, capacity: FloatVector, streams: FloatVector) -> FloatVector:
-        """By what factor each kind of work is slower than alone.
+        """Return by what factor each kind of work is slower than alone.
 
         Args:
             load: What all tasks of a host use when nobody is in their way, shape [hosts, 4]: cores, MB/s of disks, MB/s
@@ -62,7 +62,7 @@ class Saturation:
     ceiling: float = 7.0
 
     def slowdown(self, load: FloatVector, capacity: FloatVector, streams: FloatVector) -> FloatVector:
-        """See the class."""
+        """Return the slowdown; see the class."""
         ratio = load / capacity
         ratio[:, CPU] = np.maximum(ratio[:, CPU] / self.cpu_flat, 1.0) ** self.cpu_power
         ratio[:, DISK] *= 1.0 + self.seek * np.maximum(streams - 1.0, 0.0)

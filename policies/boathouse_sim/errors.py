@@ -44,7 +44,7 @@ class Truth:
         self._is_exact = not any(errors.duration)
 
     def of_job(self, phases: tuple[Phase, ...], node_mem_mb: int) -> tuple[Phase, ...]:
-        """The phases as they really are: one draw for memory and one for the penalty."""
+        """Return the real phases: one draw for memory and one for the penalty."""
         memory, penalty = self._draw(self._errors.memory), self._draw(self._errors.penalty)
         if not memory and not penalty:
             return phases

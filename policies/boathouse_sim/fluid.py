@@ -41,7 +41,7 @@ class Order(enum.StrEnum):
 
 
 def sizes_s(jobs: Sequence[SwimJob], load: float) -> FloatVector:
-    """The work of each job in seconds of the whole resource, shape [J].
+    """Return the work of each job in seconds of the whole resource, shape [J].
 
     Raises:
         ValueError: `load` is not positive, or all jobs came at the start, so that no load can be had.
@@ -58,7 +58,7 @@ def sizes_s(jobs: Sequence[SwimJob], load: float) -> FloatVector:
 
 
 def finish_s(order: Order, arrival_s: FloatVector, size_s: FloatVector) -> FloatVector:
-    """When each job ends.
+    """Return when each job ends.
 
     Args:
         order: Who is served.
@@ -121,7 +121,7 @@ def _processor_sharing(arrival_s: FloatVector, size_s: FloatVector) -> FloatVect
 
 
 def _virtual_finish(arrival_s: FloatVector, size_s: FloatVector) -> list[float]:
-    """Each job's end in the virtual time of processor sharing: fixed at arrival, so that it serves as a priority."""
+    """Return each job's end in the virtual time of processor sharing: fixed at arrival, so it serves as a priority."""
     virtual, tags = _Virtual(), []
     for job, (time_s, size) in enumerate(zip(arrival_s.tolist(), size_s.tolist(), strict=True)):
         while virtual.next_end_s() < time_s:

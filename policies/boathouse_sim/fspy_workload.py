@@ -128,12 +128,12 @@ class Observed:
     times: TotalTimes
 
     def size_gib_s(self, times: TotalTimes) -> float:
-        """Eq. 5 in memory, for these times."""
+        """Compute eq. 5 in memory, for these times."""
         return MAP_CONTAINER_GIB * times.map_s + REDUCE_CONTAINER_GIB * times.reduce_s
 
 
 def generate(count: int, noise: float, rng: np.random.Generator) -> list[Observed]:
-    """Jobs of all programs, their input log-normal about 4 GB.
+    """Return jobs of all programs, their input log-normal about 4 GB.
 
     Args:
         count: How many.
@@ -153,7 +153,7 @@ def _job(noise: float, rng: np.random.Generator) -> Observed:
 def replayed(
     program: Program, input_bytes: float, reduces: int, *, noise: float = 0.0, rng: np.random.Generator
 ) -> Observed:
-    """A job of a trace, whose reduces start after its maps: nothing of their time is waiting for maps.
+    """Replay a job of a trace, whose reduces start after its maps: none of their time is waiting for maps.
 
     Args:
         program: With the trace's ratios; see `with_ratios`.
@@ -167,7 +167,7 @@ def replayed(
 
 
 def with_ratios(input_bytes: float, shuffle_bytes: float, output_bytes: float, like: Program) -> Program:
-    """A program that turns this input into these amounts, at the costs of another (SWIM's jobs are made so).
+    """Return a program that turns this input into these amounts, at the costs of another (as for SWIM's jobs).
 
     Args:
         input_bytes: Above 0.
@@ -198,7 +198,7 @@ def _observed(
 
 
 def features_of(program: Program, input_bytes: float, reduces: int) -> Features:
-    """A job's features without noise."""
+    """Return a job's features without noise."""
     map_output_bytes = input_bytes * program.map_selectivity
     shuffled_bytes = map_output_bytes * program.combine
     return Features(
@@ -215,7 +215,7 @@ def features_of(program: Program, input_bytes: float, reduces: int) -> Features:
 
 
 def run_times(program: Program, job: Features, *, overlap: bool = True) -> tuple[float, float]:
-    """SE_m and SE_r in seconds, without noise: the truth that no linear model has.
+    """Return SE_m and SE_r in seconds, without noise: the truth that no linear model has.
 
     Args:
         program: What runs.
@@ -251,7 +251,7 @@ def _reduce_task_s(program: Program, job: Features, wave_s: float) -> float:
 
 
 def blur(variation: float, rng: np.random.Generator, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Factors of mean 1 and this coefficient of variation, log-normal, shape [count]."""
+    """Return factors of mean 1 and this coefficient of variation, log-normal, shape [count]."""
     sigma = math.sqrt(math.log1p(variation**2))
     return rng.lognormal(-sigma * sigma / 2, sigma, count)
 
@@ -294,12 +294,12 @@ def held_out(noise: float, seed: int, *, jobs: int = 400) -> HeldOut:
 
 
 def r2_of(noise: float, found: HeldOut) -> Accuracy:
-    """R² on held-out jobs."""
+    """Return R² on held-out jobs."""
     return Accuracy(noise=noise, map_r2=_r2(found.map_s), reduce_r2=_r2(found.reduce_s), job_r2=_r2(found.size_gib_s))
 
 
 def mean(noise: float, found: Sequence[Accuracy]) -> Accuracy:
-    """The mean over seeds."""
+    """Return the mean over seeds."""
     return Accuracy(
         noise=noise,
         map_r2=float(np.mean([one.map_r2 for one in found])),
@@ -309,7 +309,7 @@ def mean(noise: float, found: Sequence[Accuracy]) -> Accuracy:
 
 
 def sweep(seeds: Sequence[int], noises: Sequence[float] = NOISES, *, jobs: int = 400) -> list[Accuracy]:
-    """The accuracy at each noise, the mean over the seeds."""
+    """Return the accuracy at each noise, the mean over the seeds."""
     return [mean(noise, [r2_of(noise, held_out(noise, seed, jobs=jobs)) for seed in seeds]) for noise in noises]
 
 
@@ -319,7 +319,7 @@ def _r2(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def r_squared(actual: Sequence[float], predicted: Sequence[float]) -> float:
-    """1 - Σ(y - ŷ)² / Σ(y - ȳ)²: 1 for perfect, 0 for no better than the mean, below 0 for worse.
+    """Compute 1 - Σ(y - ŷ)² / Σ(y - ȳ)²: 1 for perfect, 0 for no better than the mean, below 0 for worse.
 
     Raises:
         ValueError: All actual values are equal, so there is nothing to explain.
@@ -341,7 +341,7 @@ class Met:
 
 
 def met_up_to(rows: Sequence[Accuracy], paper: Accuracy = PAPER) -> Met:
-    """At which noise the paper's R² are met, and at all lower ones."""
+    """Return at which noise the paper's R² are met, and at all lower ones."""
     ordered = sorted(rows, key=lambda row: row.noise)
 
     def last(name: str) -> float | None:

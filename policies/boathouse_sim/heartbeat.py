@@ -19,8 +19,8 @@ import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import MB, Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import MB, Call
 from boathouse_sim.world import Running, World
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Heartbeats:
         timing = workload.timing
         self.world.clock.patience_ms += _MOST_PERIODS * (timing.node_heartbeat_ms + timing.am_heartbeat_ms)
         self._node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
-        self._needs_room = profile.asks_nothing and not profile.controllers
+        self._needs_room = profile.depends_on_shape_only and not profile.controllers
         self._most = timing.allocs_per_node_heartbeat
         self._coming = 0  # masters that were placed and are not up: their tasks will wait soon
         self._masters: dict[model.JobId, _Master] = {}
@@ -114,7 +114,7 @@ class Heartbeats:
             self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, one.heartbeat)
 
     def advance(self) -> bool:
-        """One event; False at the end."""
+        """Process one event; return False at the end."""
         return self.world.clock.step()
 
     # Nodes
@@ -164,11 +164,11 @@ class Heartbeats:
                 case model.Reservation() | model.Wait():
                     pass
                 case _:
-                    self.world.tell_refused(decision, "NotSupported")  # tasks here only run
+                    self.world.notify_refused(decision, "NotSupported")  # tasks here only run
         return placed or (node.launching > 0 and not was_kept)
 
     def _may_fit(self, node: _Node) -> bool:
-        """Whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
+        """Return whether a cycle that is offered this node may place anything; where it may not, it counts as run."""
         least = self.world.room.least(self.world.profile.sizer)
         if node.too_small_for is not least:
             if not any(map(operator.lt, self.world.ledger.free(node.name) or (), least)):
@@ -178,7 +178,7 @@ class Heartbeats:
         return False
 
     def _look_at(self, at_ms: int) -> None:
-        """Somebody's patience ends then: time itself is the event."""
+        """Schedule a cycle for when a wait expires: time itself is the event."""
         if at_ms not in self._looks_ms:
             self._looks_ms.add(at_ms)
             self.world.clock.background(at_ms, Priority.ARRIVAL, self._look_again)
@@ -279,6 +279,6 @@ _MOST_PERIODS = 10
 
 
 def _next_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
-    """The next moment after now at this phase of the period."""
+    """Return the next moment after now at this phase of the period."""
     at_ms = now_ms // period_ms * period_ms + phase_ms
     return at_ms if at_ms > now_ms else at_ms + period_ms

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.world import World
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class Instant:
         self.world = World(workload, profile, self._arrived, self._ended, errors=errors, seed=seed)
 
     def advance(self) -> bool:
-        """One event; after the last of a millisecond, the cycles. False at the end."""
+        """Process one event; after the last of a millisecond, the cycles. Return False at the end."""
         clock = self.world.clock
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            self.world.settle_down(self._cycle)
+            self.world.run_cycles(self._cycle)
         return True
 
     def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
@@ -59,7 +59,7 @@ class Instant:
                 case model.Reservation() | model.Wait():
                     pass
                 case _:
-                    world.tell_refused(decision, "NotSupported")  # tasks here only run
+                    world.notify_refused(decision, "NotSupported")  # tasks here only run
 
     def _arrived(self, run: JobRun) -> None:
         self.world.renewed = True
@@ -105,5 +105,5 @@ class Instant:
         self.world.drop_probe(run)
 
     def _look_again(self) -> None:
-        """Time itself is the event."""
+        """Run a cycle for which time itself is the event."""
         self.world.renewed = True

@@ -10,7 +10,7 @@ from boathouse_sim.live.mapreduce import MapReduceCourse
 
 if TYPE_CHECKING:
     from boathouse_policies import model
-    from boathouse_sim.ground import AnyGround
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.live import Pod
 
 _ROUNDING_MS = 1e-3
@@ -24,7 +24,7 @@ class Invariants:
     """Looks at a world after every event.
 
     * Time does not run backwards.
-    * No node holds more than it has, in any resource; only room that a growing pod waits for may be owed.
+    * No node holds more than it has, in any resource; a node may lack only the room that a growing pod waits for.
     * What the ledger adds up as it goes is what adding up anew gives.
     * A task runs once: nothing that ended starts again, but for what was lost.
     * Work is neither lost nor made: what is left of a task shrinks, and not at all while it is suspended.
@@ -41,7 +41,7 @@ class Invariants:
         self._opened: set[model.JobId] = set()
         self._ended = 0
 
-    def __call__(self, world: AnyGround) -> None:
+    def __call__(self, world: AnyWorld) -> None:
         """Look."""
         _hold(world.clock.now_ms >= self._last_ms, "time runs backwards")
         self._last_ms = world.clock.now_ms
@@ -55,9 +55,9 @@ class Invariants:
             _hold(bool((view.free() >= 0).all()), "a node is over-committed")
 
     def _live(self, world: LiveWorld, free: model.IntMatrix) -> None:
-        owing = {pod.node for pod in world.pods.values() if pod.growing is not None}
+        growing = {pod.node for pod in world.pods.values() if pod.growing is not None}
         for i, name in enumerate(world.ledger.snapshot(0.0).layout.names):
-            _hold(name in owing or bool((free[:, i] >= 0).all()), f"{name} is over-committed")
+            _hold(name in growing or bool((free[:, i] >= 0).all()), f"{name} is over-committed")
         for node in world.nodes:
             taken, has = world.sizes.taken[node.name], node.allocatable
             _hold(

@@ -3,7 +3,7 @@
 Pods are the nodes of a cluster; jobs run inside (`koala_course`). The cluster's own JobTracker serves jobs first in,
 first out, a map on a node with its block where there is one. Input is on the disks of the first core nodes, output goes
 to those of all core nodes, with replicas. Transient nodes read from and write to core nodes, over a link that they
-share where `Hadoop.link` names one: the paper reckons with one bandwidth for all of them (VI.B).
+share where `Hadoop.link` names one: the paper assumes one bandwidth for all of them (VI.B).
 """
 
 from __future__ import annotations
@@ -30,5 +30,5 @@ class Hadoop(HadoopSpec, Application):
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return HadoopCourse(self, world, run)

@@ -18,8 +18,8 @@ from typing_extensions import override
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Kind
 from boathouse_sim import blocks
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.koala_jobs import HadoopJob, JobRecord, SizeRecord
 from boathouse_sim.koala_tracker import JobBook, Tracker
 from boathouse_sim.koala_work import Attempt, Work
@@ -208,7 +208,7 @@ class HadoopCourse(Course):
         self._assign_all()
 
     def _blocks(self, job: HadoopJob) -> list[tuple[model.TaskId, ...]]:
-        """On the first core nodes: the same for the same seed, whatever policy runs."""
+        """Place blocks on the first core nodes: equal for equal seeds, whatever policy runs."""
         nodes = [
             model.Node(name=model.NodeName(f"{self._class.id}-{i}"), allocatable=model.Resources())
             for i in range(self._spec.core)
@@ -221,7 +221,7 @@ class HadoopCourse(Course):
         return np.random.default_rng([self._world.seed, zlib.crc32(name), stream])
 
     def _draw(self, job: HadoopJob) -> list[float]:
-        """What chance makes of each task, maps first."""
+        """Draw the random variation of each task, maps first."""
         count, jitter = job.maps + job.reduces, self._spec.jitter
         if not jitter:
             return [1.0] * count
@@ -238,7 +238,7 @@ class HadoopCourse(Course):
             workers = [one for one in workers if self._assign(one)]
 
     def _assign(self, worker: _Worker) -> bool:
-        """A map and a reducer at most; whether there was one."""
+        """Assign at most one map and one reducer; return whether there was one."""
         if worker.leaves or not self._datanodes():
             return False
         found = False
@@ -259,7 +259,7 @@ class HadoopCourse(Course):
         self.work.start(attempt, self._sources(job, index) if is_map else ())
 
     def _sources(self, job: JobBook, index: int) -> Sequence[Pod]:
-        """Nodes with a block; where all were lost at once, it was loaded again, anywhere."""
+        """Return nodes with a block; where all were lost at once, it was loaded again, anywhere."""
         return [self._up[one].pod for one in job.blocks[index] if one in self._up] or self._datanodes()
 
     def _mapped(self, attempt: Attempt) -> None:
@@ -315,7 +315,7 @@ class HadoopCourse(Course):
     # The master, on the first node that is up
 
     def state(self) -> koala.Cluster:
-        """What its policy is told."""
+        """Return the state that the policy observes."""
         staying = [one for one in self._up.values() if not one.leaves]
         leaving = len(self._up) - len(staying)
         kinds = [one.kind for one in staying]

@@ -35,7 +35,7 @@ class Program:
     start_cores: float = 0.3
 
     def compute(self, name: str, seconds: float) -> Segment:
-        """Computing, the start included."""
+        """Return the segment of computing, the start included."""
         whole_s = self.start_s + seconds
         return Segment(
             name=name,
@@ -150,7 +150,7 @@ class HadoopSpec(Submission):
         return self.map_slots + self.reduce_slots
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """Its nodes."""
+        """Return its nodes."""
         return (("worker", self.node),)
 
 

@@ -71,7 +71,7 @@ class JobBook:
         return len(self.reduced) == self.spec.reduces
 
     def take_map(self, worker: model.TaskId) -> int | None:
-        """A waiting map for a worker, a local one first; None if none waits."""
+        """Take a pending map for a worker, a local one first; None if there is none."""
         local = self._at.get(worker)
         while local:
             index = local.popleft()
@@ -86,7 +86,7 @@ class JobBook:
         return first
 
     def take_reduce(self) -> int | None:
-        """A waiting reducer, if it may start."""
+        """Take a pending reducer if it may start."""
         if not self.waiting_reduces:
             return None
         index: int = next(iter(self._reduces))
@@ -94,7 +94,7 @@ class JobBook:
         return index
 
     def mapped(self, index: int, worker: model.TaskId, now_ms: int) -> bool:
-        """A map ended; whether it was the last."""
+        """Record the end of a map; return whether it was the last."""
         self.outputs[index] = worker
         opened = self.gate.more(now_ms)
         if opened:
@@ -102,24 +102,24 @@ class JobBook:
         return opened
 
     def again(self, *, maps: Iterable[int] = (), reduces: Iterable[int] = ()) -> None:
-        """These tasks wait again, before the others."""
+        """Requeue these tasks before the others."""
         self._maps = dict.fromkeys([*sorted(maps), *self._maps])
         self._reduces = dict.fromkeys([*sorted(reduces), *self._reduces])
 
     def lost_outputs(self, worker: model.TaskId) -> list[int]:
-        """Maps whose output was on a worker and is still needed."""
+        """Return the maps whose output was on a worker and is still needed."""
         if len(self.past_copy | self.reduced) == self.spec.reduces:
             return []
         return [index for index, where in self.outputs.items() if where == worker]
 
     def forget(self, index: int, now_ms: int) -> None:
-        """A map's output is gone: it waits again."""
+        """Requeue a map whose output is lost."""
         del self.outputs[index]
         self.gate.less(now_ms)
         self.again(maps=[index])
 
     def needs(self, worker: model.TaskId) -> bool:
-        """Whether map output on a worker may still be read."""
+        """Return whether map output on a worker may still be read."""
         return bool(self.lost_outputs(worker))
 
 
@@ -135,7 +135,7 @@ class Tracker:
         return sum(job.waiting_maps + job.waiting_reduces for job in self.jobs.values())
 
     def next_map(self, worker: model.TaskId) -> tuple[JobBook, int] | None:
-        """The next map for a worker."""
+        """Return the next map for a worker."""
         for job in self.jobs.values():
             index = job.take_map(worker)
             if index is not None:
@@ -143,7 +143,7 @@ class Tracker:
         return None
 
     def next_reduce(self) -> tuple[JobBook, int] | None:
-        """The next reducer."""
+        """Return the next reducer."""
         for job in self.jobs.values():
             index = job.take_reduce()
             if index is not None:

@@ -158,7 +158,7 @@ class Work:
             self._next(attempt)
 
     def mend_copies(self, attempts: Sequence[Attempt]) -> None:
-        """What map output exists has changed."""
+        """Update the copies after the existing map output changed."""
         for attempt in attempts:
             for piece in attempt.open:
                 if piece.gate is not None and piece.activity is not None:
@@ -220,11 +220,11 @@ class Work:
         return round(share_mb / self._spec.disks.copy_mb_per_s * 1000)
 
     def _as_written(self, read_mb: float) -> float:
-        """Reading is faster: as MB at the rate of writing, which is the capacity of the machine's disks."""
+        """Convert reading to MB at the rate of writing, which is the capacity of the machine's disks."""
         return read_mb * self._spec.disks.write_mb_per_s / self._spec.disks.read_mb_per_s
 
     def _with_reading(self, compute: Segment, read_mb: float) -> Segment:
-        """The two overlap: together they take as long as the longer of them."""
+        """Overlap a segment with reading: together they take as long as the longer of them."""
         disk_mb = self._as_written(read_mb)
         read_ms = round(disk_mb / self._spec.disks.write_mb_per_s * 1000)
         shorter = max(compute.cpu_ms, read_ms) / max(1, compute.cpu_ms + read_ms)
@@ -237,7 +237,7 @@ class Work:
         )
 
     def _disk(self, name: str, *, read_mb: float = 0.0, write_mb: float = 0.0, copy_mb: float = 0.0) -> Segment:
-        """On disks alone; what it sends besides is at the network's, as long as that is the faster."""
+        """Return its use of disks alone; what it sends besides is at the network's, as long as that is the faster."""
         mb = self._as_written(read_mb) + write_mb
         return Segment(
             name=name, write_ms=max(1, round(mb / self._spec.disks.write_mb_per_s * 1000)), write_mb=mb, copy_mb=copy_mb

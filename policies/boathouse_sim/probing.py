@@ -26,12 +26,12 @@ MOST_SPLITS = Config().sampled_splits
 
 
 def asked_by(profile: framework.Profile) -> Callable[[model.JobId], bool] | None:
-    """How the profile says that a job needs a probe; None for a profile that predicts nothing."""
+    """Return how the profile says that a job needs a probe; None for a profile that predicts nothing."""
     return cast("Callable[[model.JobId], bool] | None", getattr(profile.order, "needs_probe", None))
 
 
 def job(spec: JobSpec) -> JobSpec:
-    """The probing job of a job that has a probe."""
+    """Return the probing job of a job that has a probe."""
     assert spec.probe is not None
     return JobSpec(
         id=f"{spec.id}-probe", phases=(spec.probe,), program=spec.program, stated=False, namespace=spec.namespace
@@ -47,7 +47,7 @@ def probe(
     rng: np.random.Generator,
     most_splits: int = MOST_SPLITS,
 ) -> Phase:
-    """The task of a probing job.
+    """Return the task of a probing job.
 
     Args:
         measured: The whole job's features as a probe would have them, errors and all.
@@ -71,7 +71,7 @@ def probe(
 
 
 def counters_of(measured: Features, fraction: float) -> dict[str, float]:
-    """What a probing job reports that reads this fraction: the inverse of `scaled`, for simulated probes."""
+    """Return the counters of a probing job that reads this fraction: the inverse of `scaled`, for simulated probes."""
     counted = zip(prediction.AMOUNTS, measured.amounts().tolist(), strict=True)
     amounts = {str(counter): amount * fraction for counter, amount in counted}
     return {str(prediction.Counter.SAMPLED_FRACTION): fraction, **amounts}

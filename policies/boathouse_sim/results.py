@@ -38,7 +38,7 @@ class Tally:
     kept_idle_core_ms: int = 0
 
     def at(self, distance: int) -> None:
-        """A task with input in blocks was placed at this distance of it."""
+        """Count a placed task with input in blocks at this distance."""
         self.distances[distance] += 1
         self.located += 1
 
@@ -98,7 +98,7 @@ class Outcome:
     kept_idle_share: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """The values by name, without the single job times."""
+        """Return the values by name, without the single job times."""
         return {
             field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "job_times_s"
         }
@@ -135,7 +135,7 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
 
 
 def of_fluid(arrival_s: FloatVector, size_s: FloatVector, end_s: FloatVector, *, cpu_s: float) -> Outcome:
-    """The outcome of one fluid resource: each job is one task, and the resource counts as CPU.
+    """Return the outcome of one fluid resource: each job is one task, and the resource counts as CPU.
 
     Args:
         arrival_s: Shape [J].

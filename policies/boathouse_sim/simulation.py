@@ -14,8 +14,8 @@ from boathouse_sim.live import Live, Spark
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.errors import Errors
-    from boathouse_sim.ground import AnyGround
     from boathouse_sim.results import Outcome
     from boathouse_sim.workload import Workload
 
@@ -31,22 +31,22 @@ class Shell(Protocol):
     """Drives a world."""
 
     @property
-    def world(self) -> AnyGround:
+    def world(self) -> AnyWorld:
         """The world."""
         ...
 
     def advance(self) -> bool:
-        """One event; False at the end."""
+        """Process one event; return False at the end."""
         ...
 
 
 def names() -> tuple[str, ...]:
-    """All profiles that can be simulated, sorted."""
+    """Return all profiles that can be simulated, sorted."""
     return tuple(sorted([*profiles.names(), MEGANODE]))
 
 
 def pooled(workload: Workload) -> Workload:
-    """The same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
+    """Return the same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
     whole = workload.cluster
     one = dataclasses.replace(
         whole, nodes=1, racks=1, machines=(), hosts=(), node_mem_mb=whole.total_mem_mb, node_cores=whole.total_cores
@@ -56,7 +56,7 @@ def pooled(workload: Workload) -> Workload:
 
 
 def with_drivers_outside(workload: Workload) -> Workload:
-    """The same jobs, submitted by `spark-submit --deploy-mode client`."""
+    """Return the same jobs, submitted by `spark-submit --deploy-mode client`."""
     apps = (dataclasses.replace(one, driver=None) if isinstance(one, Spark) else one for one in workload.apps)
     return dataclasses.replace(workload, apps=tuple(apps))
 
@@ -69,7 +69,7 @@ def shell(
     errors: Errors | None = None,
     seed: int = 0,
 ) -> Shell:
-    """A simulation, ready to run.
+    """Return a simulation, ready to run.
 
     Args:
         workload: What is simulated.
@@ -108,7 +108,7 @@ def simulate(
     heartbeat_s: float | None = None,
     errors: Errors | None = None,
     seed: int = 0,
-    watch: Callable[[AnyGround], None] | None = None,
+    watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
     """Run a simulation to its end.
 

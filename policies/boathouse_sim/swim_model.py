@@ -76,7 +76,7 @@ class SwimModel:
 
 
 def workload(name: str, jobs: Sequence[SwimJob], model: SwimModel) -> Workload:
-    """The trace's jobs by the model."""
+    """Return the trace's jobs by the model."""
     return Workload(
         name=name,
         cluster=Cluster(

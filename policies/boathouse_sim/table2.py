@@ -43,7 +43,7 @@ class Table2:
     arrival_s: int = 1000
 
     def draw(self, jobs: int, nodes: int, random: np.random.Generator) -> Workload:
-        """A workload on the paper's nodes: 16 cores, 10 GB, sizes in steps of 100 MB."""
+        """Return a workload on the paper's nodes: 16 cores, 10 GB, sizes in steps of 100 MB."""
         tasks = self._whole(self.tasks, jobs, random)
         hundreds = self._whole((round(self.memory_gb[0] * 10), round(self.memory_gb[1] * 10)), jobs, random)
         seconds = self._whole(self.duration_s, jobs, random)

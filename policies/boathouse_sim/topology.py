@@ -84,7 +84,7 @@ def machines(
     speed: float = 1.0,
     stores: bool = True,
 ) -> list[Machine]:
-    """Equal physical machines, dealt to the racks in turn.
+    """Return equal physical machines, dealt to the racks in turn.
 
     Args:
         count: How many.
@@ -126,7 +126,7 @@ def virtual(
     disk_mb_per_s: float = DISK_MB_PER_S,
     network_mb_per_s: float = GIGABIT_MB_PER_S,
 ) -> tuple[list[Machine], list[Host]]:
-    """Virtual machines on hosts that are dealt to the racks in turn.
+    """Return virtual machines on hosts that are dealt to the racks in turn.
 
     Args:
         hosts: Their number.
@@ -153,14 +153,14 @@ def virtual(
 
 
 def ikayak_testbed() -> list[Machine]:
-    """The workers of the iKayak paper: ten desktops of 8 cores, five servers of 24 or 12 (its Table 2), 1 GbE."""
+    """Return the workers of the iKayak paper (Table 2): ten desktops of 8 cores, five servers of 24 or 12, 1 GbE."""
     shapes = [(3, 8, 16), (2, 24, 32), (1, 12, 24), (2, 24, 32), (7, 8, 16)]
     sizes = [(cores, gib) for count, cores, gib in shapes for _ in range(count)]
     return [Machine(name=f"w{i:02}", cores=cores, mem_mb=gib * 1024) for i, (cores, gib) in enumerate(sizes)]
 
 
 def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
-    """The ILA paper's cluster: 6 virtual machines of 2 cores on each host of 10 usable cores and one disk, 2 racks."""
+    """Return the ILA paper's 2 racks: each host has 10 usable cores, a disk and 6 virtual machines of 2 cores."""
     return virtual(hosts, each=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
 
 
@@ -190,7 +190,7 @@ class Cluster:
 
     @classmethod
     def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
-        """A cluster of these machines."""
+        """Return a cluster of these machines."""
         return cls(
             nodes=len(machines),
             node_mem_mb=max(one.mem_mb for one in machines),
@@ -211,7 +211,7 @@ class Cluster:
         return sum(one.cores for one in self.machines) if self.machines else self.nodes * self.node_cores
 
     def holds(self, mem_mb: int, cores: int) -> bool:
-        """Whether some node, empty, holds a task of this size."""
+        """Return whether some node, empty, holds a task of this size."""
         if not self.machines:
             return mem_mb <= self.node_mem_mb and cores <= self.node_cores
         return any(mem_mb <= one.mem_mb and cores <= one.cores for one in self.machines)

@@ -72,7 +72,7 @@ def segment(
     network_mb_per_s: float = GIGABIT_MB_PER_S,
     pool_mb_per_s: float = DISK_MB_PER_S,
 ) -> Segment:
-    """A segment from CPU time and amounts, at the rates of an idle disk and network."""
+    """Make a segment from CPU time and amounts, at the rates of an idle disk and network."""
     return Segment(
         name=name,
         cpu_ms=round(cpu_s * 1000),
@@ -116,7 +116,7 @@ class Container:
         return sum(one.read_mb + one.copy_mb for one in self.segments)
 
     def phase(self, kind: str, tasks: int) -> Phase:
-        """As a phase of equal tasks: what estimates are made of."""
+        """Return it as a phase of equal tasks: what estimates are made of."""
         return Phase(
             kind=kind,
             tasks=tasks,
@@ -143,7 +143,7 @@ class Reading:
     anywhere: float = 1.5
 
     def factor(self, distance: Distance) -> float:
-        """The factor; 1 on the node itself."""
+        """Return the factor; 1 on the node itself."""
         return (1.0, self.server, self.rack, self.anywhere)[distance]
 
 
@@ -163,7 +163,7 @@ class Pool:
 
 
 def counters(segments: tuple[Segment, ...], *, spilled_mb: float = 0.0, remote: bool = False) -> Mapping[str, float]:
-    """What a task's runtime reports at its end: CPU seconds and bytes, none of which tell of its neighbours."""
+    """Return a runtime's counters at a task's end: CPU seconds and bytes, none of which depend on its neighbours."""
     read = sum(one.read_mb for one in segments)
     return {
         "cpu_s": sum(one.cpu_ms * one.cores for one in segments) / 1000,

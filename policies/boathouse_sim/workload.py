@@ -76,7 +76,7 @@ class App(Spec, Protocol):
         ...
 
     def containers(self) -> Iterable[tuple[str, Container]]:
-        """Each kind of container that it asks for, by name."""
+        """Return each kind of container that it asks for, by name."""
         ...
 
 
@@ -126,7 +126,7 @@ class Workload:
         return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(one.tasks for one in self.apps)
 
     def on(self, nodes: int) -> Workload:
-        """The same jobs on another number of nodes.
+        """Return the same jobs on another number of nodes.
 
         Raises:
             WorkloadError: There would be no node.

@@ -15,9 +15,9 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
+from boathouse_sim.base_world import MB, BaseWorld
 from boathouse_sim.clock import Priority
 from boathouse_sim.errors import Errors, Truth
-from boathouse_sim.ground import MB, Ground
 from boathouse_sim.workload import PenaltyModel
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Running:
     started_ms: int = -1
 
 
-class World(Ground["JobSpec", JobRun]):
+class World(BaseWorld["JobSpec", JobRun]):
     """One simulation, from the first submission to the last end.
 
     Args:
@@ -150,7 +150,7 @@ class World(Ground["JobSpec", JobRun]):
             counts = {one.id: phase.tasks for one, phase in zip(run.classes, spec.phases, strict=True)}
             masters = () if run.master is None else (run.master,)
             counts |= {one.id: 1 for one in masters}
-            self.tell(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
+            self.notify(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
         self._arrived(run)
         return run
 
@@ -166,22 +166,22 @@ class World(Ground["JobSpec", JobRun]):
         )
 
     def submit_master(self, run: JobRun) -> None:
-        """The job's master waits from now on."""
+        """Submit the job's master."""
         assert run.master is not None
         self.submit(run, run.master, [model.Task(id=model.TaskId(f"{run.master.id}-0"), task_class=run.master.id)])
 
     def drop_probe(self, run: JobRun) -> None:
-        """A job is over: nobody asks any more what its probing job would find, if that has not begun."""
+        """Drop the probing job of a finished job if it has not begun."""
         probe = run.probe
         if probe is None or not probe.unplaced:
             return
         self.waiting -= probe.unplaced
         probe.unplaced = 0
         self.room.withdraw(probe.job.id)
-        self.tell(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
+        self.notify(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
 
     def submit_next_phase(self, run: JobRun) -> None:
-        """The tasks of the next phase wait from now on."""
+        """Submit the tasks of the next phase."""
         run.phase += 1
         one, phase = run.classes[run.phase], run.spec.phases[run.phase]
         run.unplaced = phase.tasks
@@ -189,7 +189,7 @@ class World(Ground["JobSpec", JobRun]):
         self.submit(run, one, tasks)
 
     def submit(self, run: JobRun, one: model.TaskClass, tasks: Sequence[model.Task]) -> None:
-        """Tasks of a job wait from now on."""
+        """Submit tasks of a job."""
         self.waiting += len(tasks)
         self.room.submit(run.job, [one], tasks)
 
@@ -202,11 +202,11 @@ class World(Ground["JobSpec", JobRun]):
         given_mb = decision.resources.memory_bytes // MB
         task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id)
         if self.profile.observers:
-            self.tell_placed(decision)
+            self.notify_placed(decision)
         return task
 
     def placed_whole(self, run: JobRun) -> bool:
-        """A task of the job's phase was placed: when it was the last, the next phase starts; whether it did."""
+        """Record a placed task; start the next phase after the last of its phase. Returns whether it did."""
         run.unplaced -= 1
         if run.unplaced:
             return False
@@ -217,7 +217,7 @@ class World(Ground["JobSpec", JobRun]):
         return True
 
     def ended_whole(self, run: JobRun) -> bool:
-        """A task ended: when it was its phase's last and the next phase waits for that, it starts; whether it did."""
+        """Record the end of a task; start the next phase if that waits for its phase's last. Returns whether it did."""
         rest = run.spec.phases[run.phase + 1 :]
         if run.unplaced or not rest or not rest[0].when_ended or run.left > sum(one.tasks for one in rest):
             return False
@@ -225,7 +225,7 @@ class World(Ground["JobSpec", JobRun]):
         return True
 
     def start(self, task: Running) -> None:
-        """The task runs from now on; the shell is told at its end."""
+        """Start the task; the shell is notified at its end."""
         run, given_mb, tally = task.run, task.given_mb, self.tally
         now_ms = task.started_ms = self.clock.now_ms
         phase = run.truth[task.phase]
@@ -247,7 +247,7 @@ class World(Ground["JobSpec", JobRun]):
         together.append(task)
         if self.profile.observers:
             job = task.run.job.id
-            self.tell(
+            self.notify(
                 model.Started(now_s=self.clock.now_s, task=task.id, task_class=task.task_class, job=job, node=task.node)
             )
 
@@ -257,13 +257,13 @@ class World(Ground["JobSpec", JobRun]):
         self._ended(together)
 
     def give_back(self, tasks: Sequence[Running]) -> None:
-        """The tasks are gone: their room is free, and whoever it helps is looked at again."""
+        """Remove tasks: free their room, and reconsider the tasks that it helps."""
         ledger = self.ledger
         freed = {task.node: ledger.gone(task.id) for task in tasks}
         for node, one in freed.items():
             self.room.capacity_freed(one, ledger.free(node))
         for task in tasks if self.profile.observers else ():
-            self.tell(
+            self.notify(
                 model.Finished(
                     now_s=self.clock.now_s,
                     task=task.id,
@@ -277,7 +277,7 @@ class World(Ground["JobSpec", JobRun]):
 
 
 def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:
-    """What policies are told of a phase's tasks: the paper's models with the workload's parameters."""
+    """Return the estimates of a phase's tasks for policies: the paper's models with the workload's parameters."""
     ideal, ideal_s, factor = phase.mem_ideal_mb * MB, phase.duration_ms / 1000, phase.penalty.factor
     run_time: penalty.RunTime
     if phase.penalty.model is PenaltyModel.STEP:

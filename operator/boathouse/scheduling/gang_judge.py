@@ -21,12 +21,12 @@ class GangJudge(Part):
         entry = self._jobs.entry(job)
         if entry is None or entry.gang is None:
             return True
-        entry.trouble = self.trouble(entry, entry.gang)
+        entry.pending_reason = self.pending_reason(entry, entry.gang)
         self._jobs.touch(job)
-        return entry.trouble is None
+        return entry.pending_reason is None
 
-    def trouble(self, entry: jobs.Entry, gang: judging.Gang) -> pod_conditions.PendingReason | None:
-        """Say why a gang is out of the line; None if it is in it."""
+    def pending_reason(self, entry: jobs.Entry, gang: judging.Gang) -> pod_conditions.PendingReason | None:
+        """Return why a gang is not in the queue; None if it is."""
         least = gang.least(self._state.profile.sizer)
         why = judging.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
         why = why or judging.never_fits(least, self._ledger.snapshot(self._clock()))

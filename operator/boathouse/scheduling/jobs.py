@@ -95,7 +95,7 @@ class Entry:
         excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
         submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
         gang: Its driver and the expected executors; None if it has no gang.
-        trouble: Why the gang is not in the queue; None if it is.
+        pending_reason: Why the gang is not in the queue; None if it is.
         has_begun: Whether the driver of the gang has a node.
         first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
@@ -114,7 +114,7 @@ class Entry:
     excess: str = ""
     submitted: int = 0
     gang: judging.Gang | None = None
-    trouble: pod_conditions.PendingReason | None = None
+    pending_reason: pod_conditions.PendingReason | None = None
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None
@@ -463,7 +463,7 @@ class Jobs:
         """
         found = gangs.members(gang, self._pods, self._clock())
         if not found.has_begun:
-            is_out = entry.trouble is not None or entry.excess
+            is_out = entry.pending_reason is not None or entry.excess
             if is_out or found.driver is None or self.hold_of(found.driver) is not None:
                 return ()
             return found.driver, *found.expected[: found.needed]
@@ -701,7 +701,7 @@ def foreign_class(
     if isinstance(constraints, str):
         raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
     own = constraints.mentions if constraints.concern_pods else frozenset()
-    labels = dict(_told_apart(pod.labels, own, shown))
+    labels = dict(_distinguishing_labels(pod.labels, own, shown))
     parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
     return model.TaskClass(
         id=model.ClassId(f"{job}/{_digest(*parts)}"),
@@ -712,7 +712,7 @@ def foreign_class(
     )
 
 
-def _told_apart(
+def _distinguishing_labels(
     labels: Mapping[str, str], own: Collection[model.LabelMention], shown: Callable[[str, str], str | None]
 ) -> Iterator[tuple[str, str]]:
     """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""

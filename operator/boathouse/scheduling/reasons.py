@@ -227,15 +227,18 @@ class Diagnoses:
             return None
         displaced_by = self._jobs.displaced_by(job_id)
         taken = None if displaced_by is None else name_taken(displaced_by)
-        trouble = taken or entry.trouble or entry.api_refusal
+        pending_reason = taken or entry.pending_reason or entry.api_refusal
         hold = self._jobs.hold_of_job(job_id)
-        if trouble is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            trouble = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
-        if trouble is None and entry.excess:
-            trouble = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
-        if trouble is not None:
+        if pending_reason is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
+            pending_reason = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
+        if pending_reason is None and entry.excess:
+            pending_reason = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
+        if pending_reason is not None:
             return JobDiagnosis(
-                job=job_id, reason=trouble.reason, message=trouble.message, waiting=len(list(self._jobs.rows(entry)))
+                job=job_id,
+                reason=pending_reason.reason,
+                message=pending_reason.message,
+                waiting=len(list(self._jobs.rows(entry))),
             )
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
         return diagnose(entry.job, found, self._holders, self._devices) if found else None

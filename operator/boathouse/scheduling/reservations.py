@@ -129,7 +129,7 @@ class Reservations(Part):
             entry.first = ()
             if found.driver is not None:
                 self._waiting.add(job)
-                entry.trouble = self._judge.trouble(entry, entry.gang)
+                entry.pending_reason = self._judge.pending_reason(entry, entry.gang)
             self._room.release(found.expected)
             return []
         operations, entry.first = self._seat(entry, found)

@@ -106,7 +106,7 @@ _VERDICTS = frozenset(_PASSED_OVER)
 
 
 def build(score: Score = LEAST_LOADED) -> Profile:
-    """The profile `delay`."""
+    """Return the profile `delay`."""
     delay = Delay(HADOOP_S)
     return Profile(
         name="delay",

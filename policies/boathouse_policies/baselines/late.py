@@ -222,7 +222,7 @@ class Late(Controller, Observer, Follower):
 
 
 def _without_waiting(classes: Sequence[QueuedClass]) -> Iterator[model.TaskClass]:
-    """The classes of a job without tasks that wait; second attempts that wait are in a class beside that of others."""
+    """Yield a job's classes without pending tasks; pending second attempts are in a class beside that of others."""
     wait = {(each.task_class.step, each.task_class.stage) for each in classes if each.pool.count}
     return (each.task_class for each in classes if (each.task_class.step, each.task_class.stage) not in wait)
 
@@ -253,5 +253,5 @@ def added(profile: Profile, config: Config | None = None) -> Profile:
 
 
 def build(score: Score = LEAST_LOADED, config: Config | None = None) -> Profile:
-    """The profile `late`."""
+    """Return the profile `late`."""
     return added(Profile(name="late", order=FairShare(), score=score, sees_hosts=False), config)

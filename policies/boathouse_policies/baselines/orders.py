@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Fifo(JobOrder):
     """The job submitted first."""
 
-    lasts = constant = True
+    keyed_by_usage = constant = True
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """Return the time of submission."""
@@ -31,7 +31,7 @@ class FairShare(JobOrder):
     The job with the least dominant share over weight goes first.
     """
 
-    lasts = True
+    keyed_by_usage = True
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
         """Return the dominant share over the job's weight."""
@@ -41,7 +41,7 @@ class FairShare(JobOrder):
 class MemoryHeld(JobOrder):
     """The job that holds the least memory first."""
 
-    lasts = True
+    keyed_by_usage = True
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
         """Return the bytes held."""

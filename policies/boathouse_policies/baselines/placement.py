@@ -19,7 +19,7 @@ class LeastLoaded(ShapeScore):
     """The mean free share of CPU and memory after placement, as kube-scheduler's LeastAllocated: 0..1."""
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Higher is emptier."""
+        """Return scores that are higher for emptier nodes."""
         return ((free[_CPU] - sizes[_CPU]) * inverse[_CPU] + (free[_MEMORY] - sizes[_MEMORY]) * inverse[_MEMORY]) * 0.5
 
 
@@ -27,7 +27,7 @@ class Packed(LeastLoaded):
     """The opposite: the fullest node that still fits, as kube-scheduler's MostAllocated: -1..0."""
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Higher is fuller."""
+        """Return scores that are higher for fuller nodes."""
         return -super().of_shapes(sizes, free, inverse)
 
 

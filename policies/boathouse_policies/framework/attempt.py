@@ -46,7 +46,7 @@ class Attempt:
         self._turns, self._profile, self._state = turns, profile, state
 
     def members(self) -> Iterable[PendingClass]:
-        """Each class as often as a task of it must be placed, until one cannot be."""
+        """Yield each class as often as a task of it must be placed, until one cannot be."""
         if self.gang:
             return self._members_of_gang()
         may_try = self.pending.left and (not self._turns.has_limits or self._may_try(self.pending))
@@ -89,7 +89,7 @@ class Attempt:
         return member.left > 0
 
     def size(self, member: PendingClass, node: int) -> Sized | None:
-        """The sizer's answer, if the node has room for it and the queue's limit allows it."""
+        """Return the sizer's answer if the node has room for it and the queue's limit allows it."""
         if member.task_class.is_short:
             return member.ideal
         sized = self._smaller.get(member.task_class.id) or self._profile.sizer.size(member, node, self._state)
@@ -113,7 +113,7 @@ class Attempt:
         )
 
     def waits(self, member: PendingClass, node: int) -> bool:
-        """Whether the profile's patience declines the node; then the class waits and no other node is tried."""
+        """Return whether the profile's patience declines the node; then the class waits and no other node is tried."""
         if self.wait is None and not self._is_drained and not member.task_class.is_short:
             self.wait = self._profile.patience.wait(member, node, self._state)
         return self.wait is not None
@@ -144,12 +144,12 @@ class Attempt:
         )
 
     def succeeded(self) -> bool:
-        """Whether the turn placed all that it had to; otherwise what it placed is taken back."""
+        """Return whether the turn placed all that it had to; otherwise what it placed is taken back."""
         if self._is_whole:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
             return True
-        found = [Kept(one.pending, one.node, one.amounts) for one in self.assignments]
+        found = [Kept(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
         self._take_back()
         if self._is_drained:
             self._keep(found)
@@ -157,16 +157,16 @@ class Attempt:
 
     def _keep(self, found: list[Kept]) -> None:
         """Give the room of the members to nobody else in this cycle: the next one tries the gang first again."""
-        placed = collections.Counter(one.pending.task_class.id for one in found)
-        for one in found:
-            self._state.keep(one.node, one.amounts)
+        placed = collections.Counter(kept.pending.task_class.id for kept in found)
+        for kept in found:
+            self._state.keep(kept.node, kept.amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
             for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
                 found.append(Kept(member, node, amounts))
                 self._state.keep(node, amounts)
-        for one in found:
-            self._turns.kept(one)
+        for kept in found:
+            self._turns.kept(kept)
         self.kept = found
 
     @property
@@ -216,7 +216,7 @@ class Attempt:
         return not layout.nodes or 1 in layout.large_enough(self.pending.least).tobytes()  # quicker than any()
 
     def verdict(self, pending: PendingClass) -> model.Verdict:
-        """Why a class of this failed turn waits."""
+        """Return why a class of this failed turn waits."""
         if self.wait is not None:
             return self.wait.verdict
         reason = self._refusal or diagnosis.refusal(pending, self._profile, self._state)

@@ -115,7 +115,7 @@ class FewNodes:
         return bool(self.rooms)
 
     def has_room(self, place: int) -> bool:
-        """Whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
+        """Return whether a class, by its place, may fit on any of the nodes: asked after `anything_fits`."""
         shape = self.shapes[place]
         return shape.memory <= self.most and bool(self.with_room(shape))
 
@@ -127,7 +127,7 @@ class FewNodes:
         ]
 
     def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
+        """Return the classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
     def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None = None) -> int | None:
@@ -189,7 +189,7 @@ class Table:
             self._count()
 
     def _looked_at(self, sorted_classes: SortedClasses, profile: Profile) -> tuple[ShapeColumns, npt.NDArray[np.intp]]:
-        """The shapes of the classes that the cycle looks at, perhaps with others; and which each class has."""
+        """Return the shapes of the cycle's classes, perhaps with others, and the index of each class' shape."""
         shapes, shape_of, _ = sorted_classes.shapes(profile.sizer, self._state.view.axis)
         used = np.zeros(len(shapes), np.bool_)
         used[shape_of[sorted_classes.open] if sorted_classes.open.any() else slice(1)] = (
@@ -203,7 +203,7 @@ class Table:
         return shapes.among(used), rows[shape_of]
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
-        """The nodes on offer that have as much of each resource as the shape that asks for least of it."""
+        """Return the nodes on offer that have as much of each resource as the shape that requests least of it."""
         state = self._state
         free, offered = state.free, state.offered
         enough = offered
@@ -213,7 +213,7 @@ class Table:
         return enough.nonzero()[0]
 
     def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Which shapes some nodes have room for, shape [S, len(where)].
+        """Return which shapes some nodes have room for, shape [S, len(where)].
 
         A request of 0 fits also where a resource is over-committed.
         """
@@ -265,18 +265,18 @@ class Table:
         return self._most_on > 0
 
     def has_room(self, place: int) -> bool:
-        """Whether a class, by its place in the lineup, may fit on any of the nodes."""
+        """Return whether a class, by its place in the lineup, may fit on any of the nodes."""
         if not self.compares or self._on[self._row_of[place]] > self._state.changes - self._seen:
             return True
         self.renew()
         return bool(self._on[self._row_of[place]] > 0)
 
     def without_room(self) -> model.BoolVector | None:
-        """The classes that fit on none of the nodes, shape [C], and perhaps others; None where that is not known."""
+        """Return the classes that fit on none of the nodes, shape [C], and perhaps others; None: not known."""
         return (self._counts == 0)[self._row_of] if self.compares else None
 
     def row(self, pending: PendingClass) -> model.BoolVector:
-        """The nodes that a class' shape fits on, shape [K]."""
+        """Return the nodes that a class' shape fits on, shape [K]."""
         if not self.compares:
             return all_fits(pending.shape, self.where, self._state)
         self.renew()
@@ -285,12 +285,12 @@ class Table:
 
 
 def fits_in(shape: Shape, room: Sequence[int]) -> bool:
-    """Whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
+    """Return whether there is room for a shape: requests of 0 fit also where a resource is over-committed."""
     return not any(map(operator.lt, room, shape.floor))
 
 
 def still_fits(shape: Shape, node: int, state: CycleState) -> bool:
-    """Whether a node is on offer, allowed by the shape's constraints and has room for it now."""
+    """Return whether a node is on offer, allowed by the shape's constraints and has room for it now."""
     if not state.is_offered(node) or not fits_in(shape, state.free_on(node)):
         return False
     eligibility = shape.eligibility(state.view)
@@ -298,7 +298,7 @@ def still_fits(shape: Shape, node: int, state: CycleState) -> bool:
 
 
 def all_fits(shape: Shape, where: Where, state: CycleState) -> model.BoolVector:
-    """The same of some nodes."""
+    """Return, for some nodes, whether the class' shape fits, shape [K]."""
     found: model.BoolVector = np.logical_and.reduce(state.free[:, where][shape.rows] >= shape.need)
     found &= state.offered[where]
     eligibility = shape.eligibility(state.view)
@@ -306,7 +306,7 @@ def all_fits(shape: Shape, where: Where, state: CycleState) -> model.BoolVector:
 
 
 def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]:
-    """The indices of those nodes that are candidates, each once."""
+    """Return the indices of those nodes that are candidates, each once."""
     if len(nodes) == 1:
         return nodes if at is None else [at[nodes[0]]] if nodes[0] in at else ()
     if at is None:

@@ -39,7 +39,7 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     turns = TurnOrder(queue, profile, state)
     plan = plans.Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)
-    if profile.asks_nothing:
+    if profile.depends_on_shape_only:
         plan.decide(turns.quick_turns())
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.
     rankings = turns.rankings

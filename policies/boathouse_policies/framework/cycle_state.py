@@ -125,7 +125,7 @@ class PendingClass:
         return pick
 
     def give_back(self, pick: Pick) -> None:
-        """The task is not placed after all."""
+        """Take back the placement of a task."""
         self.picker.give_back(pick)
         self.left += 1
         if self._closeness is not None:
@@ -191,7 +191,7 @@ class CycleState:
         return self._free
 
     def free_on(self, node: int) -> list[int]:
-        """What is free on one node, by row: read-only, and kept up as tasks are placed."""
+        """Return what is free on a node, by row: read-only, and updated as tasks are placed."""
         return self._by_node.get(node) or self._listed(node)
 
     def _listed(self, node: int) -> list[int]:
@@ -200,23 +200,23 @@ class CycleState:
         return room
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
-        """What a job holds, tasks of this cycle included, by row."""
+        """Return a job's usage, tasks of this cycle included, by row."""
         if self._uncounted:
             self._count()
         return self._jobs.get(job) or self.view.job_usage(job)
 
     def placed(self, task_class: model.ClassId) -> int:
-        """Tasks of a class that are placed, those of this cycle included."""
+        """Return tasks of a class that are placed, those of this cycle included."""
         if self._uncounted:
             self._count()
         return self._classes.get(task_class, 0) + self.view.by_class.get(task_class, 0)
 
     def changed_since(self, count: int) -> list[int]:
-        """Places of nodes, with repetitions, that changed since there were `count` changes."""
+        """Return places of nodes, with repetitions, that changed since there were `count` changes."""
         return self._changed[count:]
 
     def to_mend(self, count: int) -> Where | None:
-        """The same for columns: None for nothing, and everything where that is as cheap to mend as some of it."""
+        """Return the columns to recompute; None for none, and everything where that is as cheap as some of it."""
         changed = self._changed[count:]
         if not changed:
             return None
@@ -225,7 +225,7 @@ class CycleState:
         return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, pending: PendingClass) -> model.BoolVector:
-        """Which nodes have room for the least size of a class, shape [N]: shared by all of its shape: read-only."""
+        """Return which nodes have room for the least size of a class, shape [N]; read-only, shared by its shape."""
         shape = pending.shape
         known = self._room.get(shape)
         where = ALL if known is None else self.to_mend(known[0])
@@ -249,7 +249,7 @@ class CycleState:
         return self.offers == len(self.view.layout) or all(map(self.reserved.__contains__, self.offered_places()))
 
     def owners(self) -> set[model.ClassId]:
-        """The classes for which nodes on offer are reserved, and the others to which those are open."""
+        """Return the classes for which nodes on offer are reserved, and the others to which those are open."""
         if self.offers == len(self.view.layout):
             owners = set(self.reserved.values())
         else:
@@ -257,7 +257,7 @@ class CycleState:
         return owners.union(*map(self.open_to, owners))
 
     def open_to(self, owner: model.ClassId) -> Collection[model.ClassId]:
-        """The classes that may use the nodes that are reserved for a class."""
+        """Return the classes that may use the nodes that are reserved for a class."""
         return self._reservations.open_to(owner)
 
     @property
@@ -269,16 +269,16 @@ class CycleState:
         return self._offered
 
     def is_offered(self, node: int) -> bool:
-        """Whether a node may still take tasks in this cycle."""
+        """Return whether a node may still take tasks in this cycle."""
         return node not in self.withdrawn and (self.view.offered is None or node in self.view.offered)
 
     def offered_places(self) -> Sequence[int]:
-        """The nodes on offer, ascending."""
+        """Return the nodes on offer, ascending."""
         places = range(len(self.view.layout)) if self.view.offered is None else self.view.offered
         return [node for node in places if node not in self.withdrawn] if self.withdrawn else places
 
     def reservable(self, pending: PendingClass) -> model.BoolVector:
-        """Where a node may be reserved for a class, shape [N]: read-only."""
+        """Return where a node may be reserved for a class, shape [N]: read-only."""
         mask = pending.eligibility.mask
         passing = None if self.pod_counts is None else self.pod_counts.mask(pending)
         return mask if passing is None else mask & passing

@@ -44,7 +44,7 @@ class Left:
 def refusal(
     pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
 ) -> model.Verdict:
-    """Why no node takes a class.
+    """Return why no node takes a class.
 
     Args:
         pending: The class.
@@ -67,7 +67,7 @@ def refusal(
 
 
 def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.NDArray[np.intp]:
-    """The places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
+    """Return the places of the nodes where all filters pass, whether the node is offered, or reserved, or not."""
     room = state.room(pending)
     nodes = (room if pending.eligibility.everywhere else room & pending.eligibility.mask).nonzero()[0]
     for filter_ in profile.filters:
@@ -105,7 +105,7 @@ _ABOUT_NODES = {model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS, model.Code.GANG
 
 
 def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tuple[model.Refusal, ...]:
-    """Each filter speaks of the nodes that the filters before it passed."""
+    """Return the refusals of each filter for the nodes that the filters before it passed."""
     among = np.ones(state.free.shape[1], np.bool_)
     found: list[model.Refusal] = []
     for filter_ in profile.filters:
@@ -130,7 +130,7 @@ def _message(verdict: model.Verdict, refusals: tuple[model.Refusal, ...], state:
 
 
 def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int | None:
-    """The resource that most nodes lack; ties by the cluster's use of it, then by row.
+    """Return the resource that most nodes lack; ties by the cluster's use of it, then by row.
 
     Of the allowed nodes what is free counts; for what never fits, what each node has when it is empty.
     """

@@ -59,7 +59,7 @@ class Draining:
         self._rounds: dict[model.JobId, gathering.Round] = {}
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
-        """A cycle begins: note which gangs wait, end the round that is due, and choose a gang if there is none."""
+        """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
         if not (queue.sorted_classes().gangs or self._since_s) or state.offers < len(state.view.layout):
             return
         self._note(queue, state)
@@ -73,7 +73,7 @@ class Draining:
         in_order, now_s = queue.sorted_classes(), state.view.now_s
         classes = [in_order.queued[place] for place in in_order.gangs]
         waiting = dict.fromkeys(queued.job.id for queued in classes)
-        self._rounds = {job: one for job, one in self._rounds.items() if job in waiting}
+        self._rounds = {job: round_ for job, round_ in self._rounds.items() if job in waiting}
         for queued in classes:
             if state.placed(queued.task_class.id):
                 waiting.pop(queued.job.id, None)
@@ -83,20 +83,20 @@ class Draining:
         """Return whether no room is kept for a gang any more: it does not wait, or has had its time."""
         if job not in self._since_s:
             return True
-        one, now_s = self._rounds[job], state.view.now_s
+        round_, now_s = self._rounds[job], state.view.now_s
         if not gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, self._held()):
-            one.above_s = None
-        elif one.above_s is None:
-            one.above_s = now_s
-        if now_s < one.ends_s(now_s) or not gathering.others_wait(queue, job):
+            round_.above_s = None
+        elif round_.above_s is None:
+            round_.above_s = now_s
+        if now_s < round_.ends_s(now_s) or not gathering.others_wait(queue, job):
             return False
-        one.end(now_s)
+        round_.end(now_s)
         return True
 
     def _held(self) -> Sequence[int]:
         total: Sequence[int] = ()
-        for one in self.kept:
-            total = combined(operator.add, total, one.amounts)
+        for kept in self.kept:
+            total = combined(operator.add, total, kept.amounts)
         return total
 
     def _next(self, queue: SchedulingQueue, state: CycleState) -> model.JobId | None:
@@ -112,29 +112,29 @@ class Draining:
 
     def _due_s(self, job: model.JobId) -> float:
         """Return when a gang may have its turn; infinity once it has begun. Who has rested goes behind the others."""
-        one = self._rounds.get(job)
+        round_ = self._rounds.get(job)
         due_s = self._since_s.get(job, math.inf) + PATIENCE_S
-        return due_s if one is None else max(due_s, one.rests_until_s)
+        return due_s if round_ is None else max(due_s, round_.rests_until_s)
 
     def _rests(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
-        one = self._rounds.get(job)
-        rests = None if one is None else one.resting(now_s)
+        round_ = self._rounds.get(job)
+        rests = None if round_ is None else round_.resting(now_s)
         return rests if rests is not None and gathering.others_wait(queue, job) else None
 
     def explain(
         self, job: model.JobId, why: model.Verdict, queue: SchedulingQueue, now_s: float
     ) -> tuple[model.Verdict, float]:
         """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
-        one, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
-        if job == self.job and one is not None:
-            ends_s = one.ends_s(now_s)
+        round_, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
+        if job == self.job and round_ is not None:
+            ends_s = round_.ends_s(now_s)
             most = f"for {gathering.GATHER_S:.0f} s at most"
-            if one.above_s is not None:
+            if round_.above_s is not None:
                 most = f"above the fair part of its namespace for {gathering.ABOVE_PART_S:.0f} s at most"
             kept = f"room is kept for it as it comes free, {most} while others wait"
             return _with_rule(why, kept), _in_time(ends_s, now_s)
-        if one is not None and (rests := self._rests(job, queue, now_s)) is not None:
-            return _with_rule(why, rests.message), one.rests_until_s
+        if round_ is not None and (rests := self._rests(job, queue, now_s)) is not None:
+            return _with_rule(why, rests.message), round_.rests_until_s
         if now_s < since_s + PATIENCE_S:
             return why, since_s + PATIENCE_S
         if self.job is None or (ahead := self._rounds.get(self.job)) is None:
@@ -154,7 +154,7 @@ def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple
     if count <= 0:
         return
     rows, need = member.shape.rows, member.shape.need
-    could_fit = state.reservable(member) & (gathering.beside_lasting(state.view)[rows] >= need).all(axis=0)
+    could_fit = state.reservable(member) & (gathering.beside_long_running(state.view)[rows] >= need).all(axis=0)
     for _ in range(count):
         share = (state.free[rows].clip(0) / need).min(axis=0, initial=np.inf)
         share = np.where(could_fit & (share < 1.0), share, 0.0)

@@ -26,7 +26,7 @@ _NOT_READY = model.Taint(key=model.NOT_READY_TAINT)
 
 
 def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
-    """Why the node may not be used; None if it may."""
+    """Return why the node may not be used; None if it may."""
     if constraints.node_name is not None and constraints.node_name != node.name:
         return WRONG_NAME
     if node.unschedulable and not tolerated(_CORDONED, constraints.tolerations):
@@ -40,13 +40,13 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
 
 
 def untolerated(taints: tuple[model.Taint, ...], tolerations: tuple[model.Toleration, ...]) -> model.Taint | None:
-    """The first taint that keeps the pod away."""
+    """Return the first taint that keeps the pod away."""
     hard = (taint for taint in taints if taint.effect is not model.TaintEffect.PREFER_NO_SCHEDULE)
     return next((taint for taint in hard if not tolerated(taint, tolerations)), None)
 
 
 def tolerated(taint: model.Taint, tolerations: tuple[model.Toleration, ...]) -> bool:
-    """Whether some toleration matches the taint."""
+    """Return whether some toleration matches the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
@@ -66,7 +66,7 @@ def _tolerates(toleration: model.Toleration, taint: model.Taint) -> bool:
 
 
 def selected(constraints: model.Constraints, node: model.Node) -> bool:
-    """Whether the node selector and one term of the required node affinity hold."""
+    """Return whether the node selector and one term of the required node affinity hold."""
     if any(node.labels.get(key) != value for key, value in constraints.node_selector):
         return False
     terms = constraints.affinity
@@ -82,7 +82,7 @@ def _term_holds(term: model.AffinityTerm, node: model.Node) -> bool:
 
 
 def holds(expression: model.Expression, value: str | None) -> bool:
-    """Whether a label's value meets a requirement; None for an object without the label."""
+    """Return whether a label's value meets a requirement; None for an object without the label."""
     match expression.operator:
         case model.Operator.IN:
             return value in expression.values
@@ -103,13 +103,13 @@ def holds(expression: model.Expression, value: str | None) -> bool:
 
 
 def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
-    """Sign of value - bound; 0, which satisfies neither Gt nor Lt, where one is not a whole number of 64 bits."""
+    """Return the sign of value - bound; 0, which satisfies neither Gt nor Lt, unless both are 64-bit whole numbers."""
     left, right = _whole(value, spelling), _whole(bound, spelling)
     return 0 if left is None or right is None else (left > right) - (left < right)
 
 
 def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
-    """A whole number in this spelling that 64 bits hold; None for anything else."""
+    """Parse a whole number of at most 64 bits in this spelling; return None for anything else."""
     if spelling.fullmatch(text) is None:
         return None
     digits = text.lstrip("+-").lstrip("0")
@@ -173,7 +173,7 @@ class Eligibilities:
         self._layout: Layout | None = None
 
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
-        """The mask over the nodes of this layout."""
+        """Return the mask over the nodes of this layout."""
         constraints = constraints.of_nodes
         known = self._known.get(constraints)
         if known is None or known.nodes is not layout.nodes:
@@ -186,7 +186,7 @@ class Eligibilities:
         return known
 
     def tolerating(self, tolerations: tuple[model.Toleration, ...], layout: Layout) -> model.BoolVector:
-        """The nodes without a taint that these do not tolerate, shape [N], read-only: for the last layout a memo."""
+        """Return the nodes whose taints these tolerate, shape [N], read-only; memoized for the last layout."""
         if self._layout is not layout or len(self._tolerating) >= _CONSTRAINTS_KEPT:
             self._layout, self._tolerating = layout, {}
         known = self._tolerating.get(tolerations)

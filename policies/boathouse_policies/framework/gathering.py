@@ -84,31 +84,31 @@ class Gathering(Hooks):
         now_s, kept = state.view.now_s, nodes_of_gangs(queue, state)
         for job in [job for job in self._rounds if not queue.classes_of(job)]:
             del self._rounds[job]
-        for job, one in self._rounds.items():
+        for job, round_ in self._rounds.items():
             if job not in kept:
-                one.since_s = one.above_s = None
+                round_.since_s = round_.above_s = None
         above = self._oldest_above()
         for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
-            one, nodes = self._rounds.setdefault(job, Round()), kept[job]
-            one.since_s = now_s if one.since_s is None else one.since_s
+            round_, nodes = self._rounds.setdefault(job, Round()), kept[job]
+            round_.since_s = now_s if round_.since_s is None else round_.since_s
             owner = queue.classes_of(job)[0].job
             if not is_above_part(queue, state.view, owner, idle(queue, job, nodes, state)):
-                one.above_s = None
-            elif one.above_s is None:
-                one.above_s = now_s
+                round_.above_s = None
+            elif round_.above_s is None:
+                round_.above_s = now_s
                 above = job if above is None else above
-            is_second = one.above_s is not None and above != job
-            if (is_second or now_s >= one.ends_s(now_s)) and others_wait(queue, job):
-                one.end(now_s)
+            is_second = round_.above_s is not None and above != job
+            if (is_second or now_s >= round_.ends_s(now_s)) and others_wait(queue, job):
+                round_.end(now_s)
                 for node in nodes:
                     state.release(node)
 
     def _began_s(self, job: model.JobId, now_s: float) -> float:
-        one = self._rounds.get(job)
-        return now_s if one is None or one.since_s is None else one.since_s
+        round_ = self._rounds.get(job)
+        return now_s if round_ is None or round_.since_s is None else round_.since_s
 
     def _oldest_above(self) -> model.JobId | None:
-        found = [(one.above_s, job) for job, one in self._rounds.items() if one.above_s is not None]
+        found = [(round_.above_s, job) for job, round_ in self._rounds.items() if round_.above_s is not None]
         return min(found)[1] if found else None
 
     def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
@@ -116,18 +116,18 @@ class Gathering(Hooks):
         queue, now_s = self._queue, state.view.now_s
         if queue is None:
             return None
-        one = self._rounds.get(job.id)
-        rests = None if one is None else one.resting(now_s)
+        round_ = self._rounds.get(job.id)
+        rests = None if round_ is None else round_.resting(now_s)
         if rests is not None and others_wait(queue, job.id):
             return rests
         return None if fits_in_time(queue, job.id, state) else NEVER_IN_TIME
 
     def until_s(self, job: model.JobId, now_s: float) -> float:
         """Return when the answer for a gang may change without an event."""
-        one = self._rounds.get(job)
-        if one is None:
+        round_ = self._rounds.get(job)
+        if round_ is None:
             return now_s + ABOVE_PART_S
-        return one.rests_until_s if now_s < one.rests_until_s else one.ends_s(now_s)
+        return round_.rests_until_s if now_s < round_.rests_until_s else round_.ends_s(now_s)
 
 
 def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) -> bool:
@@ -138,7 +138,7 @@ def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) ->
         if count > 0:
             mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
             members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
-    return fits_whole(members, beside_lasting(view))
+    return fits_whole(members, beside_long_running(view))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Member:
 def fits_whole(members: Sequence[Member], room: model.IntMatrix) -> bool:
     """Return whether all members fit in the room, shape [R, N]: exact for equal tasks beside one other, the driver."""
     beside = most_beside(members, room) if members else 0
-    return beside is not None and beside >= max((one.count for one in members), default=0)
+    return beside is not None and beside >= max((member.count for member in members), default=0)
 
 
 def most_beside(members: Sequence[Member], room: model.IntMatrix) -> int | None:
@@ -167,7 +167,7 @@ def most_beside(members: Sequence[Member], room: model.IntMatrix) -> int | None:
 
     Each of the others goes where it takes least from them. On each node no more are counted than there are.
     """
-    ordered = sorted(members, key=lambda one: one.count)
+    ordered = sorted(members, key=lambda member: member.count)
     room, last = room.copy(), ordered[-1]
     for member in ordered[:-1]:
         for _ in range(member.count):
@@ -188,10 +188,10 @@ def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
     return found
 
 
-def beside_lasting(view: ClusterView) -> model.IntMatrix:
+def beside_long_running(view: ClusterView) -> model.IntMatrix:
     """Return what pods that nobody expects to end leave of each node, shape [R, N]."""
     room = view.layout.allocatable.copy()
-    for name, amounts in view.lasting.items():
+    for name, amounts in view.long_running.items():
         if (place := view.layout.index.get(name)) is not None:
             room[: len(amounts), place] -= np.minimum(amounts, model.LARGEST)
     return room

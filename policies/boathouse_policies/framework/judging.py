@@ -49,7 +49,7 @@ class Gang:
             raise ValueError(
                 "expected tasks must be of one class, and submitted with the one task that requests their pods"
             )
-        known = {one.id: one for one in classes}
+        known = {task_class.id: task_class for task_class in classes}
         return cls(
             driver=drivers[0].id,
             expected=tuple(task.id for task in expected),
@@ -59,7 +59,7 @@ class Gang:
 
     def with_classes(self, classes: Iterable[model.TaskClass]) -> Self:
         """Return the gang with other versions of its classes."""
-        known = {one.id: one for one in classes}
+        known = {task_class.id: task_class for task_class in classes}
         return dataclasses.replace(self, leader=known[self.leader.id], executor=known[self.executor.id])
 
     def least(self, sizer: LeastSizes) -> Self:

@@ -36,7 +36,7 @@ class Topology:
     )
 
     def places(self, name: model.NodeName) -> Sequence[Place]:
-        """The node, its host and its rack, as far as it has them: a memo."""
+        """Return the node, its host and its rack, as far as it has them; memoized."""
         if name not in self._known:
             named = ((_NODE, name), (_SERVER, self.server.get(name)), (_RACK, self.rack.get(name)))
             self._known[name] = [(distance, place) for distance, place in named if place is not None]
@@ -148,7 +148,7 @@ class Layout:
         return _inverse(self.allocatable)
 
     def dominant_share(self, amounts: Sequence[int]) -> float:
-        """The largest share of the whole cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
+        """Return the largest share of the cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
         share: float = max(map(operator.mul, amounts, self._inverse_totals_listed))
         return share
 
@@ -222,7 +222,7 @@ class Layout:
         return known
 
     def free(self, place: int, held: Sequence[int]) -> list[int]:
-        """What is free on a node of which so much is held, by row."""
+        """Return what is free on a node with this usage, by row."""
         has = self.allocatable_by_node[place]
         return list(map(operator.sub, has, held if len(held) == len(has) else itertools.chain(held, _NOTHING)))
 

@@ -69,7 +69,7 @@ class Account:
         labels: Its labels.
         anti_affinity: Its terms of required anti-affinity.
         is_ending: Whether it is being deleted.
-        lasts: Whether nobody expects it to end: it is no task of a job of ours.
+        is_long_running: Whether nobody expects it to end: it is no task of a job of ours.
     """
 
     id: model.TaskId
@@ -84,7 +84,7 @@ class Account:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     anti_affinity: tuple[model.PodTerm, ...] = ()
     is_ending: bool = False
-    lasts: bool = False
+    is_long_running: bool = False
 
     @property
     def resident(self) -> Resident:
@@ -150,7 +150,7 @@ class _Entry:
         placement: What was assumed.
         pod: What was observed.
         resizing: The size of a resize in flight.
-        lasts: Whether nobody expects it to end.
+        is_long_running: Whether nobody expects it to end.
     """
 
     node: model.NodeName
@@ -162,7 +162,7 @@ class _Entry:
     placement: model.Placement | None = None
     pod: Account | None = None
     resizing: model.Resources | None = None
-    lasts: bool = False
+    is_long_running: bool = False
 
     @classmethod
     def assumed(cls, placement: model.Placement, amounts: model.Amounts) -> Self:
@@ -176,7 +176,9 @@ class _Entry:
     def observed(cls, pod: Account, node: model.NodeName, amounts: model.Amounts) -> Self:
         """Return the entry of a pod that the watch shows."""
         share = None if pod.queue is None else (pod.queue, pod.namespace)
-        return cls(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod, lasts=pod.lasts)
+        return cls(
+            node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod, is_long_running=pod.is_long_running
+        )
 
     @property
     def state(self) -> State:
@@ -238,7 +240,7 @@ class Ledger:
         self._entries: dict[model.TaskId, _Entry] = {}
         self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._by_node = NodeTotals(self._layout, {})
-        self._lasting: dict[model.NodeName, model.Amounts] = {}
+        self._long_running: dict[model.NodeName, model.Amounts] = {}
         self._by_job: dict[model.JobId, model.Amounts] = {}
         self._by_share: dict[Share, model.Amounts] = {}
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
@@ -287,7 +289,7 @@ class Ledger:
         return assumed
 
     def queues_on(self, name: model.NodeName) -> set[model.QueueName]:
-        """The queues that pods on a node are charged to."""
+        """Return the queues that pods on a node are charged to."""
         return {entry.share[0] for entry in self._entries.values() if entry.node == name and entry.share is not None}
 
     # Pods
@@ -321,7 +323,7 @@ class Ledger:
         return self._replace(known, pod, pod.node)
 
     def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
-        """A pod is deleted or in a terminal phase.
+        """Remove a pod that is deleted or in a terminal phase.
 
         Args:
             task: Its key.
@@ -352,7 +354,7 @@ class Ledger:
             self._recount(entry, entry.account.resources.most(resources))
 
     def forget_resize(self, task: model.TaskId) -> Freed | None:
-        """A resize is known to have failed: count what the watch showed last."""
+        """Forget a resize that failed: count the size that the watch reported last."""
         entry = self._entries.get(task)
         if entry is None or entry.resizing is None:
             return None
@@ -366,12 +368,12 @@ class Ledger:
         return len(self._entries)
 
     def state(self, task: model.TaskId) -> State | None:
-        """Where a task is; None for what waits or is gone."""
+        """Return where a task is; None for what waits or is gone."""
         entry = self._entries.get(task)
         return None if entry is None else entry.state
 
     def account(self, task: model.TaskId) -> Account | None:
-        """What is counted for a task."""
+        """Return what is accounted for a task."""
         entry = self._entries.get(task)
         return None if entry is None else entry.account
 
@@ -405,7 +407,7 @@ class Ledger:
     # Reading
 
     def free(self, node: model.NodeName) -> list[int] | None:
-        """What is free on a node, by row; None for an unknown node. Read-only."""
+        """Return what is free on a node, by row; None for an unknown node. Read-only."""
         self._renew_layout()
         return self._by_node.free(node) if node in self._nodes else None
 
@@ -434,7 +436,7 @@ class Ledger:
             touched=self._touched,
             eligibilities=self._eligibilities,
             tallies=self._tallies,
-            lasting=self._lasting,
+            long_running=self._long_running,
             offered=None if offered is None else self._places(offered),
             max_per_node=max_per_node,
             serial=self._snapshots,
@@ -506,9 +508,11 @@ class Ledger:
             pod = _with_labels(pod, known)
         if _charged(known) == _charged(pod):
             former, entry.pod = entry.resident, pod
-            if entry.lasts is not pod.lasts:
-                entry.lasts = pod.lasts
-                add_to(self._lasting, entry.node, entry.amounts, operator.add if pod.lasts else operator.sub)
+            if entry.is_long_running is not pod.is_long_running:
+                entry.is_long_running = pod.is_long_running
+                add_to(
+                    self._long_running, entry.node, entry.amounts, operator.add if pod.is_long_running else operator.sub
+                )
             if entry.resident != former:
                 self._tallies.leave(pod.id)
                 self._tallies.enter(pod.id, entry.node, entry.resident)
@@ -534,8 +538,8 @@ class Ledger:
         else:
             self._detach_view()
         self._by_node.stale.add(entry.node)
-        if entry.lasts:
-            add_to(self._lasting, entry.node, amounts, step)
+        if entry.is_long_running:
+            add_to(self._long_running, entry.node, amounts, step)
         add_to(self._by_node.plain, entry.node, amounts, step)
 
     def _charge_owner(self, entry: _Entry, amounts: model.Amounts, step: Step) -> None:
@@ -577,7 +581,7 @@ class Ledger:
         self._by_node = NodeTotals(self._layout, self._by_node.plain)
 
     def recomputed(self) -> model.IntMatrix:
-        """The requested columns, summed over all pods: a snapshot's columns must be equal."""
+        """Return the requested columns, summed over all pods: a snapshot's columns must be equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
             i = self._layout.index.get(entry.node)

@@ -44,7 +44,7 @@ class Plan:
     # For the cycle
 
     def leave_orphans(self, queues: Mapping[model.QueueName, model.Queue]) -> None:
-        """Jobs that name a queue that does not exist, or that does not accept them."""
+        """Drop the jobs that name a queue that does not exist, or that does not accept them."""
         for pending in self._turns.orphans:
             self._leave(pending, _no_queue(pending.job, queues))
 
@@ -95,7 +95,7 @@ class Plan:
         members = [member for member, _ in attempt.gang] or [attempt.pending]
         if attempt.kept:
             self._profile.draining.kept = attempt.kept
-            self.kept_for = {one.pending.task_class.id for one in attempt.kept}
+            self.kept_for = {kept.pending.task_class.id for kept in attempt.kept}
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
@@ -192,12 +192,12 @@ class Plan:
         return found
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
-        """Why a class is pending; None if it is not. Worked out when asked for, from the cycle's last state."""
+        """Return why a class is pending; None if it is not. Computed on request, from the cycle's last state."""
         left = self.left.get(task_class)
         return None if left is None else diagnosis.explain(left, self._profile, self._state)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
-        """One for each class that is pending."""
+        """Return a diagnosis for each pending class."""
         return [diagnosis.explain(left, self._profile, self._state) for left in self.left.values()]
 
 
@@ -213,7 +213,7 @@ def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list
 
 
 def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
-    """Why a job may not use the queue that it names. The message leaves out the queue's lists, which name others."""
+    """Return why a job may not use the queue that it names. The message omits the queue's lists, which name others."""
     if job.queue not in queues:
         names = ", ".join(sorted(queues)) or "none"
         message = f"queue {job.queue!r} is not defined (defined: {names})"

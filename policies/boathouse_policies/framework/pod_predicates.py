@@ -29,18 +29,18 @@ class _OfPods(Filter, abc.ABC):
     until_freed = of_pods = True
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Classes with such constraints, and those that other pods forbid next to them."""
+        """Return whether a class has such constraints, or other pods forbid it next to them."""
         return any(True for _ in self._answers(pending, pending.state))
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where every part of it holds."""
+        """Return where every part of it holds."""
         found: model.BoolVector | None = None
         for _, passed in self._answers(pending, state):
             found = passed if found is None else found & passed
         return None if found is None else found[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """The first part that refuses each node."""
+        """Return the first part that refuses each node."""
         refused: collections.Counter[str] = collections.Counter()
         left = among
         for reason, passed in self._answers(pending, state):
@@ -55,7 +55,7 @@ class _OfPods(Filter, abc.ABC):
 
     @abc.abstractmethod
     def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        """The parts of it that concern the class: the reason and the nodes that pass, shape [N]."""
+        """Yield the parts of the filter that concern the class: the reason and the nodes that pass, shape [N]."""
 
 
 class TopologySpread(_OfPods):

@@ -25,12 +25,12 @@ class Allowed(Filter):
     of_shape = until_freed = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """The kept mask."""
+        """Return the stored mask."""
         eligibility = pending.eligibility
         return None if eligibility.everywhere else eligibility.mask[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
-        """The first reason of each node."""
+        """Return the first reason for each node."""
         counts = collections.Counter(itertools.compress(pending.eligibility.refusals, among.tolist()))
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in counts.items() if reason]
 
@@ -41,19 +41,19 @@ class FreePorts(Filter):
     until_freed = True
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Classes with host ports."""
+        """Return whether a class has host ports."""
         return bool(pending.task_class.constraints.host_ports)
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the host ports are constraints, which are part of the shape."""
+        """Return a constant: the host ports are constraints, which are part of the shape."""
         return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Everywhere for a class without host ports; else the nodes that take any port are compared."""
+        """Return all nodes for a class without host ports; else compare the nodes that take any port."""
         return self._free(pending, state)[where] if self.concerns(pending) else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """One reason for sockets, and one each for the other things of which a node has one."""
+        """Return one reason for sockets, and one each for the other things of which a node has one."""
         kinds: dict[str, list[model.HostPort]] = {}
         for port in pending.task_class.constraints.host_ports:
             words = PORTS if port.port else DISKS if port.protocol.startswith(model.DISK) else APART
@@ -86,15 +86,15 @@ class DeclaredFeatures(Filter):
     reason = "node(s) didn't match Pod's required features"
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Classes that need a feature."""
+        """Return whether a class needs a feature."""
         return bool(pending.task_class.constraints.features)
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the features are constraints, which are part of the shape."""
+        """Return a constant: the features are constraints, which are part of the shape."""
         return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """The nodes that declare all of them."""
+        """Return the nodes that declare all of them."""
         layout = state.view.layout
         needed = layout.features.intersection(pending.task_class.constraints.features)
         if not needed:
@@ -109,11 +109,11 @@ class Room(Filter):
     of_shape = until_freed = True
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """All rows that are asked for."""
+        """Return all rows that are requested."""
         return state.room(pending)[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """A node counts for each resource that it lacks."""
+        """Return the refusals; a node counts for each resource that it lacks."""
         lacking = (state.free[:, among][pending.shape.rows] < pending.shape.need).sum(axis=1).tolist()
         return [
             model.Refusal(reason=reason(state.view.axis.names[row]), nodes=nodes)
@@ -123,7 +123,7 @@ class Room(Filter):
 
 
 def reason(resource: str) -> str:
-    """kube-scheduler's words for the lack of a resource."""
+    """Return kube-scheduler's words for the lack of a resource."""
     return "Too many pods" if resource == "pods" else f"Insufficient {resource}"
 
 

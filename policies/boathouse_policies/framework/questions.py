@@ -30,40 +30,42 @@ class JobOrder:
     """Order the jobs of one namespace, queue and priority.
 
     Queues, namespaces and priorities are ordered before it (see `TurnOrder`). The neutral order is that of submission.
-    Override `key` and set `lasts` if the key depends only on the job and its usage (set `constant` too if only on the
-    job). Otherwise override `keys`. With `lasts`, `keys` is never called. A key is a float.
+    Override `key` and set `keyed_by_usage` if the key depends only on the job and its usage (set `constant` too if only
+    on the job). Otherwise override `keys`. With `keyed_by_usage`, `keys` is never called. A key is a float.
 
     Attributes:
-        lasts: Whether a key depends only on the job and its usage, so that it is valid until the usage changes.
+        keyed_by_usage: Whether a key depends only on the job and its usage, so it is valid until the usage changes.
         constant: Whether a key depends only on the job.
     """
 
-    lasts = False
+    keyed_by_usage = False
     constant = False
 
     def __init_subclass__(cls) -> None:
-        """Refuse a class that sets `lasts` and has no `key`: all of its keys would be equal.
+        """Refuse a class that sets `keyed_by_usage` and has no `key`: all of its keys would be equal.
 
         Raises:
-            TypeError: The class sets `lasts`, and neither it nor a base overrides `key`.
+            TypeError: The class sets `keyed_by_usage`, and neither it nor a base overrides `key`.
         """
         super().__init_subclass__()
-        if cls.lasts and cls.key is JobOrder.key:
-            raise TypeError(f"{cls.__qualname__} sets lasts but does not override key: override key, or unset lasts")
+        if cls.keyed_by_usage and cls.key is JobOrder.key:
+            raise TypeError(
+                f"{cls.__qualname__} sets keyed_by_usage but does not override key: override key, or unset it"
+            )
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:  # noqa: ARG002 - the protocol's
-        """The key of a job with this usage, by row; called only where `lasts` is set."""
+        """Return the key of a job with this usage, by row; called only where `keyed_by_usage` is set."""
         return 0.0
 
     def keys(self, jobs: Sequence[model.Job], state: CycleState) -> Sequence[float]:
-        """One key for each job, the least goes first; ties by submission, then id.
+        """Return one key for each job, the least goes first; ties by submission, then id.
 
-        Called for all jobs when a cycle begins, and for one job after each of its placements; not where `lasts` is set.
+        Called for all jobs when a cycle begins, and for one job after each placement of it; not with `keyed_by_usage`.
         """
         return [self.key(job, state.job_usage(job.id), state.view.layout) for job in jobs]
 
     def generation(self, state: CycleState) -> int:  # noqa: ARG002 - the protocol's
-        """Another number than before once keys of jobs other than the one last asked for have changed."""
+        """Return a new number once keys of jobs other than the one last requested have changed."""
         return 0
 
 
@@ -71,11 +73,11 @@ class Question:
     """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
 
     def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether it has a say on a class in this cycle."""
+        """Return whether it has a say on a class in this cycle."""
         return True
 
     def key(self, pending: PendingClass) -> Hashable:
-        """What of a class the answers depend on besides its shape: classes with equal keys share answers in a cycle."""
+        """Return what answers depend on besides the class' shape: classes with equal keys share them in a cycle."""
         return pending.task_class.id
 
 
@@ -89,11 +91,11 @@ class NodeQuestion(Question):
     by_node = False
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """True where the class may go; None for everywhere."""
+        """Return the nodes where the class may go, shape [N]; None for all nodes."""
         return None
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """The same of one node."""
+        """Return whether the class may go to one node."""
         passing = self.mask(pending, state, slice(node, node + 1))
         return passing is None or bool(passing[0])
 
@@ -115,7 +117,7 @@ class Filter(NodeQuestion):
     reason = ""
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Why it may not go to nodes among these, with their number."""
+        """Return why it may not go to nodes among these, with their number."""
         passed = self.mask(pending, state, slice(None)) if self.reason else None
         count = 0 if passed is None else int((among & ~passed).sum())
         return [model.Refusal(reason=self.reason, nodes=count)] if count else []
@@ -125,11 +127,11 @@ class Score(Question):
     """Which node is better."""
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
-        """The highest wins; ties by node name. Only asked to rank nodes that pass all filters."""
+        """Return the scores of nodes that pass all filters. The highest wins; ties by node name."""
         return np.zeros(state.free.shape[1])[where]
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         return float(self.score(pending, state, slice(node, node + 1))[0])
 
 
@@ -137,12 +139,12 @@ class ShapeScore(Score, abc.ABC):
     """A score that depends on a class' least size and on what is free on the node alone."""
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the answer depends on the shape alone."""
+        """Return a constant: the answer depends on the shape alone."""
         return None
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """The score of a node for a size: numbers, or arrays that are broadcast against each other.
+        """Return the score of a node for a size: numbers, or arrays that are broadcast against each other.
 
         Args:
             sizes: The least size, by row.
@@ -151,13 +153,13 @@ class ShapeScore(Score, abc.ABC):
         """
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The scores for one class."""
+        """Return the scores for one class."""
         inverse = state.view.layout.inverse_allocatable[:, where]
         scores: model.FloatVector = self.of_shapes(pending.least, state.free[:, where], inverse)
         return scores
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node for one class."""
+        """Return the score of one node for one class."""
         score: float = self.of_shapes(pending.shape.sizes, state.free_on(node), state.view.layout.inverse_by_node[node])
         return score
 
@@ -166,15 +168,15 @@ class Sizer(Question):
     """How much a task gets."""
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The smallest size that may be decided: what filters compare with what is free."""
+        """Return the smallest size that may be decided: what filters compare with what is free."""
         return task_class.resources
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:  # noqa: ARG002 - the protocol's
-        """The size on this node, which has room for the least; or why none will do (the next best node is tried)."""
+        """Return the size on this node, which has room for the least, or the reason why none will do."""
         return pending.ideal
 
     def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:  # noqa: ARG002 - the protocol's
-        """The size of all of a gang's tasks on any node, where the gang does not fit otherwise; None for none."""
+        """Return the size of all of a gang's tasks on any node where the gang does not fit otherwise; None for none."""
         return None
 
 
@@ -209,15 +211,15 @@ class Reserve(NodeQuestion):
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:
-        """All, unless it is idle: a node that is reserved later in the cycle closes to classes ranked before."""
+        """Return True unless it is idle: a node that is reserved later in the cycle closes to classes ranked before."""
         return not self.is_idle(pending.state)
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether it does nothing in this cycle for a class that no node on offer has room for."""
+        """Return whether it does nothing in this cycle for a class that no node on offer has room for."""
         return False
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:  # noqa: ARG002 - the protocol's
-        """A class found no node: the nodes to reserve for it from now on, or what it waits for, if anything.
+        """Return the nodes to reserve for a class that found no node, or what the class waits for, if anything.
 
         The queue holds reservations over cycles until a task of the class is placed there or none is pending.
         Where nobody else may pass, `CycleState.withdraw` says so for the rest of the cycle.
@@ -225,7 +227,7 @@ class Reserve(NodeQuestion):
         return ()
 
     def passing(self, state: CycleState) -> Collection[model.ClassId] | None:  # noqa: ARG002 - the protocol's
-        """The only classes that can still be placed in this cycle, now that every node is reserved; None for any."""
+        """Return the only classes that can still be placed now that every node is reserved; None for any."""
         return None
 
     def refused(
@@ -233,11 +235,11 @@ class Reserve(NodeQuestion):
         pending_classes: Iterable[PendingClass],  # noqa: ARG002 - the protocol's
         state: CycleState,  # noqa: ARG002 - the protocol's
     ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """One class was refused everywhere: which of the others will be, why, and until when they wait at most."""
+        """Handle a class refused everywhere: return which others will be, why, and how long they wait at most."""
         return ()
 
     def reservations(self) -> Sequence[ReservedNode]:
-        """The nodes that were reserved when the last cycle began, of those whose age it keeps: for users to read."""
+        """Return the nodes reserved when the last cycle began, of those whose age it keeps: for users to read."""
         return ()
 
 
@@ -245,7 +247,7 @@ class Patience:
     """Whether to wait for a better node than the best there is. The neutral one takes the best."""
 
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:  # noqa: ARG002 - the protocol's
-        """Until when the class waits rather than take this node; None takes it."""
+        """Return until when the class waits rather than take this node; None takes it."""
         return None
 
 
@@ -256,7 +258,7 @@ class Gang:
     """
 
     def together(self, classes: Sequence[PendingClass], state: CycleState) -> Sequence[tuple[PendingClass, int]]:
-        """How many tasks of each class must be placed now, all or nothing; () for one task alone.
+        """Return how many tasks of each class must be placed now, all or nothing; () for one task alone.
 
         Args:
             classes: The open classes of the job, in its order, one of which asks for a gang.
@@ -275,27 +277,27 @@ class Hooks:
     """What a policy is told of a cycle as it goes on: here it changes what it keeps of the cycle, and nowhere else."""
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
-        """A cycle begins; the controllers have advised."""
+        """Begin a cycle; the controllers have advised."""
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
-        """A task was placed on the cycle state."""
+        """Record that a task was placed on the cycle state."""
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:
-        """The placement of a task of a gang was taken back."""
+        """Record that the placement of a gang's task was taken back."""
 
     def waits(self, wait: model.Wait, state: CycleState) -> None:
-        """The plan says that a class waits for a better node."""
+        """Record that a class waits for a better node, as the plan says."""
 
 
 class Controller:
     """Looks at the whole before a cycle and advises: suspensions, growth."""
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:  # noqa: ARG002 - the protocol's
-        """Decisions other than placements."""
+        """Return decisions other than placements."""
         return ()
 
     def is_idle(self) -> bool:
-        """Whether time alone changes nothing that it advises: a shell may wait for an event before the next cycle."""
+        """Return whether time alone changes nothing that it advises: a shell may then wait for an event."""
         return True
 
 
@@ -311,10 +313,10 @@ class Observer:
     measure_every_s: float = 0.0
 
     def observe(self, event: model.Event) -> None:
-        """Something happened."""
+        """Observe an event."""
 
     def dump(self) -> Mapping[str, Any]:
-        """Its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
+        """Return its state as JSON values, small: the shell keeps it in a bounded ConfigMap."""
         return {}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -325,7 +327,7 @@ class _NoPreference(ShapeScore):
     """All nodes are equal, so the first by name wins."""
 
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:  # noqa: ARG002 - the protocol's
-        """Zeros."""
+        """Return zeros."""
         return 0.0 * (free[0] - sizes[0])
 
 
@@ -333,7 +335,7 @@ class _IdealSize(Sizer):
     """Each task gets what its class asks for, one at a time."""
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing."""
+        """Return a constant."""
         return None
 
 
@@ -341,7 +343,7 @@ class _NoReserve(Reserve):
     """No node is reserved: work-conserving backfill."""
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
-        """Always."""
+        """Return True."""
         return True
 
 

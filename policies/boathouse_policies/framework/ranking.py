@@ -41,7 +41,7 @@ class Ranking:
     refused: set[int] = dataclasses.field(default_factory=set)
 
     def best(self) -> int | None:
-        """The index of the best node, of equal ones the first; None if there is none."""
+        """Return the index of the best node, the first of equal ones; None if there is none."""
         scores = self.scores
         if not len(scores):
             return None
@@ -49,7 +49,7 @@ class Ranking:
         return None if scores[i] == NEVER else i
 
     def best_among(self, passing: model.BoolVector) -> int | None:
-        """The same of some of them, shape [K]."""
+        """Return the index of the best node among some, shape [K]."""
         scores = np.where(passing, self.scores, NEVER)
         i = int(scores.argmax()) if len(scores) else -1
         return None if i < 0 or scores[i] == NEVER else i
@@ -70,26 +70,26 @@ class Rankings:
         self._of_class: dict[int, Ranking] = {}
 
     def best(self, pending: PendingClass) -> int | None:
-        """The best node that a class may use now; of equal ones, the first. None if there is none."""
+        """Return the best node that a class may use now, the first of equal ones; None if there is none."""
         ranking = self._of(pending)
         passing = self.passing_now(pending)
         i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
     def passing_now(self, pending: PendingClass) -> model.BoolVector | None:
-        """Where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
+        """Return where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
         counts = self._state.pod_counts
         return None if counts is None else counts.mask(pending)
 
     def refuse(self, pending: PendingClass, node: int) -> None:
-        """The class does not take this node in this cycle."""
+        """Refuse a node for the class in this cycle."""
         ranking = self._of(pending)
         i = self._candidates.at[node] if self._candidates.at is not None else node
         ranking.refused.add(i)
         ranking.scores[i] = NEVER
 
     def may_use(self, pending: PendingClass, node: int) -> bool:
-        """Whether a class may have one more task on a node."""
+        """Return whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
         passing = self.passing_now(pending)
@@ -106,7 +106,7 @@ class Rankings:
         return ranking
 
     def _shared(self, pending: PendingClass) -> Ranking:
-        """The ranking that classes with the same answers have in common."""
+        """Return the ranking that classes with the same answers share."""
         profile = self._profile
         questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
         if len(self._candidates.listed) <= _NOT_SHARED:
@@ -176,7 +176,7 @@ class Rankings:
                 scores[i] = score
 
     def _score_on(self, pending: PendingClass, node: int, questions: Sequence[Filter | Reserve]) -> float:
-        """The score of one node that has room, -inf where a filter or a reservation is in the way."""
+        """Return the score of a node with room, -inf where a filter or a reservation is in the way."""
         for question in questions:
             if not question.passes(pending, self._state, node):
                 return NEVER
@@ -185,7 +185,7 @@ class Rankings:
         return self._profile.score_of(pending.task_class.stage).score_on(pending, self._state, node)
 
     def _scores(self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
-        """The scores of nodes that have room, -inf where a filter or a reservation is in the way."""
+        """Return the scores of nodes with room, -inf where a filter or a reservation is in the way."""
         passing = self._passing(pending, where, questions)
         if passing is not None and not np.count_nonzero(passing):
             return np.full(len(passing), NEVER)
@@ -195,7 +195,7 @@ class Rankings:
     def _passing(
         self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]
     ) -> model.BoolVector | None:
-        """Where all filters and the reserve pass; None for everywhere."""
+        """Return where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
         for question in questions:
             passed = question.mask(pending, self._state, where)

@@ -63,16 +63,16 @@ class Follower:
     """Is notified of running tasks, right after `RunningTasks` knows."""
 
     def placed(self, task: RunningTask) -> None:
-        """A task was placed."""
+        """Record that a task was placed."""
 
     def started(self, task: RunningTask, now_s: float) -> None:
-        """Its container runs."""
+        """Record that its container runs."""
 
     def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
-        """It was suspended, and runs again."""
+        """Record that a suspended task runs again."""
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
-        """It succeeded, or it failed or was lost: it is not among those that run any more."""
+        """Remove a task that succeeded, failed or was lost from those that run."""
 
 
 class RunningTasks(Observer):

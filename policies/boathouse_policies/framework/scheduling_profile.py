@@ -88,10 +88,10 @@ class Profile:
         return self.score if isinstance(self.score, questions.ShapeScore) else questions.NO_PREFERENCE
 
     @functools.cached_property
-    def asks_nothing(self) -> bool:
+    def depends_on_shape_only(self) -> bool:
         """Whether the shape of a class without host ports and the usage of its job decide everything."""
         return (
-            self.order.lasts
+            self.order.keyed_by_usage
             and isinstance(self.score, questions.ShapeScore)
             and all(isinstance(question, FreePorts | DeclaredFeatures) for question in self.asked)
             and not (self.scores or self.hooks or self.is_patient or self.decides_sizes)
@@ -108,10 +108,10 @@ class Profile:
         return self.sizer is not questions.IDEAL_SIZE
 
     def score_of(self, stage: model.Stage) -> questions.Score:
-        """The score for a kind of stage."""
+        """Return the score for a kind of stage."""
         return self.scores.get(stage, self.score)
 
     def asked_about(self, pending: PendingClass) -> tuple[questions.Filter | questions.Reserve, ...]:
-        """Those of `asked` that have a say on a class; what a begun gang is short of may go to reserved nodes."""
+        """Return those of `asked` that concern a class; members that a begun gang lacks may go to reserved nodes."""
         asked = (question for question in self.asked if question is not self.reserve or not pending.task_class.is_short)
         return tuple([question for question in asked if question.concerns(pending)])

@@ -59,7 +59,7 @@ class Shape:
         self._eligibility: Eligibility | None = None
 
     def eligibility(self, view: ClusterView) -> Eligibility:
-        """The nodes that its constraints allow."""
+        """Return the nodes that its constraints allow."""
         known = self._eligibility
         if known is None or known.nodes is not view.layout.nodes:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
@@ -73,7 +73,7 @@ class Shapes:
         self._known: weakref.WeakValueDictionary[tuple[bytes, model.Constraints], Shape] = weakref.WeakValueDictionary()
 
     def of(self, least: model.IntVector, constraints: model.Constraints) -> Shape:
-        """The shape of a size and constraints."""
+        """Return the shape of a size and constraints."""
         key = (least.tobytes(), constraints)
         known = self._known.get(key)
         if known is None:
@@ -111,7 +111,7 @@ class ShapeColumns:
 
     @classmethod
     def of(cls, shapes: Sequence[Shape], rows: int) -> Self:
-        """The columns of some shapes, of so many resources."""
+        """Return the columns of some shapes, with this number of resources."""
         sizes = np.array([shape.least for shape in shapes], np.int64).reshape(len(shapes), rows)
         numbers: dict[model.Constraints, int] = {}
         constraints_of = [numbers.setdefault(shape.constraints, len(numbers)) for shape in shapes]
@@ -121,11 +121,11 @@ class ShapeColumns:
         return len(self._constraints_of)
 
     def among(self, used: npt.NDArray[np.bool_]) -> Self:
-        """The columns of some of them."""
+        """Return the columns of some of them."""
         return type(self)(self.sizes[:, used], self._constraints, self._constraints_of[used])
 
     def allowed(self, view: ClusterView, where: Where) -> npt.NDArray[np.bool_] | None:
-        """Which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
+        """Return which of some nodes the shapes' constraints allow, shape [S, len(where)]; None for all."""
         found = [view.eligibilities.of(constraints, view.layout) for constraints in self._constraints]
         if all(eligibility.everywhere for eligibility in found):
             return None

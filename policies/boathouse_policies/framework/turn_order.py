@@ -109,17 +109,17 @@ class TurnOrder:
     # Before the first turn
 
     def _begun(self) -> list[PendingClass]:
-        """The open classes of gangs of which tasks are placed, in order of submission."""
+        """Return the open classes of gangs with placed tasks, in order of submission."""
         places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
         return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
 
     def _short(self) -> list[PendingClass]:
-        """The open classes of which gangs that have begun are short, in the order of priority and submission."""
+        """Return the open classes of which started gangs are short, in the order of priority and submission."""
         found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
         return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
 
     def _gang_of(self, job: model.JobId) -> list[PendingClass]:
-        """The open classes of a gang that has not begun."""
+        """Return the open classes of a gang that has not started."""
         places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
         return [self._pending_class(place) for place in places if self._open[place] and not self._has_begun(place)]
 
@@ -166,7 +166,7 @@ class TurnOrder:
         return [places[task_class] for task_class in classes if task_class in places]
 
     def _among_allowed(self, turns: model.BoolVector) -> model.BoolVector:
-        """The open classes that may have turns, shape [C]."""
+        """Return the open classes that may have turns, shape [C]."""
         if self._allowed is None:
             return turns
         allowed = np.zeros(len(self._open), np.bool_)
@@ -178,7 +178,7 @@ class TurnOrder:
         state, in_order = self._state, self._sorted
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
         self._keys = self._keys_of(jobs)
-        if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.lasts:
+        if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.keyed_by_usage:
             self._heaps[in_order.bands[0]] = in_order.heap()
         else:
             self._line_up(jobs)
@@ -200,9 +200,9 @@ class TurnOrder:
                 self._share_out(mine, namespace)
 
     def _keys_of(self, jobs: list[int]) -> list[float]:
-        """The key of each job, length J; of other jobs than these it does not matter."""
+        """Return the key of each job, length J; those of other jobs do not matter."""
         order, in_order = self._profile.order, self._sorted
-        if order.lasts:
+        if order.keyed_by_usage:
             return in_order.keys(order, self._state.view).copy()
         keys = [_NO_TURN] * len(in_order.jobs)
         self._ask(jobs, keys)
@@ -294,7 +294,7 @@ class TurnOrder:
         return self._state.view.layout.dominant_share(usage) > min(turns.shares.values())
 
     def most_reserved(self, pending: PendingClass) -> int | None:
-        """How many more nodes may be reserved for a class; None for any number.
+        """Return how many more nodes may be reserved for a class; None for any number.
 
         Where namespaces share a queue, each reserves an equal part of the nodes at most, and no more than it has tasks:
         otherwise the others would wait until a node is empty.
@@ -307,12 +307,12 @@ class TurnOrder:
         return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
 
     def reserved(self, pending: PendingClass) -> None:
-        """A node was reserved for a class."""
+        """Record that a node was reserved for a class."""
         self._asks_again = self._profile.reserve.passing_changes
         self._count_reserved(pending.job)
 
     def _next_owner(self) -> PendingClass | None:
-        """While every node on offer is reserved: the owners; after them, only those that may pass."""
+        """Return the owners while every node on offer is reserved; after them, only those that may pass."""
         reserve = self._profile.reserve
         if self._owners and reserve.idle_once_all_reserved:
             self._candidates.renew()
@@ -329,7 +329,7 @@ class TurnOrder:
         return None
 
     def confine(self) -> None:
-        """Once every node on offer is reserved: give turns to those classes alone that may be placed all the same."""
+        """Give turns, once every node on offer is reserved, only to classes that may still be placed."""
         if (self._allowed is not None and not self._asks_again) or not self._state.all_reserved:
             return
         self._asks_again = False
@@ -344,7 +344,7 @@ class TurnOrder:
     # Turns
 
     def next_class(self) -> PendingClass | None:
-        """The class whose turn it is; None when all are closed."""
+        """Return the class whose turn it is; None when all are closed."""
         state = self._state
         if not self._open:
             if not state.reserved and self._nothing_fits():
@@ -409,12 +409,12 @@ class TurnOrder:
         return found
 
     def _nothing_fits(self) -> bool:
-        """Whether the cycle is over, for no node has room for anything."""
+        """Return whether the cycle is over, for no node has room for anything."""
         self._is_over = self._skips and not self._candidates.anything_fits and not self._sorted.gangs
         return self._is_over
 
     def _next_begun(self) -> PendingClass | None:
-        """The first class of a gang that goes before all others, and is short of its minimum."""
+        """Return the first class of a gang that goes before all others, and is short of its minimum."""
         while self._first:
             pending = self._first[0]
             own = pending.task_class
@@ -424,7 +424,7 @@ class TurnOrder:
         return None
 
     def _next_job(self) -> int | None:
-        """The first job of the queue that holds least; in the order of names, so that the first of equals wins."""
+        """Return the first job of the queue with the lowest usage; ties by name."""
         best: int | None = None
         least = math.inf
         for turns in self._queues.values():
@@ -435,7 +435,7 @@ class TurnOrder:
         return best
 
     def _first_of(self, turns: _QueueTurns) -> int | None:
-        """The first job of the namespace that holds least; in the order of names, so the first of equals wins."""
+        """Return the first job of the namespace with the lowest usage; ties by name."""
         shares = turns.shares
         while shares[namespace := min(shares, key=shares.__getitem__)] != math.inf:
             job = self._first_in(turns.heaps[namespace])
@@ -445,7 +445,7 @@ class TurnOrder:
         return None
 
     def _first_in(self, heaps: list[_Heap]) -> int | None:
-        """The first job of the highest priority; an entry with another key than the job's is out of date."""
+        """Return the first job of the highest priority; an entry with another key than the job's is out of date."""
         keys, has_room = self._keys, self._has_room
         while heaps:
             heap = heaps[0]
@@ -460,7 +460,7 @@ class TurnOrder:
         return None
 
     def _has_room_for_job(self, job: int) -> bool:
-        """Whether some node has room for a class of the job; those before it, for which none has, are closed."""
+        """Return whether some node has room for a class of the job; close those before it for which none has."""
         in_order, has_room = self._sorted, self._candidates.has_room
         for place in range(in_order.first[job], in_order.first[job + 1]):
             if self._open[place]:
@@ -474,7 +474,7 @@ class TurnOrder:
         return self._allowed is None or self._sorted.queued[place].task_class.id in self._allowed
 
     def classes_of(self, job: model.JobId) -> Sequence[PendingClass]:
-        """The open classes of a job, in its order."""
+        """Return the open classes of a job, in its order."""
         return [self._pending_class(place) for place in self._open_of(self._sorted.job_places[job])]
 
     def _open_of(self, job: int) -> list[int]:
@@ -482,7 +482,7 @@ class TurnOrder:
         return [place for place in range(start, stop) if self._open[place] and self._may(place)]
 
     def over_limit(self, pending: PendingClass, size: Sequence[int]) -> model.Verdict | None:
-        """Whether one more task of this size would exceed the limits of the class' queue."""
+        """Return whether one more task of this size would exceed the limits of the class' queue."""
         if not self.has_limits:
             return None
         turns = self._queues[pending.job.queue]
@@ -498,22 +498,22 @@ class TurnOrder:
     # What happens in a turn
 
     def placed(self, assignment: Assignment) -> None:
-        """A task was placed."""
+        """Record that a task was placed."""
         if not assignment.pending.left:
             self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
             self._charge(assignment.pending, assignment.amounts, operator.add)
 
     def taken_back(self, assignment: Assignment) -> None:
-        """A task of a gang was taken back."""
+        """Record that a gang's task was taken back."""
         self._charge(assignment.pending, assignment.amounts, operator.sub)
 
-    def kept(self, one: Kept) -> None:
-        """Room is kept for a task of a gang: it counts as held."""
-        self._charge(one.pending, one.amounts, operator.add)
+    def kept(self, kept: Kept) -> None:
+        """Charge the room that is kept for a task of a gang."""
+        self._charge(kept.pending, kept.amounts, operator.add)
 
     def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
-        """What a job holds changed: mend its key and the shares of its queue and namespace."""
+        """Update a job's key and the shares of its queue and namespace after its usage changed."""
         job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:
             for key in (job.queue, (job.queue, job.namespace)):
@@ -523,7 +523,7 @@ class TurnOrder:
         if order.constant:
             return
         place = self._sorted.job_of[pending.place]
-        if order.lasts:
+        if order.keyed_by_usage:
             self._move(place, order.key(job, state.job_usage(job.id), state.view.layout))
             return
         self._move(place, float(order.keys((job,), state)[0]))
@@ -535,7 +535,7 @@ class TurnOrder:
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:
-        """The job has another key."""
+        """Set a job's key."""
         before = self._keys[job]
         if key == before or before != before:  # noqa: PLR0124 - it has no turn any more
             return
@@ -547,7 +547,7 @@ class TurnOrder:
             heappush(heap, (key, job))
 
     def close(self, place: int) -> None:
-        """A class has no turn any more in this cycle."""
+        """Close a class for the rest of the cycle."""
         self._open[place] = False
         job = self._sorted.job_of[place]
         if self._keys and (self._sorted.single or not self._open_of(job)):
@@ -556,7 +556,7 @@ class TurnOrder:
     # Who had no turn
 
     def _close_dropped(self) -> None:
-        """No node had room for what is open of these jobs."""
+        """Close jobs for whose open classes no node had room."""
         first = self._sorted.first
         if not self._open:
             self._open = self._sorted.open.tolist()
@@ -568,7 +568,7 @@ class TurnOrder:
         self._dropped.clear()
 
     def rest(self) -> Iterator[PendingClass]:
-        """All open classes that may have turns."""
+        """Return all open classes that may have turns."""
         if self._is_over:
             return
         self._close_dropped()
@@ -577,14 +577,14 @@ class TurnOrder:
                 yield self._pending_class(place)
 
     def passed_over(self) -> Sequence[PendingClass]:
-        """The classes that had no turn because every node is reserved for others."""
+        """Return the classes that had no turn because every node is reserved for others."""
         places = list(self._passed_over)
         if self._allowed is not None:
             places += [place for place, is_open in enumerate(self._open) if is_open and not self._may(place)]
         return [self._pending_class(place) for place in places]
 
     def without_room(self, *, as_before: bool) -> Sequence[PendingClass]:
-        """The classes that had no turn because no node has room for them: known to wait for that, or the others."""
+        """Return the classes that had no turn because no node has room: those known to wait for that, or the others."""
         in_order = self._sorted
         if not as_before and in_order.only_matched:
             return ()

@@ -100,7 +100,7 @@ class ClusterView:
         touched: Jobs that hold something else than in the snapshot before.
         eligibilities: Static masks.
         tallies: Pods that selectors count: the ledger's own, not a copy.
-        lasting: What pods that nobody expects to end take of each node, by row: the ledger's own too.
+        long_running: What pods that nobody expects to end take of each node, by row: the ledger's own too.
         offered: Places of the nodes that this cycle may use, ascending; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
         serial: Number of this snapshot.
@@ -117,7 +117,7 @@ class ClusterView:
     touched: Collection[model.JobId]
     eligibilities: Eligibilities
     tallies: Tallies
-    lasting: Mapping[model.NodeName, model.Amounts]
+    long_running: Mapping[model.NodeName, model.Amounts]
     offered: Sequence[int] | None = None
     max_per_node: int | None = None
     serial: int = 0

@@ -31,7 +31,7 @@ _PAPER = Config()
 
 
 def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
-    """The profile `fspy`. Each call builds a policy with a state of its own.
+    """Return the profile `fspy`. Each call builds a policy with a state of its own.
 
     Args:
         config: The constants; the paper's by default.

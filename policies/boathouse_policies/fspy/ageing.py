@@ -36,15 +36,15 @@ class AgeingReserve(Reserve, Hooks):
         self._classes = NO_CLASSES
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A cycle begins: its classes, for the stages of those that have nodes reserved."""
+        """Begin a cycle: note its classes, for the stages of those that have nodes reserved."""
         self._classes = queue.sorted_classes()
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is reserved in this cycle, nor will be."""
+        """Return whether no node is reserved in this cycle, nor will be."""
         return not state.reserved and self.order.nobody_aged
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is reserved for no class, or for this one."""
+        """Return the nodes that are reserved for no class or for this one, shape [N]; None for all."""
         if not state.reserved:
             return None
         mask = np.ones(len(state.offered), np.bool_)

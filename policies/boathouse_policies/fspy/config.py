@@ -14,7 +14,7 @@ class Config:
     Attributes:
         probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
         probes: Whether jobs of unknown size are probed.
-        ageing_s: A job that is owed a turn and holds nothing goes before all others after so long (ours).
+        ageing_s: A job that is overdue and uses nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
         shared_allowance: Whether the jobs of unknown size go first while all together they hold less than their virtual

@@ -94,7 +94,7 @@ def container(resources: model.Resources) -> Amount:
 
 
 def size(shape: Shape) -> Amount:
-    """Eq. 5: the sum over the phases of R·SE."""
+    """Compute eq. 5: the sum over the phases of R·SE."""
     return (
         sum(phase.container[0] * phase.total_s for phase in shape.phases),
         sum(phase.container[1] * phase.total_s for phase in shape.phases),
@@ -102,12 +102,12 @@ def size(shape: Shape) -> Amount:
 
 
 def least_time_s(shape: Shape, cluster: Amount) -> float:
-    """Eq. 4, minE: the run time with the whole cluster for itself; infinite where the cluster lacks a resource."""
+    """Compute eq. 4, minE: the run time with the whole cluster; infinite where the cluster lacks a resource."""
     return sum(phase.task_s * _waves(phase, cluster) for phase in shape.phases if phase.task_s is not None)
 
 
 def parallelism(shape: Shape, cluster: Amount) -> Amount:
-    """The average parallelism bound: eq. 3 for a job of known size, eq. 9 before, the container for an uber job."""
+    """Return the bound of average parallelism: eq. 3 for a known size, eq. 9 before, the container for an uber job."""
     bound = shape.master
     if shape.uber:
         bound = shape.phases[0].container

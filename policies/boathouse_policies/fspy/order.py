@@ -4,7 +4,7 @@ Whose turn it is, the first group that has somebody:
 
 | group | who | order within |
 |---|---|---|
-| aged | owed a turn and holding nothing for `ageing_s` | waiting for longest |
+| aged | overdue without resources for `ageing_s` | waiting for longest |
 | probing | probing jobs, while they hold less than their share | FIFO |
 | short | jobs of unknown size, while all (or each) hold less than their virtual share | memory held |
 | late | of known size, finished virtually | virtual finish |
@@ -14,7 +14,7 @@ Whose turn it is, the first group that has somebody:
 
 What one group cannot use goes to the next: the cycle passes over whoever does not fit (backfill).
 
-Owed are jobs that finished virtually and jobs of unknown size: all others come to be owed, for virtual sizes fall to 0.
+Overdue are jobs that finished virtually and jobs of unknown size. All others become overdue: virtual sizes fall to 0.
 
 Deviations:
 * A job of size 0 that still runs is first of the size-based sub-queue; the fair sub-queue's claim to its virtual share
@@ -136,7 +136,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
                 self._fair.update(dict.fromkeys(unsized, fair))
         self._probing = SubQueue.of(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
         if now_s >= self._calm_until_s:
-            self._calm_until_s = self._first_owed_s(state) + self.config.ageing_s
+            self._calm_until_s = self._first_overdue_s(state) + self.config.ageing_s
         self.nobody_aged = now_s < self._calm_until_s
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
@@ -154,10 +154,10 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
                 sub_queue.held += memory_bytes
                 self._generation += len(sub_queue.jobs) > 1 and was_short != sub_queue.is_short
 
-    def _first_owed_s(self, state: CycleState) -> float:
-        """Since when the first job of those that hold nothing is owed a turn; a job that runs may be from now on."""
+    def _first_overdue_s(self, state: CycleState) -> float:
+        """Return since when the first job without resources is overdue; a running job may be from now on."""
         since_s = [
-            self._owed_since_s(record, virtual)
+            self._overdue_since_s(record, virtual)
             for job, record in self._jobs.items()
             if not record.is_probe
             and not state.job_usage(job)[model.PODS]
@@ -192,7 +192,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         if record is not None and record.is_probe:
             return Group.PROBING if self._probing.is_short else Group.OVER, 0.0  # equal: by submission
         if record is not None and not usage[model.PODS]:
-            since_s = self._owed_since_s(record, virtual)
+            since_s = self._overdue_since_s(record, virtual)
             if now_s - since_s >= self.config.ageing_s:
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
@@ -201,7 +201,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight
 
     @staticmethod
-    def _owed_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:
+    def _overdue_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:
         return max(record.held_s, virtual.finish_s) if virtual is not None and virtual.finished else record.held_s
 
     # Figures
@@ -291,7 +291,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
-        """Whether a probing job is worth its container: the models know such jobs, and nothing says its size yet."""
+        """Return whether a probing job is worth its container: the models know such jobs, and its size is unknown."""
         record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
         if record is None or virtual is None or record.is_probe or not self.config.probes:
             return False

@@ -74,16 +74,16 @@ class Features(NamedTuple):
     reduce_input_records: float
 
     def amounts(self) -> model.FloatVector:
-        """What grows with the input, MI first, shape [7]."""
+        """Return the amounts that grow with the input, MI first, shape [7]."""
         return np.array(self[2:])
 
     def map_row(self) -> model.FloatVector:
-        """Eq. 6 without its coefficients, shape [7]."""
+        """Return eq. 6 without its coefficients, shape [7]."""
         own = [self.maps, self.map_input_bytes, self.map_function_s, self.map_output_bytes]
         return np.array([1.0, *own, *_with_log(self.map_output_records)])
 
     def reduce_row(self, map_s: float) -> model.FloatVector:
-        """Eq. 7 without its coefficients, shape [8]; `map_s` is SE_m."""
+        """Return eq. 7 without its coefficients, shape [8]; `map_s` is SE_m."""
         own = [self.reduces, map_s, self.map_output_bytes, self.reduce_function_s, self.reduce_output_bytes]
         return np.array([1.0, *own, *_with_log(self.reduce_input_records)])
 
@@ -93,7 +93,7 @@ AMOUNTS = tuple(Counter)[1:]
 
 
 def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
-    """Eq. 8: the original job's features from its probing job's counters, each over f_p.
+    """Compute eq. 8: the original job's features from its probing job's counters, each over f_p.
 
     Returns:
         None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.

@@ -32,7 +32,7 @@ class Sample:
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Algorithm 1.
+    """Run Algorithm 1.
 
     Args:
         split_bytes: Length of each of the original job's splits: one for each map task.

@@ -46,7 +46,7 @@ _ROUNDING = 1e-9
 
 
 def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount) -> list[Amount]:
-    """Algorithm 2, VRA: what each job has in the fair world.
+    """Run Algorithm 2, VRA: what each job has in the fair world.
 
     Args:
         bounds: APB of each job, in the order of the virtual queue.
@@ -73,7 +73,7 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
 
 
 def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share: float) -> float:
-    """Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
+    """Run Algorithm 3, lines 4-7: the memory that works off a job's size: its master's container does not."""
     master = shape.master[_MEMORY]
     if shape.uber or not 0 < master < bound[_MEMORY]:  # a master as large as the cluster: nothing works beside it
         return share[_MEMORY]
@@ -141,7 +141,7 @@ class World:
         self._next_end_s = math.inf
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
-        """VS at a time since the last update, before the next virtual completion, in byte-seconds; 0 once finished."""
+        """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
         if job.finished:
             return 0.0
         return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
@@ -155,7 +155,7 @@ class World:
             self._update_shares()
 
     def resize(self, cluster: Amount, now_s: float) -> None:
-        """The cluster has other resources from now on."""
+        """Set the cluster's resources."""
         self.advance(now_s)
         if cluster == self.cluster:
             return
@@ -167,7 +167,7 @@ class World:
         self._update_shares()
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
-        """A job comes; `used` is what it used up already, for one that is known from before a restart."""
+        """Add a job; `used` is what it used up already, if it is known from before a restart."""
         self.advance(now_s)
         self._update_sizes(now_s)
         size = jobs.size(shape)[_MEMORY] if shape.is_sized else math.inf
@@ -177,7 +177,7 @@ class World:
         self._update_shares()
 
     def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
-        """A job's size became known (eq. 10), or its make-up changed."""
+        """Update a job whose size became known (eq. 10), or whose stages changed."""
         known = self.jobs[job]
         if known.shape == shape:
             return
@@ -192,7 +192,7 @@ class World:
         self._update_shares()
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """The real job is over. One of known size stays in the virtual queue until it finishes there too.
+        """End the real job. One of known size stays in the virtual queue until it finishes there too.
 
         Deviation: of jobs that are over, at most `MOST_ENDED` stay; beyond that the one that would finish first goes.
         """
@@ -221,7 +221,7 @@ class World:
         self.queue = [one for one in self.queue if one is not job]
 
     def _update_sizes(self, now_s: float) -> None:
-        """Algorithm 3, VSC."""
+        """Run Algorithm 3, VSC."""
         interval_s = max(0.0, now_s - self.now_s)
         self.now_s = max(self.now_s, now_s)
         for job in self.queue:
@@ -236,7 +236,7 @@ class World:
         self.queue = [job for job in self.queue if not job.finished]
 
     def _update_shares(self) -> None:
-        """Algorithm 2, VRA, and when the next job finishes if nothing else happens."""
+        """Run Algorithm 2, VRA, and find when the next job finishes if nothing else happens."""
         given = allocate([job.bound for job in self.queue], [job.weight for job in self.queue], self.cluster)
         for job, share in zip(self.queue, given, strict=True):
             job.share = share

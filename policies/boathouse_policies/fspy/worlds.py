@@ -67,17 +67,17 @@ class Worlds:
             self._worlds[queue, namespace].resize((cluster[0] * part, cluster[1] * part), now_s)
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
-        """A job comes; `used` is what it used up already, for one that is known from before a restart."""
+        """Add a job; `used` is what it used up already, if it is known from before a restart."""
         share = (job.queue, job.namespace)
         if share not in self._worlds:
             self._worlds[share] = World(self._config, self.jobs)
         self._worlds[share].add(job, shape, now_s, used=used)
 
     def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
-        """A job's size became known (eq. 10), or its make-up changed."""
+        """Update a job whose size became known (eq. 10), or whose stages changed."""
         self.jobs[job].world.reshape(job, shape, now_s)
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """The real job is over."""
+        """End the real job."""
         if job in self.jobs:
             self.jobs[job].world.end(job, now_s, succeeded=succeeded)

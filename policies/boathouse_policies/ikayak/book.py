@@ -236,7 +236,7 @@ class Book(Observer, Follower):
     # Maps
 
     def local_share(self) -> float:
-        """μ."""
+        """Return μ."""
         total = self.local + self.remote
         return max(self._least_share, self.local / total) if total else 1.0
 

@@ -55,7 +55,7 @@ _CENTRES: FloatVector = np.array([[5.0], [3.0], [1.0]]) / 6.0
 
 
 def firing(premise: FloatVector) -> FloatVector:
-    """σ: how much each rule fires, by what is left of the work at the two lags.
+    """Return σ: how much each rule fires, by what is left of the work at the two lags.
 
     Args:
         premise: Shape [..., 2].
@@ -84,12 +84,12 @@ class Fuzzy:
         self._p: FloatVector = np.eye(len(self.parameters)) * config.trust
 
     def rows(self, samples: Sequence[Sample]) -> FloatVector:
-        """χ = σ ⊗ X: shape [M, J·6]."""
+        """Return χ = σ ⊗ X: shape [M, J·6]."""
         rows = np.stack(samples)
         return (firing(rows[:, WIDTH:])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
 
     def predict(self, samples: Sequence[Sample]) -> FloatVector:
-        """ŷ of each sample; never below 0."""
+        """Predict ŷ of each sample; never below 0."""
         return np.maximum(self.rows(samples) @ self.parameters, 0.0)
 
     def fit(self, samples: Sequence[Sample], labels: FloatVector) -> None:
@@ -109,7 +109,7 @@ class Fuzzy:
         )
 
     def _learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
-        """K, φ and P of the module's docstring, for any number of rows at once.
+        """Update K, φ and P of the module's docstring, for any number of rows at once.
 
         Args:
             rows: Χ, shape [M, J·6].
@@ -135,7 +135,7 @@ class Fuzzy:
     # State
 
     def dump(self) -> Mapping[str, Any]:
-        """Parameters and the upper triangle of P, exactly: some 1.9 kB."""
+        """Return the parameters and the upper triangle of P, exactly: some 1.9 kB."""
         upper = self._p[np.triu_indices(len(self._p))]
         return {"parameters": _packed(self.parameters), "p": _packed(upper)}
 
@@ -156,7 +156,7 @@ class Fuzzy:
 
 
 def prior() -> FloatVector:
-    """The prior rules: as long as nothing was learned, what is left lasts as the pace of the last sample says."""
+    """Return the prior rules, used before learning: the rest takes as long as the last sample's pace says."""
     return np.eye(1, WIDTH).repeat(RULES, axis=0).reshape(-1)
 
 

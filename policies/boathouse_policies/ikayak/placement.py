@@ -68,7 +68,7 @@ def in_order_of_end(reducers: Columns) -> Columns:
 
 
 def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
-    """Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
+    """Run Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
 
     Args:
         lacking: R_executor - (R_free + R_map), shape [R, N]; at most 0 where nothing is lacking.
@@ -111,7 +111,7 @@ class Prospects:
         self._freed = in_order_of_end(reducers)
 
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
-        """Algorithm 1 for one executor: the place of its node; None if no node will do.
+        """Run Algorithm 1 for one executor: return the place of its node; None if no node will do.
 
         Args:
             need: R_executor, shape [R].
@@ -131,11 +131,11 @@ class Prospects:
         return node
 
     def wait_s(self, need: model.IntVector) -> model.FloatVector:
-        """Wait^n, shape [N]."""
+        """Return Wait^n, shape [N]."""
         return np.maximum(waits_s(need[:, None] - self.soon, self._freed), self._maps_s)
 
     def take(self, node: int, need: model.IntVector) -> None:
-        """An executor will go there."""
+        """Count an executor that will go there."""
         self.free[:, node] -= need
         self.soon[:, node] -= need
 
@@ -151,11 +151,11 @@ class MostFree(Score):
         self._suspension = suspension
 
     def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Nothing: the answer depends on the shape alone."""
+        """Return a constant: the answer depends on the shape alone."""
         return None
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """How many such executors would fit."""
+        """Return how many such executors would fit."""
         return fitting(self._suspension.free(state)[:, where], pending.least)
 
 
@@ -242,19 +242,19 @@ class Executors(Reserve, Hooks, Figures):
     # Reserve
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is reserved, nor will be."""
+        """Return whether no node is reserved, nor will be."""
         return not state.reserved and SPARK.isdisjoint(self._classes.stages)
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The job, whose own nodes are open to it."""
+        """Return the job, whose own nodes are open to it."""
         return pending.job.id
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is reserved for no class, or for this job."""
+        """Return the nodes that are reserved for no class or for this job, shape [N]; None for all."""
         return self._open_to(pending, state)[where] if state.reserved else None
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether one node is reserved for no class, or for this job."""
+        """Return whether one node is reserved for no class, or for this job."""
         owner = state.reserved.get(node)
         return owner is None or self._job_of(owner) == pending.job.id
 
@@ -312,7 +312,7 @@ class Executors(Reserve, Hooks, Figures):
         )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:
-        """Sizes and numbers of what the job still needs: its minimum if it has one, else all that is pending."""
+        """Return sizes and numbers of what the job still needs: its minimum if it has one, else all that is pending."""
         if not pending.task_class.gang_min:
             return [(pending.least, pending.left)]
         job = self._book.jobs.get(pending.job.id)
@@ -355,7 +355,7 @@ class Executors(Reserve, Hooks, Figures):
         return list(chosen)
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:
-        """Whether nodes have been reserved for no other application for longer; ties by id."""
+        """Return whether nodes have been reserved for no other application for longer; ties by id."""
         jobs = {other for owner in state.reserved.values() if (other := self._job_of(owner)) is not None} | {job}
         return job == min(jobs, key=lambda other: (self._since_s.get(other, state.view.now_s), other))
 

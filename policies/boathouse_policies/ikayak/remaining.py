@@ -85,7 +85,7 @@ class History:
         self._keep(self.now, running_s)
 
     def _began_s(self, phase: int, running_s: float) -> float:
-        """When the phase began: by the pace of the one before, between the last report and this one."""
+        """Return when the phase began: by the pace of the one before, between the last report and this one."""
         if self.now is None or not self.times_s:
             return self.since_s
         left, _, rest = self.now[_LAG].tolist()

@@ -88,15 +88,15 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         return math.ceil(size.cpu_milli * share), memory
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps, where they are made smaller."""
+        """Return whether the class has maps and maps are shrunk."""
         return pending.task_class.stage is _MAP and self._shrink is not Shrink.OFF
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The class, of maps: where its input is."""
+        """Return the class of maps: where its input is."""
         return pending.task_class.id if pending.task_class.stage is _MAP else None
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
-        """Algorithm 3 for a node with room for the least."""
+        """Run Algorithm 3 for a node with room for the least."""
         if pending.task_class.stage is not _MAP:
             return pending.ideal
         demand, free = pending.task_class.resources, state.free_on(node)
@@ -114,7 +114,7 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         return _TOO_SMALL
 
     def _most(self, demand: model.Resources, free: Sequence[int]) -> int:
-        """min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full, and where nothing is, one map is accepted."""
+        """Compute min_r ⌊R_free/(μ R_demand)⌋; what is not shrunk counts in full. With nothing there, it is one map."""
         if self._shrink is Shrink.OFF:
             return 1
         cpu, memory = self._part(demand, self._book.local_share())
@@ -124,7 +124,7 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
     # Filter
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where a whole map fits, or a shrunk one whose input is there."""
+        """Return where a whole map fits, or a shrunk one whose input is there."""
         if not self.concerns(pending):
             return None
         whole: model.BoolVector = self.whole(pending, state, where)
@@ -137,19 +137,19 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         return passing
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether a map fits on one node, whole, or shrunk beside its input."""
+        """Return whether a map fits on one node, whole, or shrunk beside its input."""
         if not self.concerns(pending) or self.whole(pending, state, node):
             return True
         is_local = pending.queued.pool.located and pending.levels[node] == _AT_INPUT
         return bool(is_local and self._fits_shrunk(pending, state, node))
 
     def whole(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
-        """Where a map fits that is not shrunk by more than crumbs."""
+        """Return where a map fits that is not shrunk by more than crumbs."""
         demand = pending.task_class.resources
         return fits_at(state, where, math.ceil(demand.cpu_milli * self._whole_share), demand.memory_bytes)
 
     def _fits_shrunk(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
-        """Where one map of μ·R_demand fits."""
+        """Return where one map of μ·R_demand fits."""
         return fits_at(state, where, *self._part(pending.task_class.resources, self._book.local_share()))
 
 
@@ -166,7 +166,7 @@ class LocalFirst(Score):
         self._base = base
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The tier, times more than the base's span, plus the base."""
+        """Return the tier, times more than the base's span, plus the base."""
         base = self._base.score(pending, state, where)
         if not pending.queued.pool.located:
             return base
@@ -175,7 +175,7 @@ class LocalFirst(Score):
         return base + _SPAN * local * (1.0 + whole)
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         base = self._base.score_on(pending, state, node)
         if not pending.queued.pool.located or pending.levels[node] != _AT_INPUT:
             return base
@@ -183,7 +183,7 @@ class LocalFirst(Score):
 
 
 def fits_at(state: CycleState, where: int | Where, cpu_milli: int, memory_bytes: int) -> Any:
-    """Whether so much is free: a bool for the place of a node, a vector for several. Filters compared the rest."""
+    """Return whether so much is free: a bool for a place, a vector for several. Filters compared the rest."""
     if isinstance(where, int):
         free = state.free_on(where)
         return free[model.CPU] >= cpu_milli and free[model.MEMORY] >= memory_bytes
@@ -191,7 +191,7 @@ def fits_at(state: CycleState, where: int | Where, cpu_milli: int, memory_bytes:
 
 
 def _shared(demand: model.Resources, free: Sequence[int], accepted: int) -> model.Resources:
-    """R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
+    """Compute R = min(R_demand, R_free/P); where only CPU is shrunk, P is such that all of the memory is there."""
     cpu, memory = free[model.CPU] // accepted, free[model.MEMORY] // accepted
     return dataclasses.replace(
         demand, cpu_milli=min(demand.cpu_milli, cpu), memory_bytes=min(demand.memory_bytes, memory)

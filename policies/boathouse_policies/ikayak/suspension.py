@@ -54,7 +54,7 @@ KEPT = "its node is kept for an executor, where no map may go"
 
 
 def length_s(factor: float, config: Config) -> float:
-    """T_suspend."""
+    """Return T_suspend."""
     return max(0.0, math.pow(factor, config.weight) - config.overhead) * config.interval_s
 
 
@@ -112,18 +112,18 @@ class Suspension(Controller, Filter, Hooks, Figures):
         ]
 
     def is_idle(self) -> bool:
-        """Whether no reducer is suspended or may be."""
+        """Return whether no reducer is suspended or may be."""
         return not self._book.suspended() and not any(self._config.suspension for _ in self._book.lacking())
 
     def _is_due(self, reducer: Reducer, now_s: float) -> bool:
-        """Whether it runs, lacks map output as far as it reported, and was not suspended within T."""
+        """Return whether it runs, lacks map output as far as it reported, and was not suspended within T."""
         runs = reducer.history is not None and reducer.task.pause is None and not reducer.past_shuffle
         return self._config.suspension and runs and now_s - reducer.last_s >= self._config.interval_s
 
     def _pausing(
         self, due: Sequence[Reducer], waiting: Mapping[model.JobId, int], queue: SchedulingQueue, view: ClusterView
     ) -> dict[Reducer, float]:
-        """Whom to suspend, and until when."""
+        """Return which reducers to suspend, and until when."""
         for_s = length_s(self.delay_factor(view), self._config) if due and waiting else 0.0
         if for_s <= 0:
             return {}
@@ -133,7 +133,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         return dict.fromkeys(has_room, view.now_s + for_s)
 
     def delay_factor(self, view: ClusterView) -> float:
-        """λ of what jobs hold now."""
+        """Return λ of what jobs hold now."""
         held = [
             (job, view.by_job[job_id][model.CPU]) for job_id, job in self._book.jobs.items() if job_id in view.by_job
         ]
@@ -182,15 +182,15 @@ class Suspension(Controller, Filter, Hooks, Figures):
         return free
 
     def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
-        """All classes, where any CPU is lent."""
+        """Return whether any CPU is lent."""
         return self._lent is not None
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The job of maps, for its own reducers' CPU comes first."""
+        """Return the job of maps, for its own reducers' CPU comes first."""
         return pending.job.id if pending.task_class.stage is model.Stage.MAP else None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where the class fits without CPU that is lent to others."""
+        """Return where the class fits without CPU that is lent to others."""
         lent = self._lent
         if lent is not None and pending.task_class.stage is model.Stage.MAP:
             own, hungry = pending.job.id, self._hungry

@@ -58,7 +58,7 @@ def build(
     name: str = "ila",
     order: JobOrder | None = None,
 ) -> Profile:
-    """The profile `ila`. Each call builds a policy with a state of its own.
+    """Return the profile `ila`. Each call builds a policy with a state of its own.
 
     Args:
         score: Ranks nodes for stages other than maps and reducers and where interference does not matter.
@@ -87,10 +87,10 @@ def build(
 
 
 def build_iao(score: Score = LEAST_LOADED, config: Config = _PAPER) -> Profile:
-    """The profile `iao`: interference-aware only, with greedy locality (5.1)."""
+    """Return the profile `iao`: interference-aware only, with greedy locality (5.1)."""
     return build(score, dataclasses.replace(config, locality=False), name="iao")
 
 
 def build_lao(score: Score = LEAST_LOADED, config: Config = _PAPER) -> Profile:
-    """The profile `lao`: locality-aware only (5.1)."""
+    """Return the profile `lao`: locality-aware only (5.1)."""
     return build(score, dataclasses.replace(config, threshold=None), name="lao")

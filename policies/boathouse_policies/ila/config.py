@@ -117,5 +117,5 @@ _RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (
 
 
 def static(threshold: float | None) -> Config:
-    """A static threshold instead of the dynamic one (5.5); None for none, which is interference-oblivious."""
+    """Return the config with a static threshold (5.5); None for none, which is interference-oblivious."""
     return Config(threshold=threshold, dynamic=False)

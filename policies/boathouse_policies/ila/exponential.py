@@ -38,7 +38,7 @@ class Weights(NamedTuple):
     caps: tuple[float, ...]
 
     def predict(self, parts: FloatVector) -> FloatVector:
-        """The slowdown on each node, from `Exponential.parts`, shape [N]; 1 at least: nobody is faster than alone."""
+        """Predict the slowdown on each node from `Exponential.parts`, shape [N], at least 1."""
         total: FloatVector | float = self.constant
         for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
             term: FloatVector = np.minimum(part, cap)
@@ -49,7 +49,7 @@ class Weights(NamedTuple):
         return slowdown
 
     def at(self, parts: list[float]) -> float:
-        """The very same on one node, from its parts, length K."""
+        """Predict the slowdown on one node from its parts, length K."""
         total = self.constant
         for part, factor, cap in zip(parts, self.factors, self.caps, strict=True):
             total += min(part, cap) * factor
@@ -73,22 +73,22 @@ class Term:
     most: float
 
     def of(self, rows: FloatVector) -> FloatVector:
-        """The term of samples, shape [11, n] to [n]."""
+        """Return the term of samples, shape [11, n] to [n]."""
         exponent: FloatVector = self.gamma @ (rows - self.mean[:, None])
         return self.scale * np.exp(np.minimum(exponent, self.most))
 
     def of_task(self, task: metrics.Demand) -> float:
-        """The part of the exponent that a task's own demand makes."""
+        """Return the part of the exponent that depends on a task's own demand."""
         own = zip(self.gamma[metrics.SYSTEM :].tolist(), task, self.mean[metrics.SYSTEM :].tolist(), strict=True)
         return float(sum(gamma * (x - mean) for gamma, x, mean in own))
 
     def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
+        """Return the state as JSON values."""
         return {"scale": self.scale, "gamma": _rounded(self.gamma), "mean": _rounded(self.mean), "most": self.most}
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> Term:
-        """The inverse of `dump`."""
+        """Restore a term from `dump`."""
         return cls(
             scale=float(state["scale"]),
             gamma=np.array(state["gamma"], np.float64),
@@ -111,7 +111,7 @@ class Exponential:
         return self.cpu, self.io
 
     def parts(self, system: FloatVector) -> FloatVector:
-        """The exponentials of what each term has without the task's part, shape [2, N]."""
+        """Return the exponentials of each term without the task's part, shape [2, N]."""
         exponents: FloatVector = self._gammas @ system
         exponents -= self._moved
         np.minimum(exponents, _STEEP, out=exponents)
@@ -129,24 +129,24 @@ class Exponential:
         return np.array(means)[:, None]
 
     def weights(self, task: metrics.Demand) -> Weights:
-        """The exponentials of the task's part, and what is left of the largest exponent."""
+        """Return the exponentials of the task's part, and the rest of the largest exponent."""
         own = [min(max(term.of_task(task), -_STEEP), _STEEP) for term in self.terms]
         factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))
         caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in zip(self.terms, own, strict=True))
         return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:
-        """At once for samples."""
+        """Predict at once for samples."""
         return np.asarray(np.maximum(self.constant + self.cpu.of(rows) + self.io.of(rows), 1.0), np.float64)
 
     def dump(self) -> Mapping[str, Any]:
-        """As JSON values."""
+        """Return the state as JSON values."""
         terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
         return {"family": FAMILY, **terms, "constant": self.constant}
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> Exponential:
-        """The inverse of `dump`."""
+        """Restore the model from `dump`."""
         return cls(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=float(state["constant"]))
 
 

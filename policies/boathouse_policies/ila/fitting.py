@@ -60,7 +60,7 @@ class Samples:
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
-        """From lists of the eleven metrics and the slowdown."""
+        """Make samples from lists of the eleven metrics and the slowdown."""
         table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
         return cls(table[: metrics.ALL], table[metrics.ALL])
 
@@ -85,12 +85,12 @@ class Samples:
         return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
 
     def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> Samples:
-        """Some of them."""
+        """Select some of the samples."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)
 
     def beside(self, others: Samples) -> Samples:
-        """These and others."""
+        """Join these samples with others."""
         counted = [np.ones(len(some)) if some.counted is None else some.counted for some in (self, others)]
         rows, slowdown = np.hstack([self.rows, others.rows]), np.concatenate([self.slowdown, others.slowdown])
         return Samples(rows, slowdown, np.concatenate(counted), self.relative)
@@ -114,26 +114,26 @@ def fit(samples: Samples, *, before: Exponential | None = None, start: Exponenti
 
 
 def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """Metrics less their mean, over their deviation; the means, and the deviations, 1 where a metric never changes."""
+    """Return metrics less their mean, over their deviation; the means; and the deviations, 1 for constant metrics."""
     mean, deviation = rows.mean(axis=1), rows.std(axis=1)
     scale = np.where(deviation > _CONSTANT, deviation, 1.0)
     return (rows - mean[:, None]) / scale[:, None], mean, scale
 
 
 def varying(rows: FloatVector) -> list[int]:
-    """Metrics that change at all."""
+    """Return metrics that change at all."""
     return [int(row) for row in np.flatnonzero(rows.std(axis=1) > _CONSTANT)]
 
 
 def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
-    """Coefficients of all metrics from those of the chosen ones, shape [11]."""
+    """Return coefficients of all metrics from those of the chosen ones, shape [11]."""
     expanded = np.zeros(metrics.ALL)
     expanded[list(chosen)] = values
     return expanded
 
 
 def exponential(samples: Samples) -> Exponential:
-    """Eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
+    """Fit eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     io_bound = samples.io_bound
     kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
     model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
@@ -143,7 +143,7 @@ def exponential(samples: Samples) -> Exponential:
 
 
 def one_term(samples: Samples, rows: Iterable[int]) -> Term:
-    """Eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
+    """Fit eq. 1 or 2 by Gauss-Newton, variables chosen stepwise; its constant is left to eq. 3."""
     z, mean, scale = standardised(samples.rows)
     y, weight, changing = samples.slowdown, samples.weight, varying(samples.rows)
 
@@ -168,7 +168,7 @@ def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples)
 
 
 def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
-    """Eq. 3: alpha, beta and C_3 by least squares."""
+    """Fit eq. 3: alpha, beta and C_3 by least squares."""
     columns = np.column_stack([cpu.of(samples.rows), io.of(samples.rows), np.ones(len(samples))])
     weight = samples.weight
     found = np.linalg.lstsq(columns * weight[:, None], samples.slowdown * weight, rcond=None)[0]
@@ -178,7 +178,7 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
 
 
 def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
-    """Both terms fitted together with the variables of the model before."""
+    """Fit both terms together with the variables of the model before."""
     joint = _Joint(samples, start)
     chosen = (term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma))
     return joint.model(joint.fit(tuple(chosen)))
@@ -198,7 +198,7 @@ class _Joint:
         self._constant = start.constant
 
     def _scale_of(self, term: Term) -> float:
-        """The scale of a term whose exponent is 0 at the mean of these samples."""
+        """Return the scale of a term whose exponent is 0 at the mean of these samples."""
         moved = float(term.gamma @ (self._mean - term.mean))
         return term.scale * float(np.exp(min(moved, term.most))) or _FAINT
 
@@ -209,7 +209,7 @@ class _Joint:
         ]
 
     def fit(self, chosen: tuple[int, ...]) -> Choice:
-        """With some variables."""
+        """Fit with some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
         curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
@@ -218,7 +218,7 @@ class _Joint:
         return Choice.of_fit(chosen, found, sse, len(y))
 
     def model(self, choice: Choice) -> Exponential:
-        """What a fit found."""
+        """Return the model that a fit found."""
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
         gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
@@ -246,7 +246,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
-        """The outcome of a fit to so many observations; of a constant alone where there is no variable."""
+        """Return the outcome of a fit to this many observations; a constant where there is no variable."""
         size = len(parameters) if chosen else 1
         return cls(chosen, parameters, count * math.log(max(sse / count, 1e-12)) + size * math.log(count))
 
@@ -290,7 +290,7 @@ def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[in
 
 
 def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
-    """The parameters with the least sum of squared errors that can be reached from `start`.
+    """Minimize the sum of squared errors from `start`; return the parameters and the sum.
 
     Args:
         curve: The model.
@@ -326,7 +326,7 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
 
 
 def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: float = 0.0) -> Curve:
-    """S = sum over terms of A exp(gamma . z) + C, times a weight.
+    """Compute S = sum over terms of A exp(gamma . z) + C, times a weight.
 
     Args:
         inputs: The standardised variables z of each term, shape [n, v].
@@ -363,7 +363,7 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
 
 
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
-    """Where to begin with one exponential: the line through the logarithms of what is above a floor.
+    """Return the start with one exponential: the line through the logarithms of what is above a floor.
 
     Args:
         z: Standardised variables, shape [n, v].

@@ -49,7 +49,7 @@ class Thresholds:
         self._idle_since_s = np.zeros(0)
 
     def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
-        """What holds as a cycle begins.
+        """Return the thresholds in force as a cycle begins.
 
         Args:
             now_s: The cycle's time.
@@ -81,11 +81,11 @@ class Thresholds:
         self._names = names
 
     def placed(self, host: int, reached: float) -> None:
-        """A task was placed on a host: H_d is what its acceptance made it."""
+        """Set a host's H_d after a task was placed on it."""
         self._reached[host] = reached
 
     def ripe_s(self, now_s: float) -> float:
-        """When the next host will have had idle slots for long enough; infinity for never."""
+        """Return when the next host will have had idle slots for long enough; infinity for never."""
         due_s = self._idle_since_s + self._idle_s
         return float(due_s[due_s > now_s].min(initial=math.inf))
 
@@ -111,7 +111,7 @@ class HostThresholds:
     ripe_s: float = math.inf
 
     def limits(self, margin: float) -> FloatVector:
-        """The largest slowdown that is accepted on each host, with a margin for the model's error, shape [H]."""
+        """Return the largest slowdown accepted on each host, with a margin for the model's error, shape [H]."""
         limits = np.where(self.running == 0, math.inf, self.first + margin)
         due = (self.is_due & (self.idle > 1) & (self.running > 0)).nonzero()[0]
         if len(due):  # Line 9: (Z_R + 1) / S > Z_R / H_d, for S.
@@ -120,7 +120,7 @@ class HostThresholds:
         return limits
 
     def limit(self, host: int, margin: float) -> float:
-        """The very same on one host."""
+        """Return the largest slowdown accepted on one host, with the margin."""
         running = self.running.item(host)
         if not running:
             return math.inf
@@ -130,11 +130,11 @@ class HostThresholds:
         return max(reached + margin, math.nextafter(reached * (running + 1) / running, 0.0))
 
     def _is_dynamic(self, host: int) -> bool:
-        """Whether H_d is used on a host: line 19 ends that once one idle slot is left."""
+        """Return whether H_d is used on a host: line 19 ends that once one idle slot is left."""
         return self.is_due.item(host) and self.idle.item(host) > 1
 
     def accept(self, host: int, slowdown: float) -> None:
-        """A task was accepted, before it is counted: H_d by lines 9 to 13, and 19.
+        """Update H_d for an accepted task that is not yet counted, by lines 9 to 13, and 19.
 
         Args:
             host: Its place.
@@ -251,7 +251,7 @@ class Slowdowns:
         return parts
 
     def limits(self, margin: float) -> FloatVector:
-        """The largest slowdown that is accepted on each node with a margin, shape [N]: read-only."""
+        """Return the largest slowdown accepted on each node with a margin, shape [N]: read-only."""
         known = self._limits.get(margin)
         if known is None:
             known = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
@@ -259,11 +259,11 @@ class Slowdowns:
         return known
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
-        """The sum over the nodes of each host, shape [H]."""
+        """Return the sum over the nodes of each host, shape [H]."""
         return np.asarray(np.bincount(self._hosts.of, column, len(self._hosts)), np.float64)
 
     def on_all(self, task: Judged) -> FloatVector:
-        """The predicted slowdown of a task on each node, shape [N]: read-only."""
+        """Return the predicted slowdown of a task on each node, shape [N]: read-only."""
         seen, column = self._columns.get(task, (0, None))
         if column is None:
             column = self._weights(task.model, task.demand).predict(self._settled(task.model))
@@ -273,15 +273,15 @@ class Slowdowns:
         return column
 
     def on(self, task: Judged, node: int) -> float:
-        """The predicted slowdown on one node."""
+        """Return the predicted slowdown on one node."""
         return self._weights(task.model, task.demand).at(self._settled(task.model)[:, node].tolist())
 
     def accepts(self, task: Judged, node: int) -> bool:
-        """Whether Algorithm 1 accepts a task on one node."""
+        """Return whether Algorithm 1 accepts a task on one node."""
         return self.on(task, node) <= float(self.limits(task.margin)[node])
 
     def takers(self, pending: PendingClass, task: Judged) -> tuple[bool, bool]:
-        """Whether some node on offer that a class may use has room for it, and whether some of those accepts it."""
+        """Return whether a usable node on offer has room for a class, and whether one of those nodes accepts it."""
         key, now = (pending.shape, task), self._state.changes
         seen, has_room, taker = self._takers.get(key, (-1, False, None))
         if seen != now and not (taker is not None and self._still_takes(taker, pending, task)):
@@ -294,13 +294,13 @@ class Slowdowns:
         return has_room, taker is not None
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
-        """Whether a node that had room for a class and accepted it still has and does."""
+        """Return whether a node that had room for a class and accepted it still has and does."""
         if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
             return False
         return self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
-        """A task was placed: its host has one more neighbour, and perhaps another threshold.
+        """Record a placed task: its host has one more neighbour, and perhaps another threshold.
 
         Args:
             node: Its place.
@@ -319,7 +319,7 @@ class Slowdowns:
         return accepted
 
     def undo(self, node: int, demand: Demand) -> None:
-        """The task that was placed last is taken back."""
+        """Take back the task that was placed last."""
         self.thresholds.reached[self._hosts.places[node]] = self._before.pop()
         self._count(node, demand, -1)
 

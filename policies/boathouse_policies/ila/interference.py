@@ -80,18 +80,18 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
     # Questions
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps and reducers that have not been kept out everywhere for too long."""
+        """Return whether these are maps or reducers that have not been refused everywhere for too long."""
         if pending.task_class.stage not in STAGES or self._config.threshold is None:
             return False
         known = self.profiles.get(pending.task_class.id)
         return known is None or pending.state.view.now_s - known.refused_s < self._config.longest_wait_s
 
     def key(self, pending: PendingClass) -> Hashable:
-        """The demand and the model."""
+        """Return the demand and the model."""
         return self._judged(pending)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:  # noqa: ARG002 - the protocol's
-        """Where Algorithm 1 accepts the class."""
+        """Return where Algorithm 1 accepts the class."""
         if not self.concerns(pending):
             return None
         slowdowns, task = self.slowdowns, self._judged(pending)
@@ -99,19 +99,19 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return accepted
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:  # noqa: ARG002 - the protocol's
-        """Whether Algorithm 1 accepts the class on one node."""
+        """Return whether Algorithm 1 accepts the class on one node."""
         return self.slowdowns.accepts(self._judged(pending), node)
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:  # noqa: ARG002 - the protocol's
-        """The predicted slowdown, negated."""
+        """Return the predicted slowdown, negated."""
         return -self.slowdowns.on_all(self._judged(pending))[where]
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:  # noqa: ARG002 - the protocol's
-        """The predicted slowdown on one node, negated."""
+        """Return the predicted slowdown on one node, negated."""
         return -self.slowdowns.on(self._judged(pending), node)
 
     def retry(self, pending: PendingClass) -> tuple[bool, model.Wait | None]:
-        """Whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
+        """Return whether some node on offer has room for a class; and where all that have refuse it, when to retry."""
         has_room, is_accepted = self.slowdowns.takers(pending, self._judged(pending))
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
@@ -122,7 +122,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
     # Hooks
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A cycle begins: see which hosts are full, and predict for what runs there."""
+        """Begin a cycle: note full hosts, and predict the slowdown of running tasks."""
         self.monitor.adopt(state.view.layout)
         self.slowdowns = Slowdowns(state, self.monitor, self.thresholds, self._weights, self._config)
         self._limits = self.slowdowns.limits(min(self._error(), self._config.largest_error))
@@ -130,7 +130,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._accepted.clear()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A task was placed: the rest of the cycle reckons with it."""
+        """Count a placed task in the predictions for the rest of the cycle."""
         task_class, node = assignment.pending.task_class, assignment.node
         known = self.profiles.get(task_class.id)
         if known is not None:
@@ -144,12 +144,12 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._reached[task] = float(slowdowns.thresholds.reached[host])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
-        """A placement was taken back: the rest of the cycle does not reckon with it."""
+        """Remove a placement from the predictions for the rest of the cycle."""
         self.slowdowns.undo(assignment.node, self.profiles.demand(assignment.pending.task_class))
         del self._reached[assignment.pick.task.id]
 
     def waits(self, wait: model.Wait, state: CycleState) -> None:
-        """A class was refused everywhere: since now, unless it was before."""
+        """Record when a class was first refused everywhere."""
         known = self.profiles.get(wait.task_class.id)
         if known is not None and wait.verdict is SLOWED:
             known.refused_s = min(known.refused_s, state.view.now_s)
@@ -268,7 +268,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return min(max(alone_s, computes_s, event.duration_s / most), event.duration_s * most)
 
     def dump(self) -> Mapping[str, Any]:
-        """The namespaces' models and the programs' demands."""
+        """Return the namespaces' models and the programs' demands."""
         return {"learners": self.learners.dump(), "programs": self.profiles.dump()}
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -290,11 +290,11 @@ class Retry(Reserve):
         self._interference = interference
 
     def is_idle(self, state: CycleState) -> bool:  # noqa: ARG002 - the protocol's
-        """Always: a class without room waits for room."""
+        """Return True: a class without room waits for room."""
         return True
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Wait]:  # noqa: ARG002 - the protocol's
-        """When to retry."""
+        """Return when to retry."""
         _, wait = self._interference.retry(pending)
         return () if wait is None else (wait,)
 
@@ -303,7 +303,7 @@ class Retry(Reserve):
         pending_classes: Iterable[PendingClass],
         state: CycleState,
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
-        """Of these, the maps and reducers for which no node has room, or none of those that have."""
+        """Return, of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
             if pending.task_class.stage not in STAGES or pending.task_class.gang_min:
                 continue

@@ -69,7 +69,7 @@ class Learner:
         return copy.copy(self)  # nothing of it is changed in place
 
     def train(self, samples: fitting.Samples) -> None:
-        """Offline training (4.1) on this cluster: what was seen then stays in every fit, instead of what stands for it.
+        """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
 
         Args:
             samples: Of both kinds and of any load. Too few change nothing.
@@ -83,7 +83,7 @@ class Learner:
         self._first = found
 
     def predict(self, system: list[float], task: metrics.Demand) -> float:
-        """The slowdown that the current model predicts.
+        """Return the slowdown that the current model predicts.
 
         Args:
             system: The system's metrics, length 8.
@@ -92,7 +92,7 @@ class Learner:
         return float(self.model.predict(np.array([*system, *task])[:, None])[0])
 
     def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
-        """A task has ended.
+        """Observe the end of a task.
 
         Args:
             system: The system's metrics while it ran, length 8.
@@ -138,11 +138,11 @@ class Learner:
         self._patience, self._since_selection = _FIRST_PATIENCE, 0
 
     def dump(self) -> Mapping[str, Any]:
-        """The model and its error; what it was fitted to is observed anew."""
+        """Return the model and its error; the samples of the fit are observed anew."""
         return {"model": self.model.dump(), "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `dump`.
+        """Restore the learner from `dump`.
 
         A model of another form, as earlier versions could have, is not taken over, nor one with an error beyond reason.
         """
@@ -175,7 +175,7 @@ class Learners:
         return self._of.get(namespace, self.first)
 
     def observe(self, namespace: NamespaceName, system: list[float], task: metrics.Demand, slowdown: float) -> None:
-        """A task of a namespace has ended: see `Learner.observe`. The namespace becomes the last to be forgotten."""
+        """Observe the end of a namespace's task (`Learner.observe`). The namespace becomes the last to be forgotten."""
         learner = self._of.pop(namespace, None) or self.first.fork()
         self._keep(namespace, learner)
         learner.observe(system, task, slowdown)
@@ -186,11 +186,11 @@ class Learners:
             del self._of[next(iter(self._of))]
 
     def dump(self) -> Mapping[str, Any]:
-        """The learners that differ from the first one, by namespace."""
+        """Return the learners that differ from the first one, by namespace."""
         return {name: learner.dump() for name, learner in self._of.items() if learner.model is not self.first.model}
 
     def load(self, state: Mapping[NamespaceName, Mapping[str, Any]]) -> None:
-        """The inverse of `dump`."""
+        """Restore the learners from `dump`."""
         for namespace, dumped in state.items():
             learner = self.first.fork()
             learner.load(dumped)
@@ -199,7 +199,7 @@ class Learners:
 
 @functools.cache
 def first_samples() -> fitting.Samples:
-    """What stands for the offline training: spread evenly over loads and tasks, the same at every call."""
+    """Return samples in place of the offline training: spread evenly over loads and tasks, equal at every call."""
     chance = _spread(_SAMPLES, 9)
     computing = np.where(chance[0] < _HALF, 1.0 - 0.1 * chance[1], 0.05 + 0.3 * chance[1])
     at_disk = 1.0 - computing
@@ -216,12 +216,12 @@ def first_samples() -> fitting.Samples:
 
 @functools.cache
 def first_model() -> Exponential:
-    """What is predicted before the first observations."""
+    """Return the model that predicts before the first observations."""
     return fitting.exponential(first_samples())
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:
-    """Points that fill the unit cube evenly, without chance: a Kronecker sequence, shape [dimensions, count]."""
+    """Return points that fill the unit cube evenly, without chance: a Kronecker sequence, shape [dimensions, count]."""
     steps = np.sqrt(np.array([2, 3, 5, 7, 11, 13, 17, 19, 23][:dimensions], np.float64))[:, None]
     return (steps * np.arange(1, count + 1)) % 1.0
 

@@ -56,7 +56,7 @@ IDLE = Demand(0.0, 0.0, 0.0)
 
 
 def system(node: FloatVector, host: FloatVector, beyond: FloatVector) -> FloatVector:
-    """The system's metrics from what is used.
+    """Return the system's metrics from the use.
 
     Args:
         node: CPU, reads and writes of each virtual machine as shares of its host, shape [3, N].

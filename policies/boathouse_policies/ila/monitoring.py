@@ -52,7 +52,7 @@ class Meter:
     write_s: float = 0.0
 
     def change(self, by: Demand, step: int, now_s: float) -> None:
-        """From now on, so much more (or less) is used."""
+        """Use so much more (or less) from now on."""
         self.total(now_s)
         cpu, read, write = by
         self.cpu += step * cpu
@@ -60,7 +60,7 @@ class Meter:
         self.write += step * write
 
     def total(self, now_s: float) -> Total:
-        """What has been used until now."""
+        """Return the total use until now."""
         passed_s = now_s - self.since_s
         if passed_s:
             self.cpu_s += passed_s * self.cpu
@@ -145,7 +145,7 @@ class Monitor:
         self.ended_s = np.full(len(hosts), -math.inf)
 
     def adopt(self, layout: Layout) -> None:
-        """Columns for these nodes from now on: what runs is added up anew where they are others than before."""
+        """Set the columns to these nodes: what runs is summed again where they changed."""
         if layout.index is self._index:
             return
         index, excess, beyond = self._index, self._excess, self.beyond
@@ -170,7 +170,7 @@ class Monitor:
                 self._begin(task, task.place, self._now_s)
 
     def use(self) -> model.FloatVector:
-        """What is used on each node: CPUs, and reads and writes as shares of its host's disks, shape [3, N]."""
+        """Return the use on each node: CPUs, and reads and writes as shares of its host's disks, shape [3, N]."""
         if self._changed:
             places = list(self._changed)
             meters = [self._meters[place] for place in places]
@@ -181,7 +181,7 @@ class Monitor:
     # Tasks
 
     def placed(self, task_id: model.TaskId, task: Running) -> None:
-        """A task is on its way to a node."""
+        """Count a task in flight to a node."""
         self._now_s = now_s = task.since_s
         if task_id in self._tasks:
             self.gone(task_id, now_s)
@@ -199,13 +199,13 @@ class Monitor:
         return None if task is None else task.resources
 
     def started(self, task_id: model.TaskId, now_s: float) -> None:
-        """Its container runs: what its neighbours do counts from now on."""
+        """Record that its container runs: what its neighbours do counts from now on."""
         task = self._tasks.get(task_id)
         if task is not None and task.since_s != now_s and task.place is not None:
             self._begin(task, task.place, now_s)
 
     def gone(self, task_id: model.TaskId, now_s: float) -> tuple[int, Demand, Demand] | None:
-        """A task has ended.
+        """Remove a task that ended.
 
         Returns:
             Its node's place, and what was used on its node and its host while it ran, on average, itself included; None
@@ -252,7 +252,7 @@ class Monitor:
             self._guess(place, step, now_s)
 
     def _guess(self, place: int, step: int, now_s: float) -> None:
-        """One map more, or less, counts by a guess."""
+        """Guess the effect of one map more, or less."""
         host = self.hosts.places[place]
         self._guesses[host] += step
         self._guessed_until_s[host] = now_s
@@ -263,7 +263,7 @@ class Monitor:
         self._changed.add(place)
 
     def rate(self, task_class: model.ClassId, demand: Demand, now_s: float) -> None:
-        """The demand of a class is known better: what runs of it counts by it from now on."""
+        """Set a class' demand; its running tasks count by it from now on."""
         for task in self._by_class.get(task_class, _NONE).values():
             if task.is_remote:
                 continue
@@ -286,7 +286,7 @@ class Monitor:
         task.demand = demand
 
     def around(self, place: int, node: Demand, host: Demand, own: Demand) -> list[float]:
-        """The system's metrics while a task ran, itself left out.
+        """Return the system's metrics while a task ran, without the task itself.
 
         Args:
             place: Its node's place.
@@ -308,7 +308,7 @@ class Monitor:
     # Instruments
 
     def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
-        """A node's instruments: what they show beyond what its tasks should use is there too."""
+        """Record a node's measurements: use beyond what its tasks should use is counted too."""
         cores, busy = usage.get("cpu_cores"), self._busy(usage)
         if cores is not None:
             self._reporting.add(node)  # a node may report before the first cycle that knows it
@@ -333,19 +333,19 @@ class Monitor:
         self._exceed(place, Demand(cpu, read, write), now_s)
 
     def _busy(self, usage: Mapping[str, float]) -> float | None:
-        """The share of a host's disks that a node uses; None where nothing tells."""
+        """Return the share of a host's disks that a node uses; None where nothing reports it."""
         disk = usage.get("disk_bytes_per_s")
         return usage.get("io_pressure") if disk is None else disk / self._disk_bytes_per_s
 
     def _show_idle(self, node: model.NodeName, now_s: float) -> None:
-        """What may be idle is in what the node's instruments show."""
+        """Reset the idle use to what the node's instruments measured."""
         for task in self._left_to_instruments.get(node, _NONE).values():
             if task.is_guess and not task.is_shown:
                 self._recount(task, IDLE, now_s)
                 task.is_shown = True
 
     def _unmeasured(self, node: model.NodeName, place: int, now_s: float) -> None:
-        """A node's instruments report nothing any more: all that is known is what tasks request."""
+        """Mark a node whose instruments report nothing any more: only its tasks' requests are known."""
         self.instrumented[place] = False
         self.beyond[place] = 0.0
         self._exceed(place, IDLE, now_s)
@@ -363,13 +363,13 @@ class Monitor:
 
 
 def _mean(before: Total, after: Total, seconds: float) -> Demand:
-    """The mean use between two times."""
+    """Return the mean use between two times."""
     cpu, read, write = before
     return Demand((after[0] - cpu) / seconds, (after[1] - read) / seconds, (after[2] - write) / seconds)
 
 
 def _less(whole: Demand, part: Demand) -> Demand:
-    """What is left without some of it."""
+    """Subtract a demand."""
     return Demand(max(whole.cpu - part.cpu, 0.0), max(whole.read - part.read, 0.0), max(whole.write - part.write, 0.0))
 
 

@@ -34,7 +34,7 @@ STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})
 def measured(
     counters: Mapping[str, float], seconds: float, disk_mb_per_s: float, *, without_remote: bool = False
 ) -> Demand:
-    """What a task used, from the runtime's CPU and file system counters.
+    """Return a task's use, from the runtime's CPU and file system counters.
 
     Args:
         counters: `cpu_s`, and `read_bytes`, `remote_bytes`, `written_bytes`, `spilled_bytes`; what is missing is 0.
@@ -98,13 +98,13 @@ class ClassProfile:
         return self.run_s / self.slowdown if self.ended >= _FEW else None
 
     def ended_beside(self, run_s: float, slowdown: float) -> None:
-        """A task with local input ended, of which this slowdown was predicted."""
+        """Record the end of a task with local input for which this slowdown was predicted."""
         self.ended += 1
         self.run_s += run_s
         self.slowdown += slowdown
 
     def demand_at(self, distance: model.Distance) -> Demand:
-        """What a task at this distance from its input is taken to use."""
+        """Return the assumed demand of a task at this distance from its input."""
         if self.is_guess or distance <= model.Distance.SERVER:
             return self.demand
         return self.demand._replace(read=0.0) if self.remote_demand is None else self.remote_demand
@@ -123,11 +123,11 @@ class Profiles:
         self._programs: Programs[Demand] = Programs(config.programs_kept)
 
     def get(self, task_class: model.ClassId) -> ClassProfile | None:
-        """The profile of a class; None where its job was not submitted."""
+        """Return the profile of a class; None if its job was not submitted."""
         return self._known.get(task_class)
 
     def demand(self, task_class: model.TaskClass) -> Demand:
-        """What a task of a class is taken to use."""
+        """Return the assumed demand of a task of a class."""
         known = self._known.get(task_class.id)
         return self._guess(task_class) if known is None else known.demand
 
@@ -136,7 +136,7 @@ class Profiles:
         return Demand(task_class.resources.cpu_milli / 1000, disk, disk)
 
     def submitted(self, job: model.Job, classes: tuple[model.TaskClass, ...]) -> None:
-        """A job came, or its classes changed: its program may be known."""
+        """Record a new job or a change of its classes: its program may be known."""
         for task_class in classes:
             known = self._known.get(task_class.id)
             if known is None:
@@ -153,29 +153,29 @@ class Profiles:
                     known.demand = self._guess(task_class)
 
     def ended(self, known: ClassProfile, used: Demand) -> None:
-        """A task ended: eq. 7."""
+        """Record the end of a task by eq. 7."""
         known.demand = self.smooth(known.demand if known.has_ended else None, used)
         known.has_ended, known.is_guess = True, False
         if known.program is not None:
             self._programs.put(known.program, known.demand)
 
     def smooth(self, before: Demand | None, now: Demand) -> Demand:
-        """Eq. 7: what tasks use, the last ones counting more."""
+        """Compute eq. 7: what tasks use, the last ones counting more."""
         if before is None:
             return now
         alpha, rest = self._config.ewma, 1 - self._config.ewma
         return Demand(*(alpha * used + rest * smoothed for used, smoothed in zip(now, before, strict=True)))
 
     def forget(self, job: model.JobId) -> None:
-        """A job is over."""
+        """Forget a finished job."""
         self._known = {name: known for name, known in self._known.items() if known.task_class.job != job}
 
     def dump(self) -> Mapping[str, Any]:
-        """The programs' demands."""
+        """Return the programs' demands."""
         return {name: [round(use, 4) for use in demand] for name, demand in self._programs.items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `dump`."""
+        """Restore the programs' demands from `dump`."""
         programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
         self._programs.clear()
         for name, demand in programs.items():

@@ -50,7 +50,7 @@ ADDED = Config(report_every_s=0.0)
 
 
 def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
-    """The profile `koala`. Each call builds a policy with a state of its own.
+    """Return the profile `koala`. Each call builds a policy with a state of its own.
 
     Args:
         config: The constants; the paper's by default.

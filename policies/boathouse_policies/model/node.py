@@ -131,7 +131,7 @@ class HostPort:
     is_shared: bool = False
 
     def conflicts(self, other: HostPort) -> bool:
-        """Whether two pods with these ports cannot share a node."""
+        """Return whether two pods with these ports cannot share a node."""
         if (self.port, self.protocol) != (other.port, other.protocol) or (self.is_shared and other.is_shared):
             return False
         return self.host_ip == other.host_ip or not {self.host_ip, other.host_ip}.isdisjoint(_ANY_ADDRESS)

@@ -76,7 +76,7 @@ class Resources:
         )
 
     def most(self, other: Resources) -> Resources:
-        """The larger amount of each resource: how a resize in flight is counted."""
+        """Return the larger amount of each resource: how a resize in flight is counted."""
         extended, others = dict(self.extended), dict(other.extended)
         return Resources.of(
             cpu_milli=max(self.cpu_milli, other.cpu_milli),
@@ -86,7 +86,7 @@ class Resources:
         )
 
     def covers(self, other: Resources) -> bool:
-        """Whether every amount is at least the other's."""
+        """Return whether every amount is at least the other's."""
         return self.most(other) == self
 
 
@@ -124,7 +124,7 @@ class Axis:
         self._amounts: dict[tuple[Resources, int, int], Amounts] = {}
 
     def row(self, name: str) -> int:
-        """The row of a resource by Kubernetes' name of it; a new row for a new name."""
+        """Return the row of a resource by its Kubernetes name; add a row for a new name."""
         if name not in self._rows:
             self.renamed += OTHER in self._rows
             self._add(name)

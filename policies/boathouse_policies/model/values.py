@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 else:
 
     def value(*, frozen: bool, **options: Any) -> Callable[[type], type]:
-        """A dataclass that is frozen to type checkers alone: at run time that takes twice as long to make."""
+        """Make a dataclass that is frozen to type checkers alone: at run time that takes twice as long to construct."""
         return dataclasses.dataclass(unsafe_hash=frozen, **options)
 
 

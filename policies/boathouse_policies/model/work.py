@@ -84,13 +84,13 @@ class Estimates(Protocol):
         """Run time of one task with these resources."""
 
     def deviation_s(self) -> float | None:
-        """Standard deviation of the run times from that; None also where it is exact."""
+        """Return the standard deviation of the run times from that; None also where it is exact."""
 
     def input_bytes(self) -> int | None:
-        """Bytes that one task reads."""
+        """Return bytes that one task reads."""
 
     def spilled_bytes(self, resources: Resources) -> int | None:
-        """Bytes that one task writes to disk and reads again for want of memory."""
+        """Return bytes that one task writes to disk and reads again for want of memory."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,15 +112,15 @@ class Fixed:
         return self.seconds
 
     def deviation_s(self) -> float | None:
-        """Standard deviation of a run time."""
+        """Return the standard deviation of a run time."""
         return self.sigma_s
 
     def input_bytes(self) -> int | None:
-        """Bytes that one task reads."""
+        """Return bytes that one task reads."""
         return self.read_bytes
 
     def spilled_bytes(self, resources: Resources) -> int | None:  # noqa: ARG002  the protocol's argument
-        """Not known."""
+        """Return None: it is not known."""
         return None
 
 
@@ -215,7 +215,7 @@ class Queue:
             raise ValueError(f"queue {self.name!r}: the weight must be above 0, not {self.weight}")
 
     def accepts(self, namespace: str, priority_class: str = "") -> bool:
-        """Whether jobs of a namespace and of a PriorityClass (empty for none) may use the queue."""
+        """Return whether jobs of a namespace and of a PriorityClass (empty for none) may use the queue."""
         in_namespace = not self.namespaces or namespace in self.namespaces
         return in_namespace and (
             not self.priority_classes or not priority_class or priority_class in self.priority_classes

@@ -88,12 +88,12 @@ _ALLOWED = Switches()
 
 
 def names() -> tuple[str, ...]:
-    """All profiles, sorted."""
+    """Return all profiles, sorted."""
     return tuple(sorted((*_BUILDERS, *_SWITCHED_BUILDERS)))
 
 
 def placements() -> tuple[str, ...]:
-    """All choices of placement."""
+    """Return all choices of placement."""
     return tuple(_PLACEMENTS)
 
 

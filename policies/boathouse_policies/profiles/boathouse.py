@@ -54,7 +54,7 @@ _PAPERS = Config()
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
-    """The profile `boathouse`. Each call builds a policy with a state of its own.
+    """Return the profile `boathouse`. Each call builds a policy with a state of its own.
 
     Args:
         score: Ranks nodes, for stages that none of the papers speaks of.

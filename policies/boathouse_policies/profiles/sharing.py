@@ -33,14 +33,14 @@ class Unhindered(Score):
     shrinking: Shrinking
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
-        """The higher the better."""
+        """Return the scores; the highest wins."""
         score: model.FloatVector = -1.0 / self.interference.score(pending, state, where)
         if pending.task_class.stage is model.Stage.MAP:
             score -= ~self.shrinking.whole(pending, state, where)
         return score
 
     def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
-        """The score of one node."""
+        """Return the score of one node."""
         score = -1.0 / self.interference.score_on(pending, state, node)
         if pending.task_class.stage is _MAP and not self.shrinking.whole(pending, state, node):
             score -= 1.0
@@ -63,11 +63,11 @@ class OneOfTwo(Sizer, Filter):
     reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
 
     def concerns(self, pending: PendingClass) -> bool:
-        """Maps."""
+        """Return whether the class has maps."""
         return pending.task_class.stage is model.Stage.MAP
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The least of each; the mask keeps off nodes that have no more than that of both."""
+        """Return the least of each resource; the mask excludes nodes without more than that of both."""
         ideal = task_class.resources
         return model.Resources(
             cpu_milli=self.cpu.least(task_class).cpu_milli,
@@ -77,16 +77,16 @@ class OneOfTwo(Sizer, Filter):
         )
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
-        """Memory first; CPU where nothing was taken of memory."""
+        """Size memory first; CPU where nothing was taken of memory."""
         sized = self.memory.size(pending, node, state)
         return self.cpu.size(pending, node, state) if sized is pending.ideal else sized
 
     def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:
-        """Less memory: no gang has less CPU."""
+        """Shrink memory: no gang has less CPU."""
         return self.memory.size_together(pending, state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Where all of the memory or all of the CPU is free; with all of the memory, where the CPU's sizer agrees."""
+        """Return where all memory or all CPU is free; with all memory, where the CPU's sizer agrees."""
         if pending.task_class.stage is not model.Stage.MAP:
             return None
         ideal = pending.task_class.resources
@@ -98,7 +98,7 @@ class OneOfTwo(Sizer, Filter):
         return cpu | memory if passed is None else cpu | (memory & passed)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether all of the memory or all of the CPU is free on one node; with all of the memory, the CPU's answer."""
+        """Return whether all memory or all CPU is free on one node; with all memory, the CPU's answer."""
         ideal, free = pending.task_class.resources, state.free_on(node)
         if pending.task_class.stage is not _MAP or free[model.CPU] >= ideal.cpu_milli:
             return True
@@ -125,16 +125,16 @@ class ByStage(Reserve):
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
 
     def is_idle(self, state: CycleState) -> bool:
-        """Whether no node is reserved, nor will be."""
+        """Return whether no node is reserved, nor will be."""
         return self.executors.is_idle(state) and self.aged.is_idle(state)
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """True where the node is reserved for no class, or where the class may pass."""
+        """Return the nodes that are reserved for no class or that the class may pass, shape [N]; None for all."""
         in_time, own = self.passing_early.mask(pending, state, where), self.executors.mask(pending, state, where)
         return None if in_time is None or own is None else in_time | own
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
-        """Whether one node is reserved for no class, or the class may pass there."""
+        """Return whether one node is reserved for no class, or the class may pass there."""
         if node not in state.reserved:
             return True
         return self.passing_early.passes(pending, state, node) or self.executors.passes(pending, state, node)

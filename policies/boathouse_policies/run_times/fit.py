@@ -84,7 +84,7 @@ class Sums:
         return found if found.is_possible() else None
 
     def is_possible(self) -> bool:
-        """Whether runs can have such sums."""
+        """Return whether runs can have such sums."""
         return 1 <= self.weight <= MAX_WEIGHT and 0 < self.mean_s <= MAX_SECONDS and 0 <= self.mean_bytes <= MAX_BYTES
 
     def after(self, seconds: float, input_bytes: float) -> Self:
@@ -156,7 +156,7 @@ class Runs(Sums):
         return super(Runs, cls).restored(numbers) if sums is None else cls.of(sums)
 
     def is_possible(self) -> bool:
-        """Whether runs can have such sums."""
+        """Return whether runs can have such sums."""
         known = Sums.is_possible(self)
         return known and min(self.spread, self.variance) >= 0 and 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
 

@@ -33,7 +33,7 @@ _PAPER = Config()
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline) -> Profile:
-    """The profile `yarn-me`. Each call builds a policy with an outlook of its own.
+    """Return the profile `yarn-me`. Each call builds a policy with an outlook of its own.
 
     Args:
         score: Ranks nodes, of those with room for the ideal size.

@@ -58,7 +58,7 @@ class LookAhead(Protocol):
     """What a timeline answers."""
 
     def reaches(self, job_id: model.JobId, time_s: float) -> bool:
-        """Whether the job ends then or later, if from now on all is placed regularly."""
+        """Return whether the job ends then or later, if from now on all is placed regularly."""
         ...
 
 
@@ -146,7 +146,7 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         return next((slow_s for slow_s in given if self.ends_in_time(job.id, slow_s, state)), levels.regular_s)
 
     def ends_in_time(self, job: model.JobId, seconds: float, state: CycleState) -> bool:
-        """Line 9: does an elastic task with this run time finish no later than its job?"""
+        """Return, by line 9, whether an elastic task with this run time finishes no later than its job."""
         if self._timeline is None or seconds == math.inf:
             return False
         end_s = state.view.now_s + seconds

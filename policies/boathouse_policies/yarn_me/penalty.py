@@ -40,20 +40,20 @@ class RunTime(Protocol):
     """Predicts a task's run time and spills from its memory. Arrays in, arrays of the same shape out."""
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
-        """Seconds with so much memory."""
+        """Return the run time in seconds with this memory."""
         ...
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Bytes that it writes to disk, and reads again, for want of memory."""
+        """Return bytes that it writes to disk, and reads again, for want of memory."""
         ...
 
     def steps(self, memory_bytes: Bytes) -> list[Bytes]:
-        """Smaller amounts at which the run time may be least: what the closed form looks at."""
+        """Return smaller amounts at which the run time may be least: what the closed form looks at."""
         ...
 
 
 def spilled(input_bytes: float, buffer_bytes: Bytes) -> Bytes:
-    """(⌈I/B⌉ - 1)·B, 0 where the input fits the buffer."""
+    """Compute (⌈I/B⌉ - 1)·B, 0 where the input fits the buffer."""
     rounds: Bytes = np.ceil(input_bytes / buffer_bytes * _SLACK) - 1.0
     return np.maximum(rounds, 0.0) * buffer_bytes
 
@@ -95,19 +95,19 @@ class Reducer:
         return self.buffered_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """What a buffer has a part in, at least 1."""
+        """Return the bytes that share a buffer, at least 1."""
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Bytes on disk: what left the buffer, serialised again."""
+        """Return bytes on disk: what left the buffer, serialised again."""
         return spilled(self.buffered_bytes, self._shared_bytes(memory_bytes) * self.buffer_share) / self.expansion
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
-        """T + spilledBytes/diskRate."""
+        """Compute T + spilledBytes/diskRate."""
         return self.ideal_s + self.spilled_bytes(memory_bytes) / self.disk_bytes_per_s
 
     def steps(self, memory_bytes: Bytes) -> list[Bytes]:
-        """Where the buffer holds the input an n-th time exactly, for the four largest such amounts.
+        """Return where the buffer holds the input an n-th time exactly, for the four largest such amounts.
 
         With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
         """
@@ -136,15 +136,15 @@ class Mapper:
     output_bytes: float = 0.0
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """All of its output, or nothing."""
+        """Return all of its output, or nothing."""
         return np.where(memory_bytes < self.ideal_bytes, self.output_bytes, 0.0)
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
-        """One of two values."""
+        """Return one of two values."""
         return np.where(memory_bytes < self.ideal_bytes, self.undersized_s, self.ideal_s)
 
     def steps(self, memory_bytes: Bytes) -> list[Bytes]:
-        """Only the ideal is better than the least."""
+        """Return the ideal: only that is better than the least."""
         return [np.full_like(memory_bytes, self.ideal_bytes)]
 
 
@@ -301,7 +301,7 @@ class Run:
 
 
 def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
-    """A step from the run that spilled nothing to the one that did."""
+    """Fit a step from the run that spilled nothing to the one that did."""
     return Mapper(
         ideal_s=ideal.duration_s,
         ideal_bytes=ideal.memory_bytes,
@@ -311,7 +311,7 @@ def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
 
 
 def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
-    """The disk rate from the slowdown: spills as reported, else worked out from input and buffer.
+    """Fit the disk rate to the slowdown: spills as reported, else computed from input and buffer.
 
     Raises:
         ValueError: The under-sized run spilled nothing, so that no rate can be had.

@@ -123,7 +123,7 @@ class _Columns:
         self._placed_on: set[int] = set()
 
     def begin(self, layout: Layout) -> None:
-        """A cycle begins."""
+        """Begin a cycle."""
         self._changes = None
         if layout is not self._known:
             self._known = layout

@@ -105,7 +105,7 @@ class Timeline:
         self._unfilled = list(names)
 
     def reaches(self, job_id: model.JobId, time_s: float) -> bool:
-        """Whether the job will still run at a time: whether it ends then or later."""
+        """Return whether the job will still run at a time: whether it ends then or later."""
         job = self._jobs.get(job_id)
         if job is None or job.last_end_s >= time_s:
             return job is not None

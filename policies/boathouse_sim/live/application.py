@@ -20,7 +20,7 @@ class Application(abc.ABC):
 
     @abc.abstractmethod
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
 
 
 def course_of(world: LiveWorld, run: LiveRun) -> Course:

@@ -33,33 +33,33 @@ class Course:
     speculative = False
 
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
-        """All its classes, in order, with their numbers of tasks."""
+        """Return all its classes, in order, with their numbers of tasks."""
         return ()
 
     def container(self, task_class: model.TaskClass) -> Container:
-        """What a task of a class asks for and does."""
+        """Return what a task of a class requests and does."""
         raise KeyError(task_class.id)
 
     def begin(self) -> None:
-        """The job came: say what waits (`LiveWorld.wait`)."""
+        """Submit the job's first pending tasks (`LiveWorld.wait`)."""
 
     def placed(self, pod: Pod) -> None:
-        """A task of it was given a node."""
+        """Record that one of the job's tasks was placed."""
 
     def started(self, pod: Pod) -> None:
-        """A task of it runs from now on."""
+        """Record that one of the job's tasks started."""
 
     def lost(self, pod: Pod) -> None:
-        """A task of it was lost: it must wait again."""
+        """Requeue a lost task of the job."""
 
     def superseded(self, pod: Pod) -> None:
-        """An attempt was ended because the other attempt of its task has ended."""
+        """Record that an attempt was ended because the other attempt of its task has ended."""
 
     def node_lost(self, node: model.NodeName) -> None:
-        """A node is away, with what it kept for the job; its tasks there were said to be lost before."""
+        """Handle the loss of a node and of what it stored for the job; its tasks there were reported lost before."""
 
     def scale(self, decision: model.Scale) -> None:
-        """A policy wants another number of workers.
+        """Set the number of workers that a policy requests.
 
         Raises:
             ValueError: It has no workers to change the number of.
@@ -67,7 +67,7 @@ class Course:
         raise ValueError(f"{type(self).__name__} has a fixed number of tasks; {decision.workers} workers cannot be had")
 
     def report(self, pod: Pod) -> Report | None:
-        """What the runtime of a running task says; None for those that say nothing."""
+        """Return the report of a running task's runtime; None for those that report nothing."""
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -138,7 +138,7 @@ class Pod:
         return self.task.id
 
     def about(self, now_s: float) -> model.About:
-        """What every event of a task says."""
+        """Return the fields that every event of a task has."""
         return {
             "now_s": now_s,
             "task": self.id,

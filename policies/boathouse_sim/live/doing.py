@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def work_ms(segment: Segment) -> float:
-    """Its work; a millisecond at least, so that shares of it have a meaning."""
+    """Return its work; a millisecond at least, so that shares of it have a meaning."""
     return float(max(1, segment.work_ms))
 
 
 def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Reading, luck: float) -> Four:
-    """Milliseconds that a millisecond of its work takes, by kind.
+    """Return milliseconds that a millisecond of its work takes, by kind.
 
     Args:
         segment: The work.
@@ -45,7 +45,7 @@ def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Re
 
 
 def loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four) -> Four:
-    """What it uses while nobody is in its way: cores, and MB/s of disks, network and pool."""
+    """Return the use without contention: cores, and MB/s of disks, network and pool."""
     remote = distance is not None and distance > Distance.SERVER
     seconds = work_ms(segment) * sum(stretch) / 1000
     on_disk = segment.write_mb + (0.0 if remote else segment.read_mb)
@@ -55,13 +55,13 @@ def loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four) 
 
 
 def cpu_share(pod: Pod) -> float:
-    """What it has of the CPU that it asked for, at most all."""
+    """Return the share of its CPU request that it gets, at most 1."""
     asked = pod.container.cores * 1000
     return min(1.0, max(1, pod.asked.cpu_milli) / asked) if asked else 1.0
 
 
 def luck_of(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
-    """What chance makes of a task: the same for the same task of a seed, whatever policy places it.
+    """Return a task's random variation: equal for equal tasks of a seed, whatever policy places them.
 
     Args:
         seed: Of the simulation.

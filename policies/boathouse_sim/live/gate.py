@@ -31,11 +31,11 @@ class Gate:
         return self._count / self._maps
 
     def more(self, now_ms: int) -> bool:
-        """A map ended; whether it was the last."""
+        """Record the end of a map; return whether it was the last."""
         return self._change(+1, now_ms)
 
     def less(self, now_ms: int) -> None:
-        """The output of a map is lost."""
+        """Record the loss of a map's output."""
         self._change(-1, now_ms)
 
     def _change(self, step: int, now_ms: int) -> bool:
@@ -49,7 +49,7 @@ class Gate:
         return self.open
 
     def done(self, done: float, from_ms: int, to_ms: int, rate: float) -> float:
-        """The share that is copied.
+        """Return the share that is copied.
 
         Args:
             done: At `from_ms`.

@@ -2,7 +2,7 @@
 
 * Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps), after
   the maps. They hold their room while they wait for maps, and no copy ends before the last map has.
-* Where maps wait, none runs and reducers of the job hold room, a reducer gives way after `Conditions.preempt_ms`, as
+* Where maps wait, none runs and reducers of the job hold room, a reducer is preempted after `Conditions.preempt_ms`, as
   Hadoop's master pre-empts reducers: else the two could wait for each other for ever.
 * A node that goes takes the map output on it along. What reducers still have to copy is made again.
 """
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
+from boathouse_sim.base_world import MB, Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import MB, Call
 from boathouse_sim.jobs import Submission
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, Report
@@ -71,12 +71,12 @@ class MapReduce(Submission, Application):
         return self.maps + self.reduces
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """By kind."""
+        """Return containers by kind."""
         return [("map", self.map), *([("reduce", self.reduce)] if self.reduce is not None and self.reduces else [])]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return MapReduceCourse(self, world, run)
 
 
@@ -227,7 +227,7 @@ class MapReduceCourse(Course):
         return not any(self._is_map(pod) for pod in self._running.values())
 
     def _check(self, number: int) -> None:
-        """A reducer gives way, the one with the most left to copy, to maps of its own job that cannot run."""
+        """Preempt the reducer with the most left to copy if maps of its own job cannot run."""
         copying = self._copying()
         if number != self._checks or not self._stuck() or not copying:
             return

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.workload import WorkloadError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Failing:
             if run.ended_ms < 0:
                 run.course.node_lost(name)
         world.renewed = True
-        world.tell(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
+        world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
         if away_ms is not None:
             self.coming += 1
             clock = world.clock
@@ -86,6 +86,6 @@ class Failing:
         world.ledger.set_node(node)
         world.room.nodes_changed()
         world.renewed = True
-        world.tell(model.NodeChanged(now_s=world.clock.now_s, name=name, node=node))
+        world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=node))
         if self._outages.mean_time_to_failure_s and not world.over:
             self._fail_later(name)

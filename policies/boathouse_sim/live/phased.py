@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.live.course import Course
 from boathouse_sim.work import Container, Segment
 from boathouse_sim.world import STAGES

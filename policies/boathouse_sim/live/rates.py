@@ -113,15 +113,15 @@ class Progressing(Protocol):
     done_ms: float
 
     def start(self, activity: Activity) -> None:
-        """It goes on from now."""
+        """Start the activity."""
         ...
 
     def stop(self, activity: Activity) -> None:
-        """It is given up."""
+        """Stop the activity before its end."""
         ...
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed: after `advance` under the old values."""
+        """Update its stretch, its gate or whether it is paused: after `advance` under the old values."""
         ...
 
     def left_ms(self, activity: Activity) -> float:
@@ -129,11 +129,11 @@ class Progressing(Protocol):
         ...
 
     def used(self, activity: Activity) -> Four:
-        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        """Return the use at the current rate: cores, MB/s of disks, network and pool."""
         ...
 
     def settle(self) -> None:
-        """After all that happens at once: work out what depends on neighbours."""
+        """Compute, after all that happens at once, what depends on neighbours."""
         ...
 
 
@@ -149,16 +149,16 @@ class Rates:
         self.done_ms = 0.0
 
     def start(self, activity: Activity) -> None:
-        """It goes on from now."""
+        """Start the activity."""
         activity.since_ms = self._clock.now_ms
         self._go_on(activity)
 
     def stop(self, activity: Activity) -> None:
-        """It is given up: its end, if one was made, is stale."""
+        """Stop the activity before its end; a scheduled end becomes stale."""
         activity.version += 1
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed."""
+        """Update its stretch, its gate or whether it is paused."""
         activity.advance(self._clock.now_ms)
         self._go_on(activity)
 
@@ -167,12 +167,12 @@ class Rates:
         return activity.left_at(self._clock.now_ms)
 
     def used(self, activity: Activity) -> Four:
-        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        """Return the use at the current rate: cores, MB/s of disks, network and pool."""
         waits = activity.paused or (activity.gate is not None and not activity.gate.open)
         return (0.0, 0.0, 0.0, 0.0) if waits else activity.load
 
     def settle(self) -> None:
-        """Nothing depends on neighbours."""
+        """Do nothing: nothing depends on neighbours."""
 
     def _go_on(self, activity: Activity) -> None:
         activity.version += 1
@@ -182,7 +182,7 @@ class Rates:
             self._clock.at(end_ms, Priority.END, _End(self, activity))
 
     def end(self, activity: Activity) -> None:
-        """It comes to its end."""
+        """End the activity."""
         activity.left_ms = 0.0
         activity.version += 1
         self.done_ms += activity.work_ms
@@ -206,5 +206,5 @@ class _End:
 
 
 def whole_ms(ms: float) -> int:
-    """Rounded up, what rounding left aside."""
+    """Round up to whole milliseconds, apart from rounding errors."""
     return max(0, math.ceil(ms - NOTHING))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse_sim.ground import MB
+from boathouse_sim.base_world import MB
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TaskRecord:
         suspended_ms: How long it was suspended.
         memory_mb: What it was given.
         cpu_milli: The same of CPU.
-        lost: Whether it was lost with its node, or gave way.
+        lost: Whether it was lost with its node, or preempted.
     """
 
     job: str
@@ -53,7 +53,7 @@ class TaskRecord:
 
 
 def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:
-    """Of a task that had a pod of its own."""
+    """Record a task that had a pod of its own."""
     segments = pod.container.segments
     calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
     return TaskRecord(
@@ -75,7 +75,7 @@ def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord
 
 
 def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms: int) -> TaskRecord:
-    """Of a task inside an executor."""
+    """Record a task inside an executor."""
     return TaskRecord(
         job=pod.run.spec.id,
         kind="task",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 
 if TYPE_CHECKING:
     from boathouse_sim.live.course import Pod
@@ -48,13 +48,13 @@ class Reports:
 
     def _tick(self) -> None:
         self.ticked = True
-        self._world.tell(model.Tick(now_s=self._world.clock.now_s))
+        self._world.notify(model.Tick(now_s=self._world.clock.now_s))
 
     def _report(self) -> None:
         for pod in tuple(self._world.pods.values()):
             found = pod.run.course.report(pod)
             if found is not None:
-                self._world.tell(
+                self._world.notify(
                     model.Progress(
                         **self._world.about(pod),
                         fraction=found.fraction,
@@ -74,7 +74,7 @@ class Reports:
                 "disk_bytes_per_s": disk * _BYTES,
                 "network_bytes_per_s": network * _BYTES,
             }
-            world.tell(model.Measured(now_s=world.clock.now_s, name=name, usage=usage))
+            world.notify(model.Measured(now_s=world.clock.now_s, name=name, usage=usage))
 
     def _add(self, pod: Pod, sums: list[float]) -> None:
         for activity in pod.activities:

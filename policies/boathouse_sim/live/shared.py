@@ -76,7 +76,7 @@ class SharedRates:
     # Activities
 
     def start(self, activity: Activity) -> None:
-        """It goes on from now."""
+        """Start the activity."""
         if not self._empty:
             self._grow()
         slot = activity.slot = self._empty.pop()
@@ -91,7 +91,7 @@ class SharedRates:
         self._touch(domain)
 
     def stop(self, activity: Activity) -> None:
-        """It is given up."""
+        """Stop the activity before its end."""
         domain = self._domains[self._host_at[activity.host]]
         del domain.members[activity.slot]
         domain.slots = None
@@ -102,7 +102,7 @@ class SharedRates:
         self._touch(domain)
 
     def mend(self, activity: Activity) -> None:
-        """Its stretch, its gate or whether it is paused has changed."""
+        """Update its stretch, its gate or whether it is paused."""
         self._left[activity.slot] = self.left_ms(activity)
         self._speed[activity.slot] = 0.0
         activity.left_ms, activity.since_ms = float(self._left[activity.slot]), self._clock.now_ms
@@ -121,7 +121,7 @@ class SharedRates:
         return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
 
     def set_pool(self, name: str, mb_per_s: float) -> None:
-        """The capacity of a pool is another from now on."""
+        """Set the capacity of a pool."""
         self._pools[self._pool_at[name]] = mb_per_s
         self._touch(self._domains[0])
 
@@ -160,7 +160,7 @@ class SharedRates:
                     activity.speed = float(self._speed[activity.slot])
 
     def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
-        """Progress at the old rates until now."""
+        """Advance at the old rates until now."""
         if domain.slots is None:
             domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
         slots, now_ms = domain.slots, self._clock.now_ms
@@ -174,12 +174,12 @@ class SharedRates:
         return slots
 
     def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
-        """The rates from now on."""
+        """Compute the rates from now on."""
         slow = self._of_one_host(slots) if len(self._pools) == 1 else self._of_all(slots)
         self._speed[slots] = self._going[slots] / (self._stretch[slots] * slow).sum(axis=1)
 
     def _of_one_host(self, slots: npt.NDArray[np.intp]) -> FloatVector:
-        """What the host of a domain slows its activities down by, shape [4]."""
+        """Return the slowdown of a domain's activities by its host, shape [4]."""
         load, host = self._load[slots], self._where[slots[0], 0]
         streams = np.array([np.count_nonzero(load[:, DISK])], np.float64)
         total = load.sum(axis=0, keepdims=True)
@@ -188,7 +188,7 @@ class SharedRates:
         return slow
 
     def _of_all(self, slots: npt.NDArray[np.intp]) -> FloatVector:
-        """The same of the one domain that there is where pools are, for each activity, shape [slots, 4]."""
+        """Return the slowdown of each activity by the only domain that there is with pools, shape [slots, 4]."""
         where, load = self._where[slots], self._load[slots]
         hosts, at = np.unique(where[:, 0], return_inverse=True)
         total = np.zeros((len(hosts), KINDS))
@@ -211,7 +211,7 @@ class SharedRates:
             self._clock.at(self._clock.now_ms + whole_ms(first), Priority.END, _Due(self, domain))
 
     def due(self, domain: _Domain) -> None:
-        """The earliest end of a domain has come."""
+        """Handle the earliest end of a domain."""
         slots = self._advance(domain)
         left_ms = self._left[slots].tolist()
         ended = [one for one, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
@@ -226,7 +226,7 @@ class SharedRates:
     # Reading
 
     def used(self, activity: Activity) -> Four:
-        """What it uses now, at its real rate: cores, MB/s of disks, network and pool."""
+        """Return the use at the current rate: cores, MB/s of disks, network and pool."""
         slot = activity.slot
         if slot < 0:
             return (0.0, 0.0, 0.0, 0.0)
@@ -235,7 +235,7 @@ class SharedRates:
         return cpu, disk, network, pool
 
     def disturbance(self, host: str) -> FloatVector:
-        """By what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
+        """Return by what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
         at = self._host_at[host]
         members = [slot for slot, one in self._domains[at].members.items() if one.host == host]
         load = self._load[members].sum(axis=0, keepdims=True)

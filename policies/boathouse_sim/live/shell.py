@@ -37,13 +37,13 @@ class Live:
         self._failing = Failing(self.world, self.world.conditions.outages)
 
     def advance(self) -> bool:
-        """One event; after the last of a millisecond, the cycles. False at the end."""
+        """Process one event; after the last of a millisecond, the cycles. Return False at the end."""
         clock = self.world.clock
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
             once, self._reports.ticked = self._reports.ticked, False
-            self.world.settle_down(self._cycle, once=once)
+            self.world.run_cycles(self._cycle, once=once)
             self.world.note_kept()
             self.world.rates.settle()
         return True
@@ -80,5 +80,5 @@ class Live:
                 assert_never(decision)
 
     def _look_again(self) -> None:
-        """Time itself is the event."""
+        """Run a cycle for which time itself is the event."""
         self.world.renewed = True

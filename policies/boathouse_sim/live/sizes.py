@@ -1,8 +1,8 @@
 """What pods take of their nodes: suspension, resizes, and growth that has to wait for room.
 
 A shrunk pod's CPU is free once the node shows it (`suspend_ms`). A pod that grows is counted with its larger size at
-once, as a resize that Kubernetes defers: so nobody new comes to a node that owes room, and the pod has its size when
-there is room, before all others.
+once, as a resize that Kubernetes defers. So no new pod comes to a node with such a resize, and the pod has its size
+when there is room, before all others.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.conditions import Conditions
-    from boathouse_sim.ground import AnyGround
     from boathouse_sim.live.course import Pod
     from boathouse_sim.live.rates import Progressing
 
@@ -46,7 +46,7 @@ class Sizes:
     """
 
     def __init__(
-        self, world: AnyGround, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
+        self, world: AnyWorld, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
     ) -> None:
         self._world, self._pods, self._rates, self._conditions = world, pods, rates, conditions
         self.taken = {node.name: Room() for node in world.nodes}
@@ -54,11 +54,11 @@ class Sizes:
         self._growing: dict[model.NodeName, list[Pod]] = {}
 
     def take(self, pod: Pod) -> None:
-        """A pod came."""
+        """Count a new pod."""
         self._add(pod.node, pod.resources, +1)
 
     def leave(self, pod: Pod) -> None:
-        """A pod went: who waits to grow on its node goes first, then whoever its room helps is looked at again."""
+        """Remove a pod: first grow pods that wait on its node, then reconsider those that its room helps."""
         self._add(pod.node, pod.resources, -1)
         if pod.growing is not None:
             self._growing[pod.node].remove(pod)
@@ -84,12 +84,12 @@ class Sizes:
         world = self._world
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
-            world.tell_refused(decision, _reason(pod))
+            world.notify_refused(decision, _reason(pod))
             return
         pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        world.tell(
+        world.notify(
             model.Suspended(**pod.about(world.clock.now_s), resources=decision.resources, until_s=decision.until_s)
         )
         shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
@@ -121,18 +121,18 @@ class Sizes:
         if pod is not None and pod.suspended:
             self._resume(pod)
         else:
-            self._world.tell_refused(decision, _reason(pod))
+            self._world.notify_refused(decision, _reason(pod))
 
     def _resume(self, pod: Pod) -> None:
         if self._runs(pod) and pod.growing is None:
-            self._world.tell(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
+            self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
         """Change what a running task has: less at once, more as soon as there is room."""
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.growing is not None:
-            self._world.tell_refused(decision, _reason(pod))
+            self._world.notify_refused(decision, _reason(pod))
             return
         self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):
@@ -195,7 +195,7 @@ class Sizes:
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         world = self._world
         pod.asked = size
-        world.tell(model.Resized(**pod.about(world.clock.now_s), resources=size))
+        world.notify(model.Resized(**pod.about(world.clock.now_s), resources=size))
         for one in pod.activities:
             if one.segment is not None:
                 self._rates.mend(one)  # what was done so far, at the old rate
@@ -211,7 +211,7 @@ class Sizes:
 
 
 def _reason(pod: Pod | None) -> str:
-    """Why a decision about a task is not carried out."""
+    """Return why a decision about a task is not carried out."""
     if pod is None:
         return "TaskEnded"
     return "Resizing" if pod.growing is not None else "Suspended" if pod.suspended else "NotRunning"

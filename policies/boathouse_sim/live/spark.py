@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.ground import Call
 from boathouse_sim.jobs import Submission
 from boathouse_sim.live import doing
 from boathouse_sim.live.application import Application
@@ -124,12 +124,12 @@ class Spark(Submission, Application):
         return self.executors + (self.driver is not None)
 
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """By kind."""
+        """Return containers by kind."""
         return [*([("driver", self.driver)] if self.driver is not None else []), ("executor", self.executor)]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Its course in a world."""
+        """Create its course in a world."""
         return SparkCourse(self, world, run)
 
 
@@ -194,7 +194,7 @@ class SparkCourse(Course):
         self._offer()
 
     def _offer(self) -> None:
-        """What waits: the driver, and the executors once it runs (or with it, in a gang)."""
+        """Submit the pending tasks: the driver, and the executors once it runs (or with it, in a gang)."""
         offers = []
         if self._driver is not None:
             driver = model.Task(id=model.TaskId(f"{self._driver.id}-0"), task_class=self._driver.id)
@@ -291,7 +291,7 @@ class SparkCourse(Course):
         return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
 
     def _closest(self, node: model.NodeName) -> int | None:
-        """The next task for a slot on a node; None if none waits, or delay scheduling keeps them for other nodes."""
+        """Return the next task for a slot on a node; None if none is pending, or delay scheduling skips the node."""
         files = self._stage_files[self._stage]
         first = next(iter(self._waiting), None)
         if first is None or not files[first]:
@@ -303,7 +303,7 @@ class SparkCourse(Course):
         return first if self._world.clock.now_ms >= self._patient_until_ms else None
 
     def _patient(self, *, since_ms: int) -> None:
-        """Delay scheduling: no task goes to a node without its block for a while."""
+        """Delay tasks (delay scheduling): none goes to a node without its block for a while."""
         wait_ms = round(self._spec.locality_wait_s * 1000)
         if wait_ms and since_ms + wait_ms > self._patient_until_ms:
             self._patient_until_ms = since_ms + wait_ms

@@ -11,10 +11,10 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_sim import blocks, work
+from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN
 from boathouse_sim.errors import Errors
-from boathouse_sim.ground import MB, Call, Ground, StuckError
 from boathouse_sim.live import doing, recording
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.rates import Activity, Rates
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from boathouse_sim.workload import Spec, Workload
 
 
-class LiveWorld(Ground["Spec", LiveRun]):
+class LiveWorld(BaseWorld["Spec", LiveRun]):
     """One simulation, from the first submission to the last end.
 
     Args:
@@ -105,7 +105,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
             classes = run.course.classes()
             counts = {one.id: count for one, count in classes}
             told = tuple(one for one, _ in classes)
-            self.tell(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
+            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
         run.course.begin()
 
     def task_class(
@@ -120,7 +120,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         gang_min: int = 0,
         known: bool = True,
     ) -> model.TaskClass:
-        """A class of equal tasks.
+        """Make a class of equal tasks.
 
         Args:
             run: Its job.
@@ -145,18 +145,18 @@ class LiveWorld(Ground["Spec", LiveRun]):
         )
 
     def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
-        """The nodes of the blocks of a job's input: the same for the same seed, whatever policy runs."""
+        """Return the nodes of the blocks of a job's input: equal for equal seeds, whatever policy runs."""
         random = np.random.default_rng([self.seed, zlib.crc32(run.spec.id.encode())])
         return blocks.Stores(self._stores, random).file(count, replicas)
 
     def wait(self, run: LiveRun, *offers: tuple[model.TaskClass, Sequence[model.Task]]) -> None:
-        """All that waits of a job from now on, running tasks included: replaces what was said before."""
+        """Set all pending tasks of a job, running ones included: replaces what was set before."""
         tasks = [task for _, those in offers for task in those]
         self.room.submit(run.job, [one for one, _ in offers], tasks, placed=self.ledger)
         self.renewed = True
 
     def distance(self, node: model.NodeName, locations: Sequence[model.NodeName]) -> model.Distance | None:
-        """How far a block is from a node; None for no block."""
+        """Return how far a block is from a node; None for no block."""
         if not locations:
             return None
         here = self._places[node]
@@ -168,7 +168,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         """Start a second attempt of a task that runs and has none; nothing happens to what has ended since."""
         first = self.pods.get(decision.task.id)
         if first is None or first.rival is not None or first.is_second or not first.run.course.speculative:
-            self.tell_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
+            self.notify_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
             return
         task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
         distance = self.distance(decision.node, task.locations)
@@ -211,7 +211,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         elif pod.distance is not None:
             self.tally.at(pod.distance)
         if self.profile.observers:
-            self.tell_placed(decision, None if rival is None else rival.task.id)
+            self.notify_placed(decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
         if self.conditions.launch_ms:
             self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
@@ -230,11 +230,11 @@ class LiveWorld(Ground["Spec", LiveRun]):
         self.tally.tasks += is_new
         self.tally.elastic += is_new and given_mb < ideal_mb
         if self.profile.observers:
-            self.tell(model.Started(**self.about(pod)))
+            self.notify(model.Started(**self.about(pod)))
         pod.run.course.started(pod)
 
     def about(self, pod: Pod) -> model.About:
-        """What every event of a task says."""
+        """Return the fields that every event of a task has."""
         return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
@@ -307,14 +307,14 @@ class LiveWorld(Ground["Spec", LiveRun]):
         ended()
 
     def finish(self, pod: Pod) -> None:
-        """The task is over, successfully; another attempt of it is ended."""
+        """End a task successfully, and end its other attempt."""
         if pod.rival is not None:
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
         if self.profile.observers:
             share = pod.penalty - 1.0
-            self.tell(
+            self.notify(
                 model.Finished(
                     **self.about(pod),
                     duration_s=ran_ms / 1000,
@@ -325,7 +325,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
             )
 
     def lose(self, pod: Pod, reason: str) -> None:
-        """The task is over before its end: it waits again, or whatever its course makes of it.
+        """End a task before its end: requeue it, or do what its job prescribes.
 
         Raises:
             StuckError: It is lost so often that it will hardly ever end.
@@ -339,7 +339,7 @@ class LiveWorld(Ground["Spec", LiveRun]):
         pod.run.course.lost(pod)
 
     def _supersede(self, pod: Pod) -> None:
-        """The other attempt has ended: this one's work was in vain, and counts for nothing."""
+        """End an attempt whose other attempt has ended: its work is lost, and counts for nothing."""
         self.tally.busy_core_ms -= pod.computed_core_ms
         self._give_up(pod, "another attempt ended first")
         pod.run.course.superseded(pod)
@@ -353,10 +353,10 @@ class LiveWorld(Ground["Spec", LiveRun]):
             pod.rival = None
         self._leave(pod, lost=True)
         if self.profile.observers:
-            self.tell(model.Failed(**self.about(pod), reason=reason))
+            self.notify(model.Failed(**self.about(pod), reason=reason))
 
     def _leave(self, pod: Pod, *, lost: bool) -> int:
-        """Its room is free; how long it ran, in milliseconds."""
+        """Free its room; return how long it ran, in milliseconds."""
         now_ms = self.clock.now_ms
         if pod.suspended:
             pod.suspended_ms += now_ms - pod.suspended_at_ms

@@ -147,7 +147,7 @@ class Claim:
         return f"{spread} {self.reason}".rstrip()
 
     def as_json(self) -> dict[str, Any]:
-        """The row for programs."""
+        """Return the row for programs."""
         return {
             "paper": self.paper,
             "id": self.id,
@@ -173,7 +173,7 @@ class Claim:
 
 
 def measured(found: Estimate) -> dict[str, Any]:
-    """The fields of a claim that an estimate over seeds gives: `Claim(..., **measured(found))`."""
+    """Return the fields of a claim that an estimate over seeds gives: `Claim(..., **measured(found))`."""
     return {"value": found.value, "interval": found.interval, "seeds": found.count}
 
 

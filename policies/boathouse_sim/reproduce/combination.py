@@ -74,11 +74,11 @@ class Found:
         self._runs, self._seeds = runs, seeds
 
     def means_s(self, profile: str, setting: Setting) -> list[float]:
-        """Mean job times, one for each seed."""
+        """Return mean job times, one for each seed."""
         return [run.mean_s for run in self.of(profile, setting)]
 
     def of(self, profile: str, setting: Setting) -> list[Run]:
-        """The runs of a profile, by seed."""
+        """Return the runs of a profile, by seed."""
         return [self._runs[Case(profile=profile, setting=setting, seed=seed)] for seed in range(self._seeds)]
 
     def ratio(self, alone: str, setting: Setting) -> interval.Estimate:

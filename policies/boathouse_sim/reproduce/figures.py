@@ -143,18 +143,18 @@ class Figure:
 
 
 def cdf(label: str, values: Sequence[float], *, paper: bool = False) -> Cdf:
-    """A CDF of values in any order."""
+    """Return the CDF of values in any order."""
     return Cdf(label=label, values=tuple(sorted(values)), paper=paper)
 
 
 def bars(label: str, found: Sequence[Estimate]) -> Bars:
-    """Means with their intervals, one for each category."""
+    """Return means with their intervals, one for each category."""
     low, high = _ends(found)
     return Bars(label=label, values=tuple(one.value for one in found), low=low, high=high)
 
 
 def line(label: str, points: Mapping[float, Estimate]) -> Line:
-    """Means with their intervals over x, in the order of the points."""
+    """Return means with their intervals over x, in the order of the points."""
     found = tuple(points.values())
     low, high = _ends(found)
     y = tuple(one.value for one in found)

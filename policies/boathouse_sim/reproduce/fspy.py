@@ -71,7 +71,7 @@ class Fspy:
 
 
 def chosen(groups: Groups, scale: Scale) -> dict[int, Sequence[int]]:
-    """Segments to simulate, by group: all, or the small ones of each."""
+    """Return segments to simulate, by group: all, or the small ones of each."""
     return {
         group: scale.pick(
             full=members, quick=[one for one in members if groups.tasks[one] <= _QUICK_MOST_TASKS][:_QUICK_EACH]

@@ -57,43 +57,43 @@ class Row:
 
 
 def share_below(policy: str, group: int, limit_s: float) -> Measure:
-    """Share of jobs whose response is below a time."""
+    """Return share of jobs whose response is below a time."""
     return lambda found, seed: float((found.responses_s(policy, found.segments(group, group), seed) < limit_s).mean())
 
 
 def share_slow(policy: str, group: int) -> Measure:
-    """Share of jobs with a common slowdown below 4."""
+    """Return share of jobs with a common slowdown below 4."""
     return lambda found, seed: float((found.slowdowns(policy, found.segments(group, group), seed) < _SLOW).mean())
 
 
 def most_slow(policy: str, group: int) -> Measure:
-    """The largest common slowdown."""
+    """Return the largest common slowdown."""
     return lambda found, seed: float(found.slowdowns(policy, found.segments(group, group), seed).max())
 
 
 def share_fair(group: int, limit: float) -> Measure:
-    """Share of jobs with at most this fair slowdown."""
+    """Return share of jobs with at most this fair slowdown."""
     return lambda found, seed: float((found.fair_slowdowns(found.segments(group, group), seed) <= limit).mean())
 
 
 def most_unfair(group: int) -> Measure:
-    """The largest fair slowdown."""
+    """Return the largest fair slowdown."""
     return lambda found, seed: float(found.fair_slowdowns(found.segments(group, group), seed).max())
 
 
 def gain(least: int, most: int) -> Measure:
-    """Mean response of Fair over FSPY's, all jobs of the groups together."""
+    """Return mean response of Fair over FSPY's, all jobs of the groups together."""
     return lambda found, seed: found.gain(found.segments(least, most), seed)
 
 
 def best_gain(found: Found, seed: int) -> float:
-    """The largest gain of a group of 6 or more."""
+    """Return the largest gain of a group of 6 or more."""
     groups = [one for one in found.by_group if one >= HEAVY]
     return max(found.gain(found.segments(one, one), seed) for one in groups)
 
 
 def widening(found: Found, seed: int) -> float:
-    """The gap of mean responses in the highest group over that in group 6."""
+    """Return the gap of mean responses in the highest group over that in group 6."""
     gaps = [
         found.mean_s(FAIR, of, seed) - found.mean_s(FSPY, of, seed)
         for of in (found.segments(HEAVY, HEAVY), found.segments(max(found.by_group), MOST))
@@ -102,14 +102,14 @@ def widening(found: Found, seed: int) -> float:
 
 
 def gap_at(limit_s: float) -> Measure:
-    """|difference of both ECDFs| at a response time, RCP 6."""
+    """Return |difference of both ECDFs| at a response time, RCP 6."""
     return lambda found, seed: abs(
         share_below(FSPY, HEAVY, limit_s)(found, seed) - share_below(FAIR, HEAVY, limit_s)(found, seed)
     )
 
 
 def later_but_short(found: Found, seed: int) -> float:
-    """Of the jobs that end later than under Fair, RCP 6: the share with a response below 64 s under Fair."""
+    """Return, of the jobs that end later than under Fair, RCP 6, the share with a response below 64 s under Fair."""
     of = found.segments(HEAVY, HEAVY)
     fair_s = found.responses_s(FAIR, of, seed)
     later = found.fair_slowdowns(of, seed) > _SAME
@@ -117,7 +117,7 @@ def later_but_short(found: Found, seed: int) -> float:
 
 
 def rows(top: int) -> Sequence[Row]:
-    """What is measured over seeds; `top` is the highest group."""
+    """Return the rows measured over seeds; `top` is the highest group."""
     ge, le, eq = Relation.GE, Relation.LE, Relation.EQ
     fast, figure7, figure9 = "Share of jobs with a response below", "Figure 7 (RCP 6)", "Figure 9 (RCP 6)"
     table = [
@@ -251,7 +251,7 @@ def rows(top: int) -> Sequence[Row]:
 
 
 def _common_slowdowns(group: int, place: str) -> Sequence[Row]:
-    """Figure 8 of one group: its caption says that it shows RCP 6, the text says RCP 10."""
+    """Plot Figure 8 of one group: its caption says that it shows RCP 6, the text says RCP 10."""
     where = {"caption": "Figure 8 (caption: RCP 6)", "text": "Figure 8 (text: RCP 10)"}[place]
     words = f"RCP {group}, which the {place} names"
     return (
@@ -305,7 +305,7 @@ def _common_slowdowns(group: int, place: str) -> Sequence[Row]:
 
 
 def judged(found: Found, top: int, assumptions: tuple[Assumption, ...]) -> list[Claim]:
-    """Each row with its value; one whose groups were not simulated has none."""
+    """Return each row with its value; one whose groups were not simulated has none."""
     return [_judged(one, found, assumptions) for one in rows(top)]
 
 
@@ -330,7 +330,7 @@ def _judged(row: Row, found: Found, assumptions: tuple[Assumption, ...]) -> Clai
 
 
 def counted(groups: Groups, assumptions: tuple[Assumption, ...]) -> list[Claim]:
-    """Figure 5: what α and β were fitted to, and what they were not."""
+    """Return Figure 5: what α and β were fitted to, and what they were not."""
 
     def make(name: str, claim: str, paper_value: float, value: float) -> Claim:
         return Claim(

@@ -23,7 +23,7 @@ _NAMES = {FSPY: "FSPY", FAIR: "Fair"}
 
 
 def predictions(found: HeldOut, rows: Sequence[Accuracy], noise: float) -> list[Figure]:
-    """Figures 2a to 2c, and R² over noise."""
+    """Return Figures 2a to 2c, and R² over noise."""
     parts = (
         ("Figure 2a", "Total map time", "s", found.map_s, [one.map_r2 for one in rows], 0.942),
         ("Figure 2b", "Total reduce time", "s", found.reduce_s, [one.reduce_r2 for one in rows], 0.918),
@@ -65,7 +65,7 @@ def _over_noise(rows: Sequence[Accuracy], values: Sequence[float], paper: float)
 
 
 def counts(groups: Groups) -> Figure:
-    """Figure 5."""
+    """Return Figure 5."""
     names = list(range(min(groups.names), max(groups.names) + 1))
     bars = Bars(label="ours", values=tuple(float(groups.count(one)) for one in names))
     panel = Panel(
@@ -86,7 +86,7 @@ def counts(groups: Groups) -> Figure:
 
 
 def means(found: Found) -> Figure:
-    """Figure 6."""
+    """Return Figure 6."""
     groups = sorted(found.by_group)
     bars = []
     for policy in (FSPY, FAIR):
@@ -113,7 +113,7 @@ def means(found: Found) -> Figure:
 
 
 def jobs(found: Found, top: int) -> list[Figure]:
-    """Figures 7 to 10, of all seeds together."""
+    """Plot Figures 7 to 10, of all seeds together."""
     six = found.segments(6, 6)
     figures = [
         _ecdf(

@@ -41,7 +41,7 @@ class Groups:
     of: tuple[int, ...]
 
     def members(self, group: int) -> list[int]:
-        """Segments of a group, those with the fewest tasks first."""
+        """Return segments of a group, those with the fewest tasks first."""
         return sorted((i for i, one in enumerate(self.of) if one == group), key=lambda i: (self.tasks[i], i))
 
     @property
@@ -50,7 +50,7 @@ class Groups:
         return sorted(set(self.of))
 
     def count(self, group: int) -> int:
-        """Its segments."""
+        """Return its segments."""
         return self.of.count(group)
 
     @property
@@ -61,7 +61,7 @@ class Groups:
 
 @functools.cache
 def groups(setting: Setting) -> Groups:
-    """Segments by load, the same for all seeds: noise does not move them."""
+    """Return segments by load, the same for all seeds: noise does not move them."""
     exact = dataclasses.replace(setting, noise=0.0, rerun=0.0)
     found = [fspy_setting.segment(i, 0, exact) for i in range(len(fspy_setting.segments()))]
     loads = tuple(one.load for one in found)
@@ -94,35 +94,35 @@ class Found:
         self.seeds = range(seeds)
 
     def run(self, segment: int, policy: str, seed: int) -> Run:
-        """One simulation."""
+        """Run one simulation."""
         return self._runs[segment, policy, seed]
 
     def segments(self, least: int, most: int) -> list[int]:
-        """Of the groups from `least` to `most`."""
+        """Return the segments of the groups from `least` to `most`."""
         return [one for group, of in sorted(self.by_group.items()) if least <= group <= most for one in of]
 
     def responses_s(self, policy: str, segments: Sequence[int], seed: int) -> FloatVector:
-        """Of all jobs of the segments, in the same order under each policy."""
+        """Return the responses of all jobs of the segments, in the same order under each policy."""
         return np.concatenate([self.run(one, policy, seed).response_s for one in segments])
 
     def slowdowns(self, policy: str, segments: Sequence[int], seed: int) -> FloatVector:
-        """Response over response alone on the cluster."""
+        """Return response over response alone on the cluster."""
         return np.concatenate(
             [np.divide(run.response_s, run.ideal_s) for run in (self.run(one, policy, seed) for one in segments)]
         )
 
     def fair_slowdowns(self, segments: Sequence[int], seed: int) -> FloatVector:
-        """Response under FSPY over response under Fair."""
+        """Return response under FSPY over response under Fair."""
         return self.responses_s(FSPY, segments, seed) / self.responses_s(FAIR, segments, seed)
 
     def gain(self, segments: Sequence[int], seed: int) -> float:
-        """Mean response under Fair over that under FSPY."""
+        """Return mean response under Fair over that under FSPY."""
         return self.mean_s(FAIR, segments, seed) / self.mean_s(FSPY, segments, seed)
 
     def mean_s(self, policy: str, segments: Sequence[int], seed: int) -> float:
-        """Mean response of all jobs."""
+        """Return mean response of all jobs."""
         return float(self.responses_s(policy, segments, seed).mean())
 
     def over_seeds(self, measure: Measure) -> Estimate:
-        """The mean of a measure with its interval."""
+        """Return the mean of a measure with its interval."""
         return interval.mean([measure(self, seed) for seed in self.seeds])

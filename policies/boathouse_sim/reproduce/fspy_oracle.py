@@ -34,18 +34,18 @@ _QUEUE = model.QueueName("default")
 
 
 def mean_sojourn_s(jobs: Sequence[SwimJob], order: fluid.Order) -> float:
-    """Mean time from submission to end, as schedsim has it."""
+    """Return mean time from submission to end, as schedsim has it."""
     arrival_s, size_s = workload(jobs)
     return float((fluid.finish_s(order, arrival_s, size_s) - arrival_s).mean())
 
 
 def workload(jobs: Sequence[SwimJob]) -> tuple[FloatVector, FloatVector]:
-    """Submissions and sizes, shapes [J]."""
+    """Return submissions and sizes, shapes [J]."""
     return np.array([job.submit_s for job in jobs]), fluid.sizes_s(jobs, LOAD)
 
 
 def finish_s(arrival_s: FloatVector, size_s: FloatVector) -> FloatVector:
-    """When each job ends if the fair world's order is served, shape [J].
+    """Return when each job ends if the fair world's order is served, shape [J].
 
     Args:
         arrival_s: Shape [J], ascending.
@@ -90,7 +90,7 @@ def _id(place: int) -> model.JobId:
 
 
 def claims(paper: str) -> list[Claim]:
-    """The order against theory, on the whole trace."""
+    """Compare the order with theory on the whole trace."""
     jobs = fspy_setting.trace()
     arrival_s, size_s = workload(jobs)
     fsp_s, ours_s = fluid.finish_s(fluid.Order.FSP, arrival_s, size_s), finish_s(arrival_s, size_s)

@@ -29,7 +29,7 @@ _PARTS = (
 
 
 def cases(scale: Scale) -> list[Prediction]:
-    """What is to be worked out."""
+    """Return the cases to compute."""
     noises = scale.pick(full=fspy_workload.NOISES, quick=(0.0, 0.05, NOISE, 0.15, 0.2, 0.5))
     return [Prediction(noise=noise, seed=seed) for noise in noises for seed in range(max(scale.seeds, 10))]
 
@@ -46,7 +46,7 @@ class Predicted:
         return sorted({case.noise for case in self.held_out})
 
     def at(self, noise: float) -> list[HeldOut]:
-        """Of each seed."""
+        """Return the value of each seed."""
         found = [case for case in self.held_out if case.noise == noise]
         return [self.held_out[case] for case in sorted(found, key=lambda case: case.seed)]
 
@@ -57,7 +57,7 @@ class Predicted:
         return [fspy_workload.mean(noise, found) for noise, found in each.items()]
 
     def claims(self, paper: str) -> list[Claim]:
-        """A row for each R², and for the bias on small jobs."""
+        """Return a row for each R², and for the bias on small jobs."""
         rows = self.rows
         met = fspy_workload.met_up_to(rows)
         noises = {"map": met.map_noise, "reduce": met.reduce_noise, "job": met.job_noise}

@@ -27,12 +27,12 @@ SEGMENTS = 37
 def segments(
     jobs: int, *, length: int = SEGMENT_JOBS, overlap: int = SEGMENT_OVERLAP, most: int = SEGMENTS
 ) -> list[range]:
-    """Places of the jobs of each full segment of a trace."""
+    """Return places of the jobs of each full segment of a trace."""
     return [range(first, first + length) for first in range(0, jobs - length + 1, length - overlap)][:most]
 
 
 def load(sizes: Sequence[float], intervals_s: Sequence[float], cluster: float) -> float:
-    """ΣS / (ΣI·CR): 1 where the work offered is just what the cluster does in the time.
+    """Compute ΣS / (ΣI·CR): 1 where the work offered is just what the cluster does in the time.
 
     Args:
         sizes: S of each job, in resource-seconds.
@@ -56,11 +56,11 @@ class Scale:
     beta: float
 
     def rcp(self, load: float) -> float:
-        """Eq. 11."""
+        """Compute eq. 11."""
         return self.alpha * math.log(load) + self.beta
 
     def group(self, load: float) -> int:
-        """The nearest whole RCP, halves upwards."""
+        """Round an RCP to the nearest whole number, halves upwards."""
         return math.floor(self.rcp(load) + 0.5)
 
 
@@ -75,7 +75,7 @@ class Figures:
 
 
 def fit_scale(loads: Sequence[float], figures: Figures = Figures()) -> Scale:
-    """α and β for which the groups are most like the paper's: a grid, the first of equals.
+    """Fit α and β for which the groups are most like the paper's: a grid, the first of equals.
 
     `at_or_above` segments must come to `from_group` or above, so β follows from α and the border between the segment
     of that rank and the next.

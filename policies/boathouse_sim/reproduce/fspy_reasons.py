@@ -48,7 +48,7 @@ UNFAIR = (
 
 
 def mode(groups: Groups) -> str:
-    """Why the group of most segments is another."""
+    """Return why the group of most segments is another."""
     counted = ", ".join(f"{one}: {groups.count(one)}" for one in groups.names)
     return (
         f"with 7 groups and 19 segments at 6 and above, no α from 0.2 to 6 makes 5 the largest ({counted}); "

@@ -69,7 +69,7 @@ class Prediction:
 
 
 def carry_out(case: Case | Prediction) -> Run | fspy_workload.HeldOut:
-    """Whatever the case asks for."""
+    """Run the case."""
     if isinstance(case, Prediction):
         return fspy_workload.held_out(case.noise, case.seed)
     return simulate(case)

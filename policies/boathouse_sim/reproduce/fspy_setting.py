@@ -87,18 +87,18 @@ class Setting:
 
 @functools.cache
 def trace() -> Sequence[SwimJob]:
-    """The trace's jobs."""
+    """Return the trace's jobs."""
     return tuple(swim.read_swim(TRACE))
 
 
 @functools.cache
 def segments() -> Sequence[range]:
-    """Places of the jobs of the 37 segments."""
+    """Return places of the jobs of the 37 segments."""
     return tuple(fspy_rcp.segments(len(trace())))
 
 
 def replay(job: SwimJob, setting: Setting, rng: np.random.Generator) -> Observed:
-    """What a job of the trace is here, and what it takes."""
+    """Return what a job of the trace is here, and what it takes."""
     scaled = [one * setting.data for one in (job.map_input_bytes, job.shuffle_bytes, job.reduce_output_bytes)]
     read, shuffled, written = (
         max(least, one) for least, one in zip((BLOCK, LEAST_DATA, LEAST_DATA), scaled, strict=True)
@@ -111,7 +111,7 @@ def replay(job: SwimJob, setting: Setting, rng: np.random.Generator) -> Observed
 
 
 def is_uber(job: Observed) -> bool:
-    """Hadoop's rule: input of one block and one reduce."""
+    """Return whether Hadoop's rule holds: input of one block and one reduce."""
     return job.probed.map_input_bytes <= BLOCK and job.probed.reduces <= 1
 
 
@@ -133,7 +133,7 @@ class Segment:
 
 
 def segment(number: int, seed: int, setting: Setting, *, run: int = 0) -> Segment:
-    """One of the segments.
+    """Return one of the segments.
 
     Args:
         number: 0 to 36.
@@ -206,12 +206,12 @@ def _again(spec: JobSpec, variation: float, rng: np.random.Generator) -> JobSpec
 
 
 def size_mb_s(spec: JobSpec) -> float:
-    """Eq. 5 in memory: the master's container does not count."""
+    """Compute eq. 5 in memory: the master's container does not count."""
     return sum(one.tasks * one.mem_ideal_mb * one.duration_ms / 1000 for one in spec.phases)
 
 
 def ideal_s(spec: JobSpec, setting: Setting) -> float:
-    """Response time of a job alone on the cluster."""
+    """Return response time of a job alone on the cluster."""
     total = 0.0 if spec.master is None else spec.master.duration_ms / 1000
     for one in spec.phases:
         total += -(-one.tasks // _slots(one, spec, setting)) * one.duration_ms / 1000
@@ -219,7 +219,7 @@ def ideal_s(spec: JobSpec, setting: Setting) -> float:
 
 
 def _slots(phase: Phase, spec: JobSpec, setting: Setting) -> int:
-    """Containers of a phase that run at once, beside the job's own master."""
+    """Return containers of a phase that run at once, beside the job's own master."""
     node = min(NODE_MB // phase.mem_ideal_mb, NODE_CORES // phase.cores)
     if spec.master is None:
         return NODES * node
@@ -228,7 +228,7 @@ def _slots(phase: Phase, spec: JobSpec, setting: Setting) -> int:
 
 
 def learnt(number: int, seed: int, setting: Setting) -> Predictor:
-    """Models that have seen jobs of the rest of the trace.
+    """Return models that have seen jobs of the rest of the trace.
 
     Args:
         number: The segment that they have not seen.

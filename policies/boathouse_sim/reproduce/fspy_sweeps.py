@@ -121,7 +121,7 @@ class Sweeps:
         ]
 
     def assumptions(self, runs: Mapping[Case, Run]) -> tuple[Assumption, ...]:
-        """Each with its effect."""
+        """Return each assumption with its effect."""
         where = f"segments {', '.join(map(str, self.segments))} of RCP {_GROUP}, seeds: {self.seeds}"
         begun = f"as assumed: {self._effect(runs, Other(''))} ({where})"
         return tuple(
@@ -162,7 +162,7 @@ class Sweeps:
 
 
 def plan(groups: Groups, scale: Scale) -> Sweeps:
-    """What is swept: the small segments of RCP 6."""
+    """Return the sweeps: the small segments of RCP 6."""
     most = scale.pick(quick=1, full=3)
     return Sweeps(
         chosen=tuple(one for one in SWEEPS if one.quick) if scale.pick(quick=True, full=False) else SWEEPS,

@@ -30,7 +30,7 @@ class Estimate:
 
 
 def mean(samples: Sequence[float]) -> Estimate:
-    """The mean of samples, one for each seed, with Student's t-interval.
+    """Return the mean of samples, one for each seed, with Student's t-interval.
 
     Args:
         samples: At least one.
@@ -50,10 +50,10 @@ def mean(samples: Sequence[float]) -> Estimate:
 
 
 def ratio(ours: Sequence[float], baseline: Sequence[float]) -> Estimate:
-    """The mean of ours over the baseline's, seed by seed: both in the same order, shape [S]."""
+    """Return the mean of ours over the baseline's, seed by seed: both in the same order, shape [S]."""
     return mean([a / b for a, b in zip(ours, baseline, strict=True)])
 
 
 def gain(ours: Sequence[float], baseline: Sequence[float]) -> Estimate:
-    """By how much ours is lower than the baseline's, as a share of it, seed by seed: 1 - ours/baseline."""
+    """Return by how much ours is lower than the baseline's, as a share of it, seed by seed: 1 - ours/baseline."""
     return mean([1 - a / b for a, b in zip(ours, baseline, strict=True)])

@@ -78,7 +78,7 @@ def _of(names: Iterable[str], sentence: str, line: int | None, kind: Kind) -> It
 
 
 def sourced(study: str, name: str) -> dict[str, Any]:
-    """The fields of a claim that its study's catalogue gives: `Claim(**sourced("fspy", "r2-map"), ...)`.
+    """Return the fields of a claim from its study's catalogue: `Claim(**sourced("fspy", "r2-map"), ...)`.
 
     Raises:
         KeyError: The catalogue does not list it.

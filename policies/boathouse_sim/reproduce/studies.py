@@ -59,12 +59,12 @@ _STUDIES: dict[str, Callable[[], Study]] = {
 
 
 def names() -> tuple[str, ...]:
-    """All papers that can be reproduced, in the order in which `all` runs them."""
+    """Return all papers that can be reproduced, in the order in which `all` runs them."""
     return tuple(_STUDIES)
 
 
 def chosen(name: str) -> tuple[Study, ...]:
-    """The studies of a paper's name, or of `all`.
+    """Return the studies of a paper's name, or of `all`.
 
     Raises:
         ValueError: There is no such paper; the message lists those there are.

@@ -55,12 +55,12 @@ class Scale:
 
     @classmethod
     def of(cls, form: Form, seeds: int | None = None) -> Scale:
-        """The scale of a form, with its usual number of seeds unless one is given."""
+        """Return the scale of a form, with its usual number of seeds unless one is given."""
         usual = QUICK_SEEDS if form is Form.QUICK else FULL_SEEDS
         return cls(form=form, seeds=usual if seeds is None else seeds)
 
     def pick(self, *, quick: Choice, full: Choice) -> Choice:
-        """What belongs to the form."""
+        """Return the choice of the form."""
         return quick if self.form is Form.QUICK else full
 
 
@@ -73,7 +73,7 @@ class Findings:
 
     @classmethod
     def joined(cls, parts: Iterable[Findings]) -> Findings:
-        """Those of all parts, in order."""
+        """Join the findings of all parts, in order."""
         found = tuple(parts)
         return cls(
             claims=tuple(claim for one in found for claim in one.claims),
@@ -85,11 +85,11 @@ class Progress(Protocol):
     """Is told how far a study is."""
 
     def begin(self, what: str, total: int) -> None:
-        """So many simulations of this begin."""
+        """Note how many simulations begin."""
         ...
 
     def advance(self) -> None:
-        """One of them ended."""
+        """Note the end of a simulation."""
         ...
 
 
@@ -97,10 +97,10 @@ class Silent:
     """Tells nobody."""
 
     def begin(self, what: str, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def advance(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 Simulation = TypeVar("Simulation")
@@ -111,11 +111,11 @@ class Experiment(Protocol[Simulation, Seen_contra]):
     """A part of a study."""
 
     def cases(self) -> Iterable[Simulation]:
-        """Its simulations; those that experiments share are run once."""
+        """Return its simulations; those that experiments share are run once."""
         ...
 
     def findings(self, seen: Mapping[Simulation, Seen_contra]) -> Findings:
-        """Its rows and pictures, from all simulations."""
+        """Return its rows and pictures, from all simulations."""
         ...
 
 
@@ -153,7 +153,7 @@ class Runner:
         self._pool: concurrent.futures.ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Ready; processes are started when they are needed."""
+        """Enter; processes are started when they are needed."""
         return self
 
     def __exit__(
@@ -222,5 +222,5 @@ class Runner:
 
 
 def _die_quietly() -> None:
-    """A worker that is interrupted from the keyboard ends without a traceback of its own."""
+    """End a worker that is interrupted from the keyboard without a traceback of its own."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

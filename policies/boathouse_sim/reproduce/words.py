@@ -2,10 +2,10 @@
 
 
 def per_cent(share: float) -> str:
-    """A share of 1."""
+    """Format a share of 1 in per cent."""
     return f"{100 * share:.0f} %"
 
 
 def signed(share: float) -> str:
-    """A change, as a share of 1."""
+    """Format a change, as a share of 1, with its sign."""
     return f"{100 * share:+.0f} %"

@@ -41,20 +41,26 @@ def test_every_field_of_an_example_is_known(resource):
     assert all_keys(spec.model_dump(by_alias=True)) >= all_keys(resource["spec"])
 
 
-def test_the_cluster_of_the_examples_has_room_for_its_daemons_and_jobs():
-    (cluster,) = documents("mrcluster.yaml")
-    found = mrclusters.cluster(**cluster["spec"])
+@pytest.mark.parametrize(
+    ("example", "cpu_milli", "transient_cpu_milli"),
+    [("mrcluster.yaml", 6500, 20_000), ("first-mrcluster.yaml", 1500, 1000)],
+)
+def test_the_clusters_of_the_examples_have_room_for_their_daemons_and_jobs(example, cpu_milli, transient_cpu_milli):
+    found = mrclusters.cluster(**documents(example)[0]["spec"])
     sizes.check(found)
     requests = [found.master, *[found.core] * found.spec.core.count]
-    assert sum(each.cpu_milli for each in requests) == 6500
-    assert found.spec.transient.maximum * found.transient.cpu_milli == 20_000
+    assert sum(each.cpu_milli for each in requests) == cpu_milli
+    assert found.spec.transient.maximum * found.transient.cpu_milli == transient_cpu_milli
 
 
-def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples():
-    jobs = [each for each in documents("mrcluster-jobs.yaml") if each["kind"] == "MRJob"]
-    assert {job["spec"]["clusterRef"]["name"] for job in jobs} == {"etl"}
+@pytest.mark.parametrize(
+    ("example", "cluster"), [("mrcluster-jobs.yaml", "mrcluster.yaml"), ("first-mrcluster.yaml",) * 2]
+)
+def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples(example, cluster):
+    jobs = [each for each in documents(example) if each["kind"] == "MRJob"]
+    assert {job["spec"]["clusterRef"]["name"] for job in jobs} == {documents(cluster)[0]["metadata"]["name"]}
     jars = (EXAMPLES.parent / "images" / "hadoop" / "jars" / spec.VERSION / "jars.sha256").read_text()
-    assert jobs[1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
+    assert jobs[-1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
 
 
 def output_of(script, data, tmp_path):
@@ -62,7 +68,7 @@ def output_of(script, data, tmp_path):
     return subprocess.run([sys.executable, path], input=data, capture_output=True, check=True).stdout
 
 
-@pytest.mark.parametrize("example", ["wordcount.yaml", "mrcluster-jobs.yaml"])
+@pytest.mark.parametrize("example", ["wordcount.yaml", "mrcluster-jobs.yaml", "first-mrjob.yaml"])
 def test_the_word_counts_scripts_count_words(tmp_path, example):
     scripts = documents(example)[0]["data"]
     mapped = output_of(scripts["mapper.py"], TEXT * 3, tmp_path)

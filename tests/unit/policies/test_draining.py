@@ -118,7 +118,7 @@ def test_a_gang_for_which_room_is_kept_says_so_and_for_how_long():
 
 def test_a_gang_that_never_fits_beside_pods_that_stay_says_so_and_keeps_nothing():
     shell = Shell(running=0)
-    shell.ledger.observe(core.account("stays", "n0", core.amount(3000, 1), lasts=True))
+    shell.ledger.observe(core.account("stays", "n0", core.amount(3000, 1), is_long_running=True))
     shell.gang(count=4)
     shell.cycle(0.0)
     shell.cycle(DUE_S)

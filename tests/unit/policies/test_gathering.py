@@ -19,7 +19,7 @@ class Shell(core.ReportingShell):
 
     def stays(self, on: str, cpu_milli: int = 1500) -> None:
         """A pod of nobody's job runs on a node."""
-        self.ledger.observe(core.account(f"stays-{on}", on, core.amount(cpu_milli, 1), lasts=True))
+        self.ledger.observe(core.account(f"stays-{on}", on, core.amount(cpu_milli, 1), is_long_running=True))
 
     def gang(self, name: str = "gang", count: int = 10, **fields) -> None:
         self.submit(name, count, WHOLE, stage=model.Stage.EXECUTOR, gang_min=count, class_name="executor", **fields)
@@ -124,4 +124,4 @@ def test_a_driver_goes_where_it_takes_least_from_the_executors(executors, fits):
     everywhere = view.layout.allocatable[0] > 0
     driver = gathering.Member(view.axis.vector(core.amount(1000, 1)), everywhere, 1)
     executor = gathering.Member(view.axis.vector(core.amount(2000, 1)), everywhere, executors + 1)
-    assert gathering.fits_whole([executor, driver], gathering.beside_lasting(view)) is fits
+    assert gathering.fits_whole([executor, driver], gathering.beside_long_running(view)) is fits

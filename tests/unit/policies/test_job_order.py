@@ -11,17 +11,19 @@ from tests.builders import core
 
 
 class ById(JobOrder):
-    lasts = True
+    keyed_by_usage = True
 
     def key(self, job, usage, layout):  # noqa: ARG002 - the protocol's
         return float(len(job.id))
 
 
-def test_an_order_that_lasts_without_a_key_is_refused():
-    with pytest.raises(TypeError, match="Keyless sets lasts but does not override key: override key, or unset lasts"):
+def test_an_order_keyed_by_usage_without_a_key_is_refused():
+    with pytest.raises(
+        TypeError, match="Keyless sets keyed_by_usage but does not override key: override key, or unset it"
+    ):
 
         class Keyless(JobOrder):
-            lasts = True
+            keyed_by_usage = True
 
             def keys(self, jobs, state):  # noqa: ARG002 - the protocol's
                 return [0.0 for _ in jobs]
@@ -31,15 +33,15 @@ def test_a_key_of_a_base_is_enough():
     class Derived(ById):
         constant = True
 
-    assert Derived.lasts
+    assert Derived.keyed_by_usage
 
 
 def test_an_order_that_does_not_last_needs_no_key():
     class Other(ById):
-        lasts = False
+        keyed_by_usage = False
         key = JobOrder.key
 
-    assert not Other.lasts
+    assert not Other.keyed_by_usage
 
 
 def test_shortest_remaining_forgets_a_job_that_ended():

@@ -7,7 +7,7 @@ import pytest
 from boathouse_policies import model, profiles
 from boathouse_policies.framework.questions import Patience
 from boathouse_sim import simulation
-from boathouse_sim.ground import StuckError
+from boathouse_sim.base_world import StuckError
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
 from boathouse_sim.live import Live

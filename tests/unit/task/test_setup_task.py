@@ -40,6 +40,14 @@ def test_odd_names_are_read(job_folder, name):
     assert job_folder.parts() == [b"hello\t\n"]
 
 
+def test_a_key_of_a_config_map_is_read_as_the_kubelet_mounts_it(job_folder):
+    job_folder.write_input("..2026/text.txt", b"hello\n")
+    (job_folder.input / "..data").symlink_to("..2026")
+    (job_folder.input / "text.txt").symlink_to("..data/text.txt")
+    job_folder.run_job(inputs=[f"file://{job_folder.input}/text.txt"])
+    assert job_folder.parts() == [b"hello\t\n"]
+
+
 @pytest.mark.parametrize("path", ["nothing", "nothing/*", "*.txt", "empty"])
 def test_an_input_that_is_not_there_is_named(job_folder, path):
     (job_folder.input / "empty").mkdir()

@@ -9,6 +9,7 @@ from boathouse.resources.base import DnsLabel, Model, rule, rules
 from boathouse.resources.hadoop import Settings
 from boathouse.resources.mrjob.formats import Formats
 from boathouse.resources.mrjob.steps import ATOMIC, Argument, StepFields
+from boathouse.resources.mrjob.storage import IS_OWN
 
 MAX_ARGUMENTS_BYTES: Final = 64 * 1024
 _CLUSTER: Final = "hdfs://[a-z]([-a-z0-9]*[a-z0-9])?/"
@@ -145,6 +146,7 @@ url_rules = (
     ),
     rule(
         "has(self.clusterRef) || !has(self.input) || !has(self.output) || self.input.size() == 0 || "
+        f"self.input[0].{IS_OWN} || "
         "self.output.split(':')[0] == self.input[0].split(':')[0]",
         "input and output must have the same scheme: tasks read and write one kind of storage",
     ),

@@ -78,7 +78,8 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         default_factory=list,
         min_length=1,
         max_length=64,
-        description="URLs of files, folders (recursive, without names _* and .*) or globs.",
+        description="URLs of files, folders (recursive, without names _* and .*) or globs. file:///files/NAME is the "
+        "file NAME of spec.files, if it is from a ConfigMap.",
         json_schema_extra=ATOMIC,
     )
     output: DataUrl = Field(

@@ -103,7 +103,7 @@ class PodTable:
                 del self._ended[row.job][row.id]
                 self._clear_task(row)
             if row is not None and row.facts is not None and row.facts.task_of != job:
-                self._give_way(row, job, task)
+                self._defer_task(row, job, task)
                 continue
             former.pop(task.id, None)
             if row is None or row.state is None:
@@ -128,7 +128,7 @@ class PodTable:
         """Return a foreign pod that has the name of a task of a job; None if there is none."""
         return next((self._rows[task] for task in self._displaced.get(job, ())), None)
 
-    def _give_way(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
+    def _defer_task(self, row: PodRow, job: model.JobId, task: model.Task) -> None:
         """Defer a task until the pod that has its name is deleted."""
         row.successor = job, task
         self._displaced.setdefault(job, {})[row.id] = None
@@ -270,7 +270,7 @@ class PodTable:
         del self._by_job[job][row.id]
         self._clear_task(row)
         others = PodRow(pod.id, pod.metadata.namespace)
-        self._give_way(others, job, task)
+        self._defer_task(others, job, task)
         return [*changes, dataclasses.replace(self._apply(others, pod.trigger, pod), affects=job)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:

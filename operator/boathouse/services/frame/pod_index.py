@@ -2,7 +2,7 @@
 
 A pod that ends leaves the first watch and enters the second, and the two streams are not ordered. The index uses the
 newer of the last versions of both streams. A pod that leaves the first watch has ended or was deleted: the index keeps
-it for `LIMBO_S`, in which the second watch may deliver its end.
+it for `ENDED_GRACE_S`, in which the second watch may deliver its end.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from boathouse.cluster import store
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
 
-LIMBO_S: Final = 2.0
+ENDED_GRACE_S: Final = 2.0
 """How long the index waits for the end of a pod that left the first watch."""
 
 Later = Callable[[float, Callable[[], None]], object]
@@ -83,7 +83,7 @@ class PodIndex(Generic[P]):
             case store.Deleted(old=pod):
                 if (entry := self._entry(pod)) is not None:
                     entry.left = pod
-                    self._later(LIMBO_S, lambda: self._end_limbo(entry, pod))
+                    self._later(ENDED_GRACE_S, lambda: self._end_grace(entry, pod))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Handle a watch event of one of Boathouse's pods that ended."""
@@ -136,7 +136,7 @@ class PodIndex(Generic[P]):
         entry = entries[pod.name] = _Entry()
         return entry
 
-    def _end_limbo(self, entry: _Entry[P], pod: facts.PodFacts) -> None:
+    def _end_grace(self, entry: _Entry[P], pod: facts.PodFacts) -> None:
         """Drop a pod that left the first watch and did not enter the second, unless it has returned to the first."""
         if entry.left is not pod or self._entry(pod) is not entry:
             return

@@ -316,7 +316,7 @@ class Tallies:
         return all(self.belongs(pod, each) for each in tally.sets)
 
     def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
-        """Whether a pod belongs to a set of pods."""
+        """Return whether a pod belongs to a set of pods."""
         if pods.selector is None or not matches(pods.selector, pod.labels):
             return False
         if pod.namespace in pods.namespaces:
@@ -350,7 +350,7 @@ class Tallies:
 
 
 def matches(selector: model.Selector, labels: Labels) -> bool:
-    """Whether labels match a selector."""
+    """Return whether labels match a selector."""
     return all(eligibility.holds(each, labels.get(each.key)) for each in selector.expressions)
 
 
@@ -451,7 +451,7 @@ class _Index:
         return namespace_version, self._versions.get(_WIDE, self._other_version)
 
     def mentions(self, namespace: str, mention: model.LabelMention) -> bool:
-        """Whether a tally that may select pods of a namespace depends on this of their labels."""
+        """Return whether a tally that may select pods of a namespace depends on this of their labels."""
         return any(mention in self._mentioned.get(place, ()) for place in (namespace, _WIDE))
 
 

@@ -19,7 +19,7 @@ class LeastSizes(Protocol):
     """Says how small tasks may be made: a sizer."""
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The smallest size that may be decided."""
+        """Return the smallest size that may be decided."""
         ...
 
 

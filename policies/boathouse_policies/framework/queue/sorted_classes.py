@@ -31,7 +31,7 @@ class LastingOrder(Protocol):
     constant: bool
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
-        """The key of a job that holds so much, by row."""
+        """Return the key of a job with this usage, by row."""
         ...
 
 
@@ -147,7 +147,7 @@ class SortedClasses:
         tallies.declare(self._about_pods, self)
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
-        """Which jobs have an open class, shape [J]."""
+        """Return which jobs have an open class, shape [J]."""
         if self.single:
             return open_classes
         open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
@@ -162,7 +162,7 @@ class SortedClasses:
         self._serial = view.serial
 
     def keys(self, order: LastingOrder, view: ClusterView) -> list[float]:
-        """The keys of all jobs, length J: asked again only for jobs that hold something else than before."""
+        """Return the keys of all jobs, length J; recompute only those of jobs whose usage changed."""
         known = self._keys
         if known is None or known[0] is not order or known[1] is not view.layout:
             self._keys = known = (order, view.layout, [0.0] * len(self.jobs))
@@ -187,7 +187,7 @@ class SortedClasses:
         return self._heap.copy()
 
     def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
-        """The shapes of the classes as columns, the column of each class' shape, shape [C], and each class' shape."""
+        """Return the shapes of the classes as columns, the column of each class, shape [C], and each class' shape."""
         known = self._shapes
         if known is None or known[0] is not sizer or known[1] != axis.width:
             own = [queued.sizing(sizer, axis).shape for queued in self.queued]

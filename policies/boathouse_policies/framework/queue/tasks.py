@@ -97,7 +97,7 @@ class TaskPool:
                 yield position
 
     def _places(self, topology: Topology) -> dict[Place, list[int]]:
-        """The inverted index: where there is input, and of which tasks."""
+        """Return the inverted index: the places of input, and the tasks with input there."""
         if self._index is not None and (self._index[0] is topology or self._index[0] == topology):
             return self._index[1]
         places: dict[Place, list[int]] = {}

@@ -149,29 +149,29 @@ class UnschedulableClasses:
     # Reading
 
     def verdicts(self) -> Mapping[model.ClassId, model.Verdict]:
-        """Why each class is unschedulable."""
+        """Return why each class is unschedulable."""
         unschedulable = self._selected((self._woken_by != 0) & ~self.matches_freed)
         return {queued.task_class.id: queued.verdict for queued in unschedulable if queued.verdict is not None}
 
     def any_active(self) -> bool:
-        """Whether a class is a reason to run a cycle."""
+        """Return whether a class is a reason to run a cycle."""
         rows = len(self._classes)
         return self._bytes.find(1, rows, 3 * rows) >= 0
 
     def considered(self) -> bytes:
-        """The flags that say which classes the next cycle considers, and whether for all nodes."""
+        """Return the flags that say which classes the next cycle considers, and whether for all nodes."""
         return bytes(self._bytes[: 3 * len(self._classes)])
 
     def considers(self, queued: QueuedClass) -> bool:
-        """Whether the next cycle considers a class."""
+        """Return whether the next cycle considers a class."""
         return bool(self.active[queued.row] or self.matches_freed[queued.row])
 
     def is_unschedulable(self, queued: QueuedClass) -> bool:
-        """Whether a class is unschedulable."""
+        """Return whether a class is unschedulable."""
         return bool(self._woken_by[queued.row])
 
     def next_s(self) -> float:
-        """When `woken_by_time` may return a class, at the earliest; infinity if never."""
+        """Return when `woken_by_time` may return a class, at the earliest; infinity if never."""
         return self._earliest_s
 
     # Waking

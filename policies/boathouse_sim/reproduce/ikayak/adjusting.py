@@ -66,7 +66,7 @@ class Adjusting:
         return Run(setting=setting, variant=variant, seeds=self.few)
 
     def runs(self) -> Iterable[Run]:
-        """Suspension alone; constants; starts, of the mix and of two programs."""
+        """Yield suspension alone; constants; starts, of the mix and of two programs."""
         yield from (self._run(one) for one in (ADJUSTING, STOCK))
         yield from (self._with(V, one) for one in self.weights)
         yield from (self._with(THETA, one) for one in self.overheads)
@@ -76,7 +76,7 @@ class Adjusting:
         yield from self.sweep.runs((ADJUSTING, STOCK))
 
     def findings(self, runs: Runs) -> Findings:
-        """Figures 10, 12 and 13a."""
+        """Return Figures 10, 12 and 13a."""
         claims = (*self._suspended(runs), *self._shapes(runs), *self._starts(runs))
         return Findings(claims=claims, figures=(self._figure(runs), self._constants(runs), self._early(runs)))
 

@@ -34,7 +34,7 @@ class _Part(framework.Sizer):
 
     @override
     def least(self, task_class: model.TaskClass) -> model.Resources:
-        """The part of the class' size."""
+        """Return the reserved part of the class' size."""
         asked = task_class.resources
         return model.Resources(
             cpu_milli=round(self._share * asked.cpu_milli), memory_bytes=round(self._share * asked.memory_bytes)
@@ -42,12 +42,12 @@ class _Part(framework.Sizer):
 
     @override
     def size(self, pending: PendingClass, node: int, state: CycleState) -> framework.Sized | model.Verdict:
-        """The same."""
+        """Return the reserved part of the class' size, on any node."""
         return framework.Sized(self.least(pending.task_class))
 
 
 def times_s(program: str, setting: load.Setting) -> tuple[float, float, float]:
-    """How long a map runs: local with 100 %, local with 80 %, remote with 100 %."""
+    """Return how long a map runs: local with 100 %, local with 80 %, remote with 100 %."""
     here = Machine(name="w0", cores=2, mem_mb=4096)
     elsewhere = (Machine(name="w0", cores=1, mem_mb=1), dataclasses.replace(here, name="w1", stores=False))
     return (
@@ -58,7 +58,7 @@ def times_s(program: str, setting: load.Setting) -> tuple[float, float, float]:
 
 
 def _time_s(program: str, setting: load.Setting, share: float, *machines: Machine) -> float:
-    """On these machines; blocks are on those that store."""
+    """Return the time on these machines; blocks are on those that store."""
     job = load.mapreduce("map", program, 1, 0, submit_ms=0, setting=setting)
     conditions = Conditions(reading=work.Reading(rack=setting.rack, anywhere=setting.rack))
     workload = Workload(name="one map", cluster=Cluster.of(machines), apps=(job,), conditions=conditions)
@@ -69,7 +69,7 @@ def _time_s(program: str, setting: load.Setting, share: float, *machines: Machin
 
 
 def figure(setting: load.Setting) -> figures.Figure:
-    """Figure 6."""
+    """Return Figure 6."""
     found = {program: times_s(program, setting) for program in load.PROGRAMS}
     labels = ("local, 100 %", "local, 80 %", "remote, 100 %")
     told = "; ".join(f"{program}: {', '.join(f'{one:.1f}' for one in times)} s" for program, times in found.items())

@@ -96,12 +96,12 @@ def simulate(case: Case) -> Seen:
 
 
 def cost(case: Case) -> float:
-    """About how long a case takes, for the order in which they are begun."""
+    """Return about how long a case takes, for the order in which they are begun."""
     return case.setting.pairs * case.setting.size
 
 
 def measure(workload: Workload, outcome: Outcome, records: Sequence[TaskRecord]) -> Seen:
-    """What a simulation showed."""
+    """Measure a simulation."""
     program = {one.id: one.program for one in workload.apps}
     ran = [one for one in records if not one.lost]
     maps, reducers = ([one for one in ran if one.kind == kind] for kind in ("map", "reduce"))
@@ -128,13 +128,13 @@ def measure(workload: Workload, outcome: Outcome, records: Sequence[TaskRecord])
 
 
 def kind_of(node: str) -> str:
-    """The kind of a machine by its name."""
+    """Return the kind of a machine by its name."""
     place = int(node[1:])
     return next(kind for kind, (first, end) in MACHINES.items() if first <= place < end)
 
 
 def reservations(workload: Workload, ran: Iterable[TaskRecord]) -> list[tuple[TaskRecord, float]]:
-    """Each executor, and how long it waited for its node since its application asked.
+    """Return each executor, and how long it waited for its node since its application asked.
 
     An application asks when it is submitted, or once its driver is up.
     """
@@ -167,7 +167,7 @@ def _ran_s(one: TaskRecord) -> float:
 
 
 def _throughput(maps: Sequence[TaskRecord]) -> float:
-    """Maps of desktops by the minute, over the time from each job's first placement to its last map's end."""
+    """Return maps of desktops per minute, over the time from each job's first placement to its last map's end."""
     spans: dict[str, tuple[int, int]] = {}
     for one in maps:
         first, last = spans.get(one.job, (one.placed_ms, one.ended_ms))
@@ -186,7 +186,7 @@ _CRUMBS = 0.95  # what is closer to the whole is not called shrunk
 
 
 def _busy(workload: Workload, ran: Sequence[TaskRecord]) -> dict[str, float]:
-    """CPUs that compute, as a share, until the last submission: a task's computing is spread over its run."""
+    """Return CPUs that compute, as a share, until the last submission: a task's computing is spread over its run."""
     until_ms = max(1, *(one.submit_ms or 0 for one in workload.apps))
     works = _work(workload)
     cores: dict[str, float] = defaultdict(float)
@@ -201,7 +201,7 @@ def _busy(workload: Workload, ran: Sequence[TaskRecord]) -> dict[str, float]:
 
 
 def _work(workload: Workload) -> Callable[[TaskRecord], float]:
-    """The CPU time of an attempt, in milliseconds of a core, from what its kind does."""
+    """Return a function for the CPU time of an attempt of its kind, in milliseconds of a core."""
     apps = {one.id: one for one in workload.apps}
 
     def core_ms(one: TaskRecord) -> float:
@@ -218,25 +218,25 @@ def _work(workload: Workload) -> Callable[[TaskRecord], float]:
 
 
 def spark_s(seen: Seen) -> float:
-    """Mean over Spark programs."""
+    """Return the mean over Spark programs."""
     return float(np.mean(list(seen.spark_s.values())))
 
 
 def mapreduce_s(seen: Seen) -> float:
-    """Mean over MapReduce programs."""
+    """Return mean over MapReduce programs."""
     return float(np.mean(list(seen.mapreduce_s.values())))
 
 
 def reservation_s(seen: Seen) -> float:
-    """Mean over Spark programs."""
+    """Return mean over Spark programs."""
     return float(np.mean(list(seen.reservation_s.values())))
 
 
 def local_maps(seen: Seen) -> float:
-    """Mean over MapReduce programs."""
+    """Return mean over MapReduce programs."""
     return float(np.mean(list(seen.local_maps.values())))
 
 
 def cpu(seen: Seen) -> float:
-    """Of all machines."""
+    """Return the CPU of all machines."""
     return seen.cpu[""]

@@ -63,7 +63,7 @@ class Localising:
         return Run(setting=setting, variant=dataclasses.replace(STOCK, delay=maps), seeds=self.few)
 
     def runs(self) -> Iterable[Run]:
-        """Locality alone; delay scheduling of either, both and none."""
+        """Return locality alone; delay scheduling of either, both and none."""
         yield from (self._ours, self._stock, self._whole)
         for maps in (False, True):
             for spark in (False, True):
@@ -71,7 +71,7 @@ class Localising:
         yield from self.sweep.runs((LOCALISING, STOCK))
 
     def findings(self, runs: Runs) -> Findings:
-        """Figures 6, 11 and 13b."""
+        """Return Figures 6, 11 and 13b."""
         claims = (*self._local(runs), *self._shrunk(), *self._delays(runs))
         return Findings(
             claims=claims, figures=(alone.figure(self.setting), self._figure(runs), self._delay_figure(runs))

@@ -53,13 +53,13 @@ class Main:
         return self._run(STOCK, dynamic=True)
 
     def runs(self) -> Iterable[Run]:
-        """The three schedulers, and dynamic allocation on YARN-cluster."""
+        """Yield the runs of the three schedulers, and of dynamic allocation on YARN-cluster."""
         yield from (self._run(one) for one in (IKAYAK, *BASES.values()))
         yield self._dynamic
         yield from self.sweep.runs()
 
     def findings(self, runs: Runs) -> Findings:
-        """Figure 7."""
+        """Return Figure 7."""
         claims = (*self._times(runs), *self._utilisation(runs), *self._implied(runs))
         return Findings(claims=claims, figures=(self._figure(runs),))
 

@@ -43,11 +43,11 @@ class Overhead:
         return Run(setting=setting, variant=IKAYAK, seeds=self.seeds)
 
     def runs(self) -> Iterable[Run]:
-        """With our time to suspend, and the paper's."""
+        """Return the runs with our time to suspend, and with the paper's."""
         return [self._run(self.setting.suspend_s), self._run(PAPER_S)]
 
     def findings(self, runs: Runs) -> Findings:
-        """Rows without pictures: the paper has none."""
+        """Return rows without pictures: the paper has none."""
         slower = runs.rise(self._run(PAPER_S), self._run(self.setting.suspend_s), case.mapreduce_s).value
         return Findings(
             claims=(
@@ -84,7 +84,7 @@ class Overhead:
 
 
 def cycles_s(setting: Setting) -> list[float]:
-    """Mean CPU time of the instants of one simulation at which an executor was placed: all cycles and their effects."""
+    """Return the mean CPU time of a simulation's instants that placed an executor: all cycles and their effects."""
     small = dataclasses.replace(setting, pairs=min(setting.pairs, _PAIRS))
     driver = Live(small.workload(0), variants.build(IKAYAK), seed=0)
     spent: list[float] = []

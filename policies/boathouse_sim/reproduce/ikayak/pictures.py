@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bars(runs: Runs, names: Mapping[str, Run], measure: ByName) -> tuple[tuple[str, ...], tuple[figures.Bars, ...]]:
-    """One group of bars for each name that the measure tells of: their names, and one `Bars` for each scheduler."""
+    """Return a group of bars for each name in the measure: the names, and one `Bars` for each scheduler."""
     groups: tuple[str, ...] = ()
     found = []
     for label, run in names.items():
@@ -27,7 +27,7 @@ def bars(runs: Runs, names: Mapping[str, Run], measure: ByName) -> tuple[tuple[s
 
 
 def panel(title: str, label: str, found: tuple[tuple[str, ...], Sequence[figures.Bars]]) -> figures.Panel:
-    """A panel of bars."""
+    """Return a panel of bars."""
     groups, marks = found
     return figures.Panel(
         title=title, x=figures.Axis(label=""), y=figures.Axis(label=label), marks=tuple(marks), categories=groups

@@ -60,18 +60,18 @@ class Placing:
         return self._run(dataclasses.replace(PLACING, error=error), self.few)
 
     def runs(self) -> Iterable[Run]:
-        """IKayak's placement, both strategies, and wrong predictions."""
+        """Return the runs of iKayak's placement, both strategies, and wrong predictions."""
         yield from (self._run(one) for one in (PLACING, *BASES.values()))
         yield from (self._wrong(error) for error in self.errors)
         yield from self.sweep.runs((PLACING, STOCK))
 
     def findings(self, runs: Runs) -> Findings:
-        """Figures 8 and 9b."""
+        """Return Figures 8 and 9b."""
         claims = (*self._times(runs), *self._reservations(runs), *self._cpu(runs), *self._errors(runs))
         return Findings(claims=claims, figures=(self._figure(runs), self._sensitivity(runs)))
 
     def _best(self, runs: Runs, base: Variant, measure: ByProgram) -> tuple[str, interval.Estimate]:
-        """The program that gains most: the paper says "up to"."""
+        """Return the program that gains most: the paper says "up to"."""
         found = {}
         for name in APPLICATIONS:
             ours, theirs = (runs.values(self._run(one), lambda seen: measure(seen)[name]) for one in (PLACING, base))  # noqa: B023  called at once

@@ -88,7 +88,7 @@ class Accuracy:
 
 
 def trials(seeds: int, *, jobs: int = 12) -> tuple[Trial, ...]:
-    """The sweep: noise at the middle skew, skew at the middle noise."""
+    """Return the sweep: noise at the middle skew, skew at the middle noise."""
     pairs = dict.fromkeys([*((noise, 0.25) for noise in NOISES), *((0.2, skew) for skew in SKEWS)])
     return tuple(Trial(noise=noise, skew=skew, seed=seed, jobs=jobs) for noise, skew in pairs for seed in range(seeds))
 
@@ -120,7 +120,7 @@ def predict(trial: Trial) -> Accuracy:
 
 
 def nrmse(predicted: model.FloatVector, actual: model.FloatVector) -> float:
-    """Root mean square error over the mean of the actual values; nan where there are none."""
+    """Return root mean square error over the mean of the actual values; nan where there are none."""
     if not len(actual) or not actual.mean():
         return math.nan
     return float(np.sqrt(np.mean((predicted - actual) ** 2)) / actual.mean())
@@ -151,7 +151,7 @@ class Recorded:
     reports: list[tuple[float, float, float, float]] = dataclasses.field(default_factory=list)
 
     def history(self) -> History:
-        """As the policy keeps it."""
+        """Return the history as the policy keeps it."""
         found = History(self.started_s)
         for report in self.reports:
             found.report(*report)
@@ -202,7 +202,7 @@ class _Row:
 
 
 def _rows(one: Recorded, bank: Bank) -> list[_Row]:
-    """What each predictor says at each report from the first that shows a pace on."""
+    """Return each predictor's values at each report from the first that shows a pace on."""
     history, mean_s, found = History(one.started_s), bank.mean_s(one.program, model.Stage.REDUCE), []
     for now_s, fraction, cpu, size in one.reports:
         history.report(now_s, fraction, cpu, size)
@@ -219,7 +219,7 @@ def _rows(one: Recorded, bank: Bank) -> list[_Row]:
 
 
 def simulate(trial: Trial) -> Sequence[Recorded]:
-    """The reducers of a run, in the order of their ends."""
+    """Simulate a run; return its reducers in the order of their ends."""
     recorder = Recorder()
     config = ikayak.Config(suspension=False, shrink=ikayak.Shrink.OFF)
     profile = ikayak.build(config=config)
@@ -231,7 +231,7 @@ def simulate(trial: Trial) -> Sequence[Recorded]:
 
 
 def workload(trial: Trial) -> Workload:
-    """Jobs of three programs one after the other, on the paper's testbed, with Spark applications beside them."""
+    """Make jobs of three programs one after the other, on the paper's testbed, beside Spark applications."""
     random = np.random.default_rng([trial.seed, 0x1CA])
     apps: list[App] = []
     for number in range(trial.jobs):

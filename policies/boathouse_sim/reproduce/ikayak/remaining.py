@@ -37,7 +37,7 @@ class Remaining:
     jobs: int
 
     def findings(self, runner: Runner) -> Findings:
-        """Figure 9a."""
+        """Return Figure 9a."""
         trials = predicting.trials(self.seeds, jobs=self.jobs)
         seen = dict(zip(trials, runner.map(rows.PAPER, predicting.predict, trials), strict=True))
         return Findings(claims=tuple(self._claims(seen)), figures=(self._figure(seen),))

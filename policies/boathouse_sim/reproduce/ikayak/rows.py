@@ -25,7 +25,7 @@ PAPER: Final = "ikayak"
 def row(
     name: str, claim: str, figure: str, paper_value: float | tuple[float, float], found: Estimate, **others: Any
 ) -> Claim:
-    """A claim of ours being at least the paper's, in per cent, unless `others` say otherwise."""
+    """Make a claim that ours is at least the paper's, in per cent, unless `others` say otherwise."""
     fields: dict[str, Any] = {"relation": Relation.GE, "unit": "%", **measured(found), **others}
     return Claim(**sourced(PAPER, name), claim=claim, figure=figure, paper_value=paper_value, **fields)
 
@@ -47,7 +47,7 @@ class Varied:
     fair: bool = False
 
     def apply(self, run: Run) -> Run:
-        """The same with it."""
+        """Return the run with the variant applied."""
         changes: dict[str, Any] = dict(self.change)
         variant = dataclasses.replace(run.variant, fair=self.fair)
         return dataclasses.replace(run, setting=dataclasses.replace(run.setting, **changes), variant=variant)
@@ -102,17 +102,17 @@ class Sweep:
     seeds: int
 
     def runs(self, variants: Sequence[Variant] = (IKAYAK, STOCK, IN_CLIENT)) -> Iterable[Run]:
-        """All simulations."""
+        """Return all simulations."""
         for one in self.varied:
             for variant in variants:
                 yield one.apply(Run(setting=self.base, variant=variant, seeds=self.seeds))
 
     def lower(self, runs: Runs, ours: Variant, base: Variant, measure: Measure) -> tuple[Assumption, ...]:
-        """How much lower ours is than the base's, with each."""
+        """Return how much lower ours is than the base's, with each."""
         return self._told(runs, ours, base, measure, -1)
 
     def higher(self, runs: Runs, ours: Variant, base: Variant, measure: Measure) -> tuple[Assumption, ...]:
-        """How much higher."""
+        """Return how much higher ours is than the base's."""
         return self._told(runs, ours, base, measure, +1)
 
     def _told(self, runs: Runs, ours: Variant, base: Variant, measure: Measure, sign: int) -> tuple[Assumption, ...]:

@@ -29,7 +29,7 @@ class Run:
     seeds: int
 
     def cases(self) -> list[Case]:
-        """One for each seed."""
+        """Return one case for each seed."""
         return [Case(setting=self.setting, variant=self.variant, seed=seed) for seed in range(self.seeds)]
 
 
@@ -40,23 +40,23 @@ class Runs:
         self._seen = seen
 
     def values(self, run: Run, measure: Measure) -> list[float]:
-        """Seed by seed."""
+        """Return the values seed by seed."""
         return [measure(self._seen[one]) for one in run.cases()]
 
     def mapped(self, run: Run, measure: Callable[[Seen], Mapping[str, float]]) -> list[Mapping[str, float]]:
-        """Seed by seed, of a measure by name."""
+        """Return a measure by name, seed by seed."""
         return [measure(self._seen[one]) for one in run.cases()]
 
     def mean(self, run: Run, measure: Measure) -> Estimate:
-        """Over seeds."""
+        """Return the mean over seeds."""
         return interval.mean(self.values(run, measure))
 
     def gain(self, ours: Run, base: Run, measure: Measure) -> Estimate:
-        """By how much ours is lower, as a share of the base."""
+        """Return by how much ours is lower, as a share of the base."""
         return interval.gain(self.values(ours, measure), self.values(base, measure))
 
     def rise(self, ours: Run, base: Run, measure: Measure) -> Estimate:
-        """By how much ours is higher, as a share of the base."""
+        """Return by how much ours is higher, as a share of the base."""
         pairs = zip(self.values(ours, measure), self.values(base, measure), strict=True)
         return interval.mean([a / b - 1 for a, b in pairs])
 
@@ -65,9 +65,9 @@ class Experiment(Protocol):
     """A part of the evaluation."""
 
     def runs(self) -> Iterable[Run]:
-        """Its simulations; those that experiments share are run once."""
+        """Return its simulations; those that experiments share are run once."""
         ...
 
     def findings(self, runs: Runs) -> Findings:
-        """Its rows and pictures."""
+        """Return its rows and pictures."""
         ...

@@ -135,7 +135,7 @@ class Setting:
     calm: bool = False
 
     def workload(self, seed: int) -> Workload:
-        """The load of a seed."""
+        """Return the load of a seed."""
         random = np.random.default_rng([seed, _SALT])
         apps: list[App] = []
         at_s = 0.0
@@ -173,7 +173,7 @@ _FIRST = 2  # executors that dynamic allocation asks for before it knows of task
 
 
 def mapreduce(name: str, program: str, maps: int, reduces: int, *, submit_ms: int, setting: Setting) -> MapReduce:
-    """A job of a program."""
+    """Make a MapReduce job of a program."""
     one = PROGRAMS[program]
     out_mb = one.output * BLOCK_MB
     each_mb = out_mb * maps / max(1, reduces)
@@ -198,7 +198,7 @@ def mapreduce(name: str, program: str, maps: int, reduces: int, *, submit_ms: in
 
 
 def spark(name: str, program: str, executors: int, *, submit_ms: int, setting: Setting) -> Spark:
-    """An application of a program: a block and a task of each round for each of its slots."""
+    """Make an application of a program: a block and a task of each round for each of its slots."""
     one = APPLICATIONS[program]
     tasks = executors * one.cores
     read = SparkStage(tasks=tasks, work=work.segment("task", cpu_s=one.read_cpu_s, read_mb=BLOCK_MB), replicas=REPLICAS)

@@ -43,12 +43,12 @@ class IKayak:
 
     @staticmethod
     def remaining(scale: Scale) -> Remaining:
-        """The model of remaining times."""
+        """Return the model of remaining times."""
         return Remaining(seeds=min(scale.seeds, scale.pick(quick=1, full=5)), jobs=12)
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
-        """What belongs to the form."""
+        """Return the experiments of the form."""
         large = Setting(pairs=scale.pick(quick=10, full=44))
         small = dataclasses.replace(large, pairs=scale.pick(quick=10, full=24))
         seeds = scale.seeds

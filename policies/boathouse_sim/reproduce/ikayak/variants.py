@@ -69,7 +69,7 @@ LOCALISING: Final = Variant(locality=True)
 
 
 def build(variant: Variant, seed: int = 0) -> Profile:
-    """The profile of a variant, with a state of its own.
+    """Return the profile of a variant, with a state of its own.
 
     Args:
         variant: Which.
@@ -84,7 +84,7 @@ def build(variant: Variant, seed: int = 0) -> Profile:
 
 
 def _with_parts(base: Profile, variant: Variant, seed: int) -> Profile:
-    """IKayak's parts; the base places executors where iKayak does not."""
+    """Build iKayak's parts; the base places executors where iKayak does not."""
     constants: dict[str, Any] = dict(variant.constants)
     config = dataclasses.replace(
         ikayak.Config(
@@ -144,7 +144,7 @@ class _MapsWait(Patience):
 
     @override
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
-        """As delay scheduling says."""
+        """Return the wait of delay scheduling."""
         return self._patience.wait(pending, node, state) if pending.task_class.stage is model.Stage.MAP else None
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def of(name: str) -> Callable[[Seen, Seen], float]:
-    """How many times longer the jobs of a program take in the first, whatever their size."""
+    """Return how many times longer the jobs of a program take in the first, whatever their size."""
 
     def compare(one: Seen, other: Seen) -> float:
         return slower([kind for kind in one.job_times_s if kind.startswith(f"{name}(")])(one, other)
@@ -31,7 +31,7 @@ def of(name: str) -> Callable[[Seen, Seen], float]:
 
 
 def spread(name: str) -> Callable[[Seen], float]:
-    """Between the shortest and the longest job of a program, as a share of the shortest."""
+    """Return the spread between the shortest and the longest job of a program, as a share of the shortest."""
 
     def measure(seen: Seen) -> float:
         times = [one for kind, some in seen.job_times_s.items() if kind.startswith(f"{name}(") for one in some]
@@ -47,12 +47,12 @@ class Isolated:
         self._runs = Runs(setting.Load.ISOLATED, seeds, part, ASSUMED)
 
     def cases(self) -> Iterable[Case]:
-        """All schedulers."""
+        """Return all schedulers."""
         for scheduler in schedulers.ALL:
             yield from self._runs.cases(scheduler)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and the picture."""
+        """Return rows and the picture."""
         return Findings(claims=tuple(self._claims(seen)), figures=(self._picture(seen),))
 
     def _claims(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
@@ -132,7 +132,7 @@ class Calm:
         }
 
     def cases(self) -> Iterable[Case]:
-        """All schedulers; the greedy one with other numbers of replicas."""
+        """Return all schedulers; the greedy one with other numbers of replicas."""
         for scheduler in schedulers.ALL:
             yield from self._runs.cases(scheduler)
         for runs in self._replicas.values():
@@ -140,7 +140,7 @@ class Calm:
                 yield from runs.cases(scheduler)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and the picture."""
+        """Return rows and the picture."""
         return Findings(claims=tuple(self._claims(seen)), figures=(self._picture(seen),))
 
     def _claims(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:

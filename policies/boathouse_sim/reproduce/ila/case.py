@@ -69,11 +69,11 @@ class Seen:
         return self.maps / self.makespan_s
 
     def job_time_s(self, kind: str) -> float:
-        """The mean of a kind of job."""
+        """Return the mean time of a kind of job."""
         return float(np.mean(self.job_times_s[kind]))
 
     def at_most(self, slowdown: float) -> float:
-        """The share of maps that are slower by this factor at most."""
+        """Return the share of maps that are slower by this factor at most."""
         return float(np.searchsorted(self.slowdowns, slowdown, side="right")) / len(self.slowdowns)
 
 
@@ -123,6 +123,6 @@ def _local(maps: Sequence[TaskRecord]) -> Mapping[str, float]:
 
 
 def dearest(case: Case) -> float:
-    """Roughly what a case costs."""
+    """Return roughly what a case costs."""
     maps = {setting.Load.STREAM: 2690, setting.Load.ISOLATED: 1650, setting.Load.CALM: 1350}.get(case.load, 1650)
     return maps * case.part

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 
 def probabilities(hosts: int, each: int, holding: int) -> dict[int, float]:
-    """The probability that the nodes with data are on exactly Q hosts, by Q (.11).
+    """Return the probability that the nodes with data are on exactly Q hosts, by Q (.11).
 
     Args:
         hosts: N.
@@ -35,12 +35,12 @@ def probabilities(hosts: int, each: int, holding: int) -> dict[int, float]:
 
 
 def expected_hosts(hosts: int, each: int, holding: int) -> float:
-    """The expected number of hosts that hold data, Q bar (eq. 6)."""
+    """Return the expected number of hosts that hold data, Q bar (eq. 6)."""
     return sum(q * one for q, one in probabilities(hosts, each, holding).items())
 
 
 def skips_ratio(node_share: float, host_share: float) -> float:
-    """K_n / K_s: how many times as many offers a job must let pass to get nodes with its data, rather than hosts.
+    """Return K_n / K_s: how many times as many offers a job must skip to get nodes with its data, not hosts.
 
     Args:
         node_share: p, of the nodes that hold its data, below 1.

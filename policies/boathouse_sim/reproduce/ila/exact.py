@@ -31,11 +31,11 @@ class Exact:
         self._seeds = seeds
 
     def cases(self) -> tuple[Case, ...]:
-        """No simulations."""
+        """Return no simulations."""
         return ()
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:  # noqa: ARG002  it simulates nothing
-        """Rows alone."""
+        """Return rows alone."""
         return Findings(claims=tuple(self._claims()), figures=())
 
     def _claims(self) -> Iterator[Claim]:
@@ -76,7 +76,7 @@ class Exact:
 
 
 def _printed(share: float, local: float) -> float:
-    """The paper's figure: skips for hosts to a tenth, and one at least."""
+    """Format as the paper does: skips for hosts to a tenth, and one at least."""
     hosts = 1 - (1 - share) ** EACH
     for_hosts = max(1.0, round(math.log(1 - local) / math.log(1 - hosts), 1))
     return math.log(1 - local) / math.log(1 - share) / for_hosts

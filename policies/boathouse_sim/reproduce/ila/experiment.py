@@ -40,28 +40,28 @@ class Runs:
         self.load, self.seeds, self.part, self.assumed = load, seeds, part, assumed
 
     def cases(self, scheduler: str) -> tuple[Case, ...]:
-        """One for each seed."""
+        """Return one for each seed."""
         return tuple(
             Case(load=self.load, scheduler=scheduler, seed=seed, assumed=self.assumed, part=self.part)
             for seed in range(self.seeds)
         )
 
     def samples(self, seen: Mapping[Case, Seen], scheduler: str, measure: Callable[[Seen], float]) -> list[float]:
-        """A measure, seed by seed."""
+        """Return a measure, seed by seed."""
         return [measure(seen[case]) for case in self.cases(scheduler)]
 
     def mean(self, seen: Mapping[Case, Seen], scheduler: str, measure: Callable[[Seen], float]) -> Estimate:
-        """Its mean."""
+        """Return its mean."""
         return interval.mean(self.samples(seen, scheduler, measure))
 
     def over(self, seen: Mapping[Case, Seen], one: str, other: str, measure: Callable[[Seen, Seen], float]) -> Estimate:
-        """The mean of a comparison of two schedulers, seed by seed."""
+        """Return the mean of a comparison of two schedulers, seed by seed."""
         pairs = zip(self.cases(one), self.cases(other), strict=True)
         return interval.mean([measure(seen[a], seen[b]) for a, b in pairs])
 
 
 def slower(kinds: Sequence[str]) -> Callable[[Seen, Seen], float]:
-    """How many times longer jobs take in the first: the mean over kinds of jobs."""
+    """Return how many times longer jobs take in the first: the mean over kinds of jobs."""
 
     def compare(one: Seen, other: Seen) -> float:
         return sum(one.job_time_s(kind) / other.job_time_s(kind) for kind in kinds) / len(kinds)
@@ -70,12 +70,12 @@ def slower(kinds: Sequence[str]) -> Callable[[Seen, Seen], float]:
 
 
 def faster(one: Seen, other: Seen) -> float:
-    """The throughput of the first over that of the second."""
+    """Return the throughput of the first over that of the second."""
     return one.throughput / other.throughput
 
 
 def local(kinds: Sequence[str]) -> Callable[[Seen], float]:
-    """The share of maps with local input: the mean over kinds of jobs, as the bars of a figure."""
+    """Return the measure of maps with local input: the mean over kinds of jobs, as the bars of a figure."""
 
     def measure(seen: Seen) -> float:
         return sum(seen.local[kind] for kind in kinds) / len(kinds)
@@ -98,7 +98,7 @@ def row(
     note: str = "",
     reason: str = "",
 ) -> Claim:
-    """A row of the study.
+    """Return a row of the study.
 
     Args:
         name: Its id without the study's name.
@@ -132,5 +132,5 @@ def row(
 
 
 def title(scheduler: str) -> str:
-    """As the paper writes it."""
+    """Return the title as the paper writes it."""
     return schedulers.TITLES.get(scheduler, scheduler)

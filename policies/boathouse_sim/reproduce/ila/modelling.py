@@ -111,7 +111,7 @@ def _accuracy(truth: FloatVector, predicted: FloatVector, which: BoolVector) -> 
 
 
 def samples(case: Case, part: int) -> fitting.Samples:
-    """What the policy's profiler saw in one run.
+    """Return the profiler's samples of one run.
 
     Args:
         case: The setting.
@@ -121,7 +121,7 @@ def samples(case: Case, part: int) -> fitting.Samples:
 
 
 def watched(case: Case, part: int) -> tuple[fitting.Samples, ila.Interference]:
-    """The same, and the profiler, which knows what the programs' tasks use."""
+    """Return the profiler's samples of one run, and the profiler, which knows the use of the programs' tasks."""
     random = np.random.default_rng([case.seed, part, 0x3A])
     watching = _Watching(random)
     profile = framework.Profile(
@@ -156,7 +156,7 @@ class _Recording(ila.Learner):
         return False
 
     def samples(self) -> fitting.Samples:
-        """All but those of the first jobs, one of each application, from which the profiler learns what they use."""
+        """Return all but those of each application's first job, from which the profiler learns their use."""
         return fitting.Samples.of_rows(self._all[_WARM_UP * len(programs.ALL) :])
 
 
@@ -171,20 +171,20 @@ class _Watching(framework.Filter, framework.Score, framework.Hooks):
 
     @override
     def begins(self, queue: framework.SchedulingQueue, state: framework.CycleState) -> None:
-        """The profiler hears of the nodes."""
+        """Begin a cycle: note the nodes for the profiler."""
         self.interference.monitor.adopt(state.view.layout)
 
     @override
     def score(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.FloatVector:
-        """Chance, of the nodes that are closest to its input: reading from afar is not what is modelled."""
+        """Score at random the nodes that are closest to its input: reading from afar is not what is modelled."""
         chance = self._random.random((len(state.offered),))
         found: model.FloatVector = chance[where] - self._levels(pending)[where]
         return found
 
     def _levels(self, pending: framework.PendingClass) -> model.IntVector:
-        """How far its input was when the cycle began."""
+        """Return how far its input was when the cycle began."""
         if self._known is None or self._known[0] is not pending.state:
             self._known = pending.state, {}
         one, known = pending.task_class.id, self._known[1]
@@ -194,7 +194,7 @@ class _Watching(framework.Filter, framework.Score, framework.Hooks):
 
 
 def _workload(case: Case, random: np.random.Generator) -> Workload:
-    """One job of each application, then all in a random order at a rate that changes: from nearly idle to full."""
+    """Make one job of each application, then all in a random order at a rate from nearly idle to full."""
     apps = [
         _job(program, _WARM_UP, i * _WARM_UP_S, f"first-{i}", case.assumed) for i, program in enumerate(programs.ALL)
     ]

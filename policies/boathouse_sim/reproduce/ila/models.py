@@ -39,7 +39,7 @@ class Models:
         self.cases = [modelling.Case(seed=seed, jobs=jobs) for seed in range(seeds)]
 
     def findings(self, found: Found) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         return Findings(claims=tuple(self._claims(found)), figures=(_table(found), _errors(found)))
 
     def _claims(self, found: Found) -> Iterator[Claim]:

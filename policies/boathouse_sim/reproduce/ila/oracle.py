@@ -43,7 +43,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
         self._delay = ila.AdaptiveDelay(ila.Config(threshold=None))
 
     def profile(self) -> Profile:
-        """The scheduler."""
+        """Return the scheduler."""
         return Profile(
             name=NAME,
             order=FairShare(),
@@ -57,7 +57,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
 
     @override
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """As a filter: hosts that take one more; as a reserve it keeps nothing, so nodes pass there too."""
+        """Return, as a filter, hosts that take one more; as a reserve it keeps nothing, so nodes pass there too."""
         if pending.task_class.stage is not model.Stage.MAP:
             return None
         self._adopt(state)
@@ -73,22 +73,22 @@ class Oracle(Filter, Patience, Reserve, Observer):
 
     @override
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
-        """Nodes of full hosts."""
+        """Return nodes of full hosts."""
         mask = self.mask(pending, state, slice(None))
         return [] if mask is None else [model.Refusal(reason="host is full", nodes=int((among & ~mask).sum()))]
 
     @override
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
-        """As ILA's delays; what is taken is counted."""
-        hold = self._delay.wait(pending, node, state)
-        if hold is None and pending.task_class.stage is model.Stage.MAP:
+        """Wait as ILA's delays do; count what is taken."""
+        wait = self._delay.wait(pending, node, state)
+        if wait is None and pending.task_class.stage is model.Stage.MAP:
             self._adopt(state)
             kind, host = pending.job.kind in _IO_BOUND, int(self._groups.of[node])
             self._counts[kind][host] += 1
             self._running.setdefault((pending.task_class.id, state.view.layout.names[node]), []).append(kind)
             for member in self._groups.members[host].tolist():
                 state.touch(member)
-        return hold
+        return wait
 
     @override
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
@@ -107,7 +107,7 @@ class Oracle(Filter, Patience, Reserve, Observer):
 
 
 def caps(assumed: programs.Assumed, cores: float = 10.0, disk_mb_per_s: float = 100.0) -> tuple[int, int]:
-    """How many I/O- and CPU-bound maps a host takes unslowed, of as many as it has slots."""
+    """Return how many I/O- and CPU-bound maps a host takes unslowed, of as many as it has slots."""
     share = assumed.alone_mb_per_s / disk_mb_per_s
     calm = [n for n in range(1, _SLOTS + 1) if n * share * (1 + assumed.seek * (n - 1)) <= 1.0 + _SLACK]
     return max(calm, default=1), int(cores * _FLAT)

@@ -36,7 +36,7 @@ class Size:
 
 
 def placed_a_second(size: Size) -> float:
-    """Tasks over the CPU seconds of simulating them."""
+    """Return tasks over the CPU seconds of simulating them."""
     io = work.Container(mem_mb=MAP_MB, segments=(work.segment("map", cpu_s=2.0, read_mb=160.0, disk_mb_per_s=20.0),))
     cpu = work.Container(mem_mb=MAP_MB, segments=(work.segment("map", cpu_s=10.0),))
     copy, rest = work.Segment(name="shuffle", copy_ms=1000), work.segment("reduce", cpu_s=9.0)
@@ -61,7 +61,7 @@ def placed_a_second(size: Size) -> float:
 
 
 def claim(size: Size, rate: float) -> Claim:
-    """The row."""
+    """Return the row."""
     return row(
         "placed-a-second",
         f"Tasks that ILA schedules a second, on {6 * size.hosts} virtual machines of {size.hosts} hosts, {size.jobs} "

@@ -28,13 +28,13 @@ class Polynomial:
     pairs: FloatVector
 
     def predict(self, rows: FloatVector) -> FloatVector:
-        """The slowdown of samples of all metrics, shape [11, n] to [n]."""
+        """Return the slowdown of samples of all metrics, shape [11, n] to [n]."""
         total = self.of @ rows + (rows * (self.pairs @ rows)).sum(axis=0) + self.constant
         return np.asarray(np.maximum(total, 1.0), np.float64)
 
 
 def linear(samples: fitting.Samples) -> Polynomial:
-    """Least squares, variables chosen stepwise."""
+    """Fit by least squares, variables chosen stepwise."""
     z, mean, scale = fitting.standardised(samples.rows)
     choice = _selected(z, samples, most=metrics.ALL)
     of = fitting.expanded(choice.chosen, choice.parameters[1:]) / scale
@@ -43,7 +43,7 @@ def linear(samples: fitting.Samples) -> Polynomial:
 
 
 def quadratic(samples: fitting.Samples) -> Polynomial:
-    """Least squares with squares and products, variables chosen stepwise."""
+    """Fit by least squares with squares and products, variables chosen stepwise."""
     _, _, scale = fitting.standardised(samples.rows)
     z = samples.rows / scale[:, None]
     first, second = np.triu_indices(metrics.ALL)
@@ -57,7 +57,7 @@ def quadratic(samples: fitting.Samples) -> Polynomial:
 
 
 def _selected(candidates: FloatVector, samples: fitting.Samples, *, most: int) -> fitting.Choice:
-    """Weighted least squares with a constant, of the variables that pay."""
+    """Fit by weighted least squares with a constant, of the variables that pay."""
     y = samples.slowdown * samples.weight
     columns = np.concatenate([np.ones((1, len(y))), candidates]) * samples.weight
     square, pull, whole = columns @ columns.T, columns @ y, float(y @ y)

@@ -77,7 +77,7 @@ class Program:
     reduce_cpu_s: float = 1.0
 
     def job(self, size: int, *, at_ms: int, name: str, assumed: Assumed, queue: str = "default") -> MapReduce:
-        """A job of so many maps; its id ends with its type, which `kind_of` reads."""
+        """Make a job of this many maps; its id ends with its type, which `kind_of` reads."""
         reduces = math.ceil(size / self.maps_per_reduce) if self.maps_per_reduce else 0
         return MapReduce(
             id=f"{name}-{self.name}({size})",
@@ -143,7 +143,7 @@ ALL = (TERASORT, TERAGEN, GREP, RWRITE, WCOUNT, PIEST, BAYES, KMEAN, CANOPY, MAT
 def modified(
     program: Program, size: int, *, at_ms: int, name: str, assumed: Assumed, queue: str = "default"
 ) -> MapReduce:
-    """MGrep or MPiEst of Figure 10: with idle loops, until twelve of them on a host are not in each other's way."""
+    """Return MGrep or MPiEst of Figure 10: with idle loops, until twelve on a host do not disturb each other."""
     one = (
         work.Segment(name="map", cpu_ms=14_000, read_ms=53_000, read_mb=program.read_mb, cores=0.1)
         if program.io_bound
@@ -161,5 +161,5 @@ def modified(
 
 
 def kind_of(job: str) -> str:
-    """The type of a job by its id: `TeraSort(2)`."""
+    """Return the type of a job by its id: `TeraSort(2)`."""
     return job.split("-", 1)[1]

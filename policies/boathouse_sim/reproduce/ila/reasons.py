@@ -17,8 +17,8 @@ JOB_TIMES: Final = (
     f"(8 schedules), so what is missing is the model's: {_FLAT}"
 )
 LEAST: Final = (
-    "told the truth, a scheduler has types below 1 as well (Kmean(1), RWrite(40): 0.8 to 0.9): who comes to "
-    "an idle cluster has nothing to gain, and a large I/O-bound job waits for disks where others put it "
+    "told the truth, a scheduler has types below 1 as well (Kmean(1), RWrite(40): 0.8 to 0.9): a job that "
+    "starts on an idle cluster gains nothing, and a large I/O-bound job waits for disks where others put it "
     "beside anything"
 )
 LARGEST: Final = f"it is one type under one scheduler; {_HELD}"

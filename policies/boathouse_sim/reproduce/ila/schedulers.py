@@ -34,7 +34,7 @@ TITLES = {PURE_FAIR: "PureFair", DELAY: "Delay", LATE: "LATE", CAPACITY: "Capaci
 
 
 def build(name: str, assumed: Assumed = PAPER) -> Profile:
-    """A scheduler, fresh; the oracle is told what is assumed.
+    """Build a fresh scheduler; the oracle gets what is assumed.
 
     Raises:
         ValueError: There is none of that name.

@@ -60,7 +60,7 @@ class Load(enum.StrEnum):
 
 
 def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queues: bool = False) -> Workload:
-    """A workload of the evaluation.
+    """Return a workload of the evaluation.
 
     Args:
         load: Which.
@@ -104,7 +104,7 @@ def _apps(load: Load, seed: int, assumed: Assumed, part: float, *, queues: bool)
 
 
 def _stream(seed: int) -> Sequence[tuple[int, Program, int]]:
-    """Table 4's jobs in a random order, their exponential gaps scaled to the length of the paper's schedule."""
+    """Return Table 4's jobs in a random order, their exponential gaps scaled to the length of the paper's schedule."""
     random = np.random.default_rng([seed, 0x11A])
     jobs = [(program, size) for count, program, size in TABLE_4 for _ in range(count)]
     order = random.permutation(len(jobs))
@@ -114,7 +114,7 @@ def _stream(seed: int) -> Sequence[tuple[int, Program, int]]:
 
 
 def _alternating(load: Load) -> Sequence[tuple[Program, int]]:
-    """Jobs that come 15 s apart; those of Figures 9 and 10, and pure ones of about as much work."""
+    """Return jobs that come 15 s apart; those of Figures 9 and 10, and pure ones of about as much work."""
     if load is Load.CALM:
         return [(programs.GREP, 350), (programs.PIEST, 100)] * 3
     if load is Load.CPU:

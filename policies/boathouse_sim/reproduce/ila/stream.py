@@ -36,7 +36,7 @@ class Stream:
         self._tasks = Tasks(self._runs, self._sweep)
 
     def cases(self) -> Iterable[Case]:
-        """All schedulers as assumed; PureFair, Delay and ILA where an assumption varies."""
+        """Return all schedulers as assumed; PureFair, Delay and ILA where an assumption varies."""
         for scheduler in (*schedulers.ALL, schedulers.SEEING):
             yield from self._runs.cases(scheduler)
         if self._sweep.seeds:
@@ -45,7 +45,7 @@ class Stream:
         yield from self._sweep.cases()
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (*self._times(seen), *self._throughput(seen), *self._tasks.claims(seen))
         return Findings(claims=claims, figures=stream_pictures.pictures(self._runs, seen))
 
@@ -53,7 +53,7 @@ class Stream:
         return tuple(dataclasses.replace(case, trained=False) for case in self._runs.cases(schedulers.ILA))
 
     def _bounds(self, seen: Mapping[Case, Seen], measure: Callable[[Seen, Seen], float]) -> tuple[Assumption, ...]:
-        """A measure of ILA against PureFair, ILA without offline training, and a scheduler that knows the truth."""
+        """Compare ILA with PureFair, with ILA without offline training, and with a scheduler that knows the truth."""
         if not self._sweep.seeds:
             return ()
         fair = [seen[case] for case in self._runs.cases(schedulers.PURE_FAIR)]

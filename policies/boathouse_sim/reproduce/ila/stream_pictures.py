@@ -23,7 +23,7 @@ POINTS = 200
 
 
 def pictures(runs: Runs, seen: Mapping[Case, Seen]) -> tuple[figures.Figure, ...]:
-    """All four."""
+    """Return all four pictures."""
     return (_job_times(runs, seen), _throughput(runs, seen), _locality(runs, seen), _slowdowns(runs, seen))
 
 

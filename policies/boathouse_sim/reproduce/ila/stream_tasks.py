@@ -33,7 +33,7 @@ class Tasks:
         self._sweep = swept
 
     def claims(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
-        """All rows."""
+        """Return all rows."""
         yield from self._locality(seen)
         yield from self._small(seen)
         yield from self._ours(seen)
@@ -108,7 +108,7 @@ class Tasks:
         )
 
     def _together(self, seen: Mapping[Case, Seen], some: Sequence[str], measure: Callable[[Seen], float]) -> Estimate:
-        """The mean over schedulers, seed by seed."""
+        """Return the mean over schedulers, seed by seed."""
         by_seed = zip(*(self._runs.samples(seen, one, measure) for one in some), strict=True)
         return interval.mean([sum(values) / len(some) for values in by_seed])
 
@@ -187,15 +187,15 @@ class Tasks:
 
 
 def within(slowdown: float) -> Callable[[Seen], float]:
-    """The share of maps that are slower by this at most."""
+    """Return the share of maps that are slower by this at most."""
     return lambda seen: seen.at_most(slowdown)
 
 
 def beyond(slowdown: float) -> Callable[[Seen], float]:
-    """The share of maps that are slower by more."""
+    """Return the share of maps that are slower by more."""
     return lambda seen: 1.0 - seen.at_most(slowdown)
 
 
 def every(slowdowns: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Of all seeds."""
+    """Return the values of all seeds."""
     return tuple(itertools.chain.from_iterable(slowdowns))

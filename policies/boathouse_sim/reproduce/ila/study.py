@@ -40,12 +40,12 @@ class Ila:
 
     @staticmethod
     def models(scale: Scale) -> Models:
-        """Table 5 and Figure 11."""
+        """Return Table 5 and Figure 11."""
         return scale.pick(quick=Models(seeds=1, jobs=100), full=Models(seeds=scale.seeds, jobs=200))
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
-        """What belongs to the form: the paper's sizes, or what ends within a minute."""
+        """Return the experiments of the form: the paper's sizes, or what ends within a minute."""
         seeds = scale.seeds
         quick: tuple[Experiment, ...] = (
             Stream(seeds=seeds),

@@ -50,14 +50,14 @@ class Sweep:
         return Runs(setting.Load.STREAM, self.seeds, self._part, assumed)
 
     def cases(self) -> Iterator[Case]:
-        """All of them."""
+        """Return all cases."""
         for _, _, values in VARIED if self.seeds else ():
             for assumed in values:
                 for scheduler in SCHEDULERS:
                     yield from self._runs(assumed).cases(scheduler)
 
     def moves(self, seen: Mapping[Case, Seen], words: str, measure: Measure) -> tuple[Assumption, ...]:
-        """Each assumption, with what a measure is for other values of it."""
+        """Return each assumption, with what a measure is for other values of it."""
         return tuple(
             Assumption(
                 name=what,
@@ -77,32 +77,32 @@ class Sweep:
 
 
 def speed_up(by: Mapping[str, Seen]) -> float:
-    """Of jobs, over PureFair."""
+    """Return the speed-up of jobs, over PureFair."""
     return slower(setting.KINDS)(by[schedulers.PURE_FAIR], by[schedulers.ILA])
 
 
 def throughput(by: Mapping[str, Seen]) -> float:
-    """Over PureFair."""
+    """Return the throughput over PureFair."""
     return faster(by[schedulers.ILA], by[schedulers.PURE_FAIR])
 
 
 def locality(by: Mapping[str, Seen]) -> float:
-    """Of ILA."""
+    """Return the locality of ILA."""
     return local(setting.LOCATED_IO)(by[schedulers.ILA])
 
 
 def locality_gain(by: Mapping[str, Seen]) -> float:
-    """Over PureFair."""
+    """Return the locality gain over PureFair."""
     return locality(by) / local(setting.LOCATED_IO)(by[schedulers.PURE_FAIR]) - 1
 
 
 def locality_gain_over_delay(by: Mapping[str, Seen]) -> float:
-    """Over Delay."""
+    """Return the locality gain over Delay."""
     return locality(by) / local(setting.LOCATED_IO)(by[schedulers.DELAY]) - 1
 
 
 def unslowed(by: Mapping[str, Seen]) -> float:
-    """Of ILA's maps."""
+    """Return the unslowed maps of ILA."""
     return by[schedulers.ILA].at_most(UNSLOWED)
 
 

@@ -32,13 +32,13 @@ class Thresholds:
         self._runs = {load: Runs(load, seeds, part, ASSUMED) for load in LOADS}
 
     def cases(self) -> Iterable[Case]:
-        """Each threshold and load."""
+        """Return each threshold and load."""
         for runs in self._runs.values():
             for policy in POLICIES:
                 yield from runs.cases(policy)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and the picture."""
+        """Return rows and the picture."""
         return Findings(claims=tuple(self._claims(seen)), figures=(self._picture(seen),))
 
     def _gain(self, seen: Mapping[Case, Seen], load: Load, over: str) -> Estimate:

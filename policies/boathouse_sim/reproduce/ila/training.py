@@ -24,7 +24,7 @@ JOBS = 120
 
 @functools.cache
 def _seen(assumed: Assumed) -> tuple[fitting.Samples, Mapping[str, Any]]:
-    """Samples and programs, of the truth that is assumed; a memo, for many simulations of a process begin with it."""
+    """Return samples and programs of the assumed truth; memoized, for many simulations of a process begin with them."""
     samples, watching = modelling.watched(modelling.Case(seed=SEED, jobs=JOBS, assumed=assumed), 0)
     return samples, watching.profiles.dump()
 

@@ -62,12 +62,12 @@ class Apart:
         return self._apart(seed, outages=_FAILS)
 
     def cases(self) -> Iterable[Case]:
-        """One cluster of 40, two of 20, two of 10 that grow, and two of which one loses a node."""
+        """Return one cluster of 40, two of 20, two of 10 that grow, and two of which one loses a node."""
         for seed in range(self.seeds):
             yield from (self._together(seed), self._apart(seed), self._growing(seed), self._failing(seed))
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows."""
+        """Return rows."""
         return Findings(
             claims=(*self._performance(seen), *self._failures(seen), self._data(seen), _VERSIONS), figures=()
         )

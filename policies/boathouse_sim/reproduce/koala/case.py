@@ -140,7 +140,7 @@ class Meter(Observer):
             sums[1] += event.usage["disk_bytes_per_s"] / (setting.DISKS.write_mb_per_s * 1e6)
 
     def used(self) -> tuple[Used, ...]:
-        """Over time."""
+        """Return the use over time."""
         return tuple(
             Used(at_s=at_s, cpu=cpu / self._nodes, disk=disk / self._nodes) for at_s, (cpu, disk) in self._sums.items()
         )
@@ -180,5 +180,5 @@ def simulate(case: Case) -> Seen:
 
 
 def cost(case: Case) -> float:
-    """Roughly, in tasks."""
+    """Return the rough cost, in tasks."""
     return float(sum(job.maps + 4 * job.reduces for one in case.clusters for job in one.jobs))

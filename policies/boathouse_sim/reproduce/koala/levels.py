@@ -42,7 +42,7 @@ class Levels:
 
     @staticmethod
     def _pair(config: Config, seed: int) -> Case:
-        """Two clusters with equal streams, and a third one later."""
+        """Return two clusters with equal streams, and a third one later."""
         setting = Setting(jobs=40, small=1.0)
         jobs = setting.stream(seed)
         pair = [setting.cluster(jobs, id=name, core=EACH) for name in ("a", "b")]
@@ -50,12 +50,12 @@ class Levels:
         return Case(clusters=(*pair, third), nodes=CORE + POOL, config=config, seed=seed)
 
     def cases(self) -> Iterable[Case]:
-        """Under each policy."""
+        """Return the cases under each policy."""
         for seed in range(self.seeds):
             yield from (self._pair(config, seed) for config in (GSP, GGP, GGDP))
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows."""
+        """Return rows."""
         claims = (self._never_below(seen), *(parted(one) for one in Partition), self._fair(seen), self._reclaimed(seen))
         return Findings(claims=claims, figures=())
 
@@ -132,7 +132,7 @@ class Levels:
 
 
 def parted(partition: Partition) -> Claim:
-    """Offers drawn at random, split: parts of all sites together, or of each site, are equal but for what is left."""
+    """Split offers drawn at random: parts of all sites together, or of each site, are equal but for what is left."""
     random = np.random.default_rng(_SALT)
     found = [_uneven(partition, random) for _ in range(OFFERS)]
     where, name = {

@@ -17,10 +17,10 @@ Part: TypeAlias = "Experiment[Case, Seen]"
 
 
 def mean_s(seen: Mapping[Case, Seen], cases: Sequence[Case]) -> Estimate:
-    """Mean response time of the one cluster's jobs, over seeds."""
+    """Return mean response time of the one cluster's jobs, over seeds."""
     return interval.mean([seen[one].only.mean_s for one in cases])
 
 
 def times_faster(seen: Mapping[Case, Seen], ours: Sequence[Case], baseline: Sequence[Case]) -> Estimate:
-    """The baseline's mean response time over ours, seed by seed."""
+    """Return the baseline's mean response time over ours, seed by seed."""
     return interval.ratio([seen[one].only.mean_s for one in baseline], [seen[one].only.mean_s for one in ours])

@@ -50,7 +50,7 @@ class Setting:
         thumb_share: Of large jobs, those whose reducers are 90 or 180 % of the reduce slots.
         boot_s: Until a node takes tasks.
         map_slots: Of a node; the paper has 6 to 8.
-        own_links: Whether each node has its 10 Gb/s for itself; the paper reckons with one for all transient nodes.
+        own_links: Whether each node has its 10 Gb/s for itself; the paper assumes one for all transient nodes.
         pipelined: Whether sending and writing output overlap; the paper adds them up.
         jitter: Of what tasks compute.
         jobs: Of the stream.
@@ -68,7 +68,7 @@ class Setting:
     jobs: int = 50
 
     def program(self, name: str) -> Program:
-        """Ours: 3 MB/s of Wordcount, 25 MB/s of sorting, 100 MB/s of merging, on a core."""
+        """Make a program of ours: 3 MB/s of Wordcount, 25 MB/s of sorting, 100 MB/s of merging, on a core."""
         if name == WORDCOUNT:
             # "Less than 20 KB": the combiner leaves next to nothing.
             return Program(
@@ -79,7 +79,7 @@ class Setting:
         )
 
     def cluster(self, jobs: Sequence[HadoopJob], **fields: object) -> Hadoop:
-        """A cluster of whole nodes."""
+        """Make a cluster of whole nodes."""
         plain = Hadoop(
             id="c",
             jobs=tuple(jobs),
@@ -95,14 +95,14 @@ class Setting:
         return dataclasses.replace(plain, **fields)  # type: ignore[arg-type]  # its own fields, by name
 
     def alone(self, program: str, kind: int, *, core: int, transient: int = 0) -> Hadoop:
-        """A cluster with one job: VI.A and VI.B."""
+        """Make a cluster with one job: VI.A and VI.B."""
         maps, block_mb = MAPS[kind]
         reduces = 1 if program == WORDCOUNT else 144
         job = HadoopJob(id=program, program=self.program(program), maps=maps, block_mb=block_mb, reduces=reduces)
         return self.cluster([job], core=core, transient=transient)
 
     def stream(self, seed: int) -> tuple[HadoopJob, ...]:
-        """VI.C: jobs of 1 to 40 GB with exponential gaps of 30 s."""
+        """Make the stream of VI.C: jobs of 1 to 40 GB with exponential gaps of 30 s."""
         return _stream(self, seed)
 
 
@@ -134,7 +134,7 @@ def _stream(of: Setting, seed: int) -> tuple[HadoopJob, ...]:
 
 
 def machines(count: int) -> list[Machine]:
-    """Nodes of DAS-4."""
+    """Return nodes of DAS-4."""
     return topology.machines(
         count,
         cores=CORES,
@@ -145,5 +145,5 @@ def machines(count: int) -> list[Machine]:
 
 
 def link() -> Host:
-    """What transient nodes share."""
+    """Return the link that transient nodes share."""
     return Host(name=LINK, cores=1.0, network_mb_per_s=NETWORK_MB_PER_S)

@@ -56,7 +56,7 @@ class Single:
         return [Case(clusters=(cluster,), nodes=nodes, seed=seed) for seed in range(self.seeds)]
 
     def cases(self) -> Iterable[Case]:
-        """Each program at each size, each share, and both ends of the shares in each variant."""
+        """Return each program at each size, each share, and both ends of the shares in each variant."""
         for program in KIND:
             for nodes in SIZES:
                 yield from self._sized(program, nodes)
@@ -67,7 +67,7 @@ class Single:
                 yield from self._of(program, TRANSIENT[-1], setting, self.varied)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         rows = [self._speed_up_row(seen, program) for program in KIND]
         rows += [self._similar(seen), *self._slower(seen)]
         return Findings(claims=tuple(rows), figures=(self._figure_4(seen), self._figure_5a(seen)))

@@ -64,7 +64,7 @@ class Runs:
 
     @staticmethod
     def of(config: Config, seeds: int, setting: Setting = BASE, *, transient: int = 0) -> list[Case]:
-        """A policy's, by seed."""
+        """Return a policy's cases, by seed."""
         return [
             Case(
                 clusters=(setting.cluster(setting.stream(seed), transient=transient),),
@@ -76,7 +76,7 @@ class Runs:
         ]
 
     def cases(self) -> Iterable[Case]:
-        """All of them."""
+        """Return all cases."""
         for config in (STATIC, GSP_FREE, *GROWING.values()):
             yield from self.of(config, self.seeds)
         for config in (*FAST.values(), SLOW_GSP):
@@ -88,11 +88,11 @@ class Runs:
                     yield from self.of(config, self.varied, setting)
 
     def faster(self, seen: Mapping[Case, Seen], config: Config, setting: Setting = BASE, seeds: int = 0) -> Estimate:
-        """By what factor static clusters' mean response time is longer."""
+        """Return by what factor static clusters' mean response time is longer."""
         count = seeds or (self.seeds if setting == BASE else self.varied)
         return times_faster(seen, self.of(config, count, setting), self.of(STATIC, count, setting))
 
     def grown(self, seen: Mapping[Case, Seen]) -> Estimate:
-        """The same of a static cluster that has the pool as transient nodes."""
+        """Return the estimate for a static cluster that has the pool as transient nodes."""
         ours = self.of(STATIC, self.varied, transient=POOL)
         return times_faster(seen, ours, self.of(STATIC, self.varied))

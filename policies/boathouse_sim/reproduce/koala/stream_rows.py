@@ -35,11 +35,11 @@ class Stream:
     runs: Runs
 
     def cases(self) -> Iterable[Case]:
-        """See `stream`."""
+        """Return the cases of `stream`."""
         return self.runs.cases()
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and picture."""
+        """Return rows and picture."""
         found = _Found(self.runs, seen)
         return Findings(claims=tuple(found.rows()), figures=(found.figure(), found.sizes()))
 
@@ -56,7 +56,7 @@ class _Found:
     # Rows
 
     def rows(self) -> Iterable[Claim]:
-        """In the paper's order."""
+        """Return the rows in the paper's order."""
         small = f'GGP: a small improvement over static ("small": at most {_SMALL:g})'
         yield self._row("ggp", small, Relation.BETWEEN, (1.0, _SMALL), self._faster(GROWING["GGP"]), self._why_ggp())
         yield from self._factor("gsp", "GSP faster than static", GSP)
@@ -81,7 +81,7 @@ class _Found:
         yield self._row("gsp-over-ggp", "GSP over GGP", Relation.GE, 1.0, self._ratio(GROWING["GGP"], GSP))
 
     def _factor(self, name: str, claim: str, config: Config) -> Iterable[Claim]:
-        """The relation that was written before the simulations, and the one that replaced it after them."""
+        """Yield the relation that was written before the simulations, and the one that replaced it after them."""
         found = self._faster(config)
         least = self._row(f"{name}-at-least", f"{claim}: by a factor of {_SPEED} at least", Relation.GE, _SPEED, found)
         near = self._row(
@@ -200,7 +200,7 @@ class _Found:
     # Pictures
 
     def figure(self) -> figures.Figure:
-        """Figure 5b."""
+        """Return Figure 5b."""
         names = {"static": STATIC, **GROWING}
         found = [mean_s(self._seen, self._runs.of(one, self._runs.seeds)) for one in names.values()]
         panel = figures.Panel(
@@ -220,7 +220,7 @@ class _Found:
         )
 
     def sizes(self) -> figures.Figure:
-        """How the clusters grew, in one run."""
+        """Return how the clusters grew, in one run."""
         marks = []
         for name, config in GROWING.items():
             ran = self._seen[stream.Runs.of(config, 1)[0]].only

@@ -34,7 +34,7 @@ class Koala:
 
     @staticmethod
     def parts(scale: Scale) -> tuple[Part, ...]:
-        """What belongs to the form."""
+        """Return the parts of the form."""
         seeds, one = scale.seeds, 1
         few = min(seeds, 3)
         quick: tuple[Part, ...] = (

@@ -34,7 +34,7 @@ class Phases:
 
     @classmethod
     def of(cls, seen: Seen) -> Phases:
-        """Of the one job of a cluster."""
+        """Return the times of the one job of a cluster."""
         (job,) = seen.only.jobs
         began_s, mapped_s, ended_s = (ms / 1000 for ms in (job.submitted_ms, job.mapped_ms, job.ended_ms))
         return cls(
@@ -62,11 +62,11 @@ class Usage:
         return [Case(clusters=(cluster,), nodes=NODES, seed=seed, every_s=1.0) for seed in range(self.seeds)]
 
     def cases(self) -> Iterable[Case]:
-        """100 GB each."""
+        """Return cases of 100 GB each."""
         return [*self._cases(WORDCOUNT), *self._cases(SORT)]
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and the picture."""
+        """Return rows and the picture."""
 
         def over(program: str, measure: Callable[[Phases], float]) -> Estimate:
             return interval.mean([measure(Phases.of(seen[case])) for case in self._cases(program)])

@@ -58,7 +58,7 @@ class Example:
 
 
 def example() -> Example:
-    """The paper's numbers, from the study's own constants."""
+    """Return the paper's numbers, from the study's own constants."""
     maps, block_mb = MAPS[1]
     return Example(
         core=10,
@@ -84,7 +84,7 @@ class Worked:
         return [*self._cases(Setting()), *self._cases(Setting(own_links=True))]
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Four rows."""
+        """Return four rows."""
         one = example()
         exact = (
             ("d-t", "D_t [Gbit]: output of 30 of 40 nodes, 50 GiB with 3 replicas", 922.0, one.sent_gbit, "Gbit"),

@@ -36,7 +36,7 @@ class Recipe(Protocol):
     """Makes a workload; equal recipes and seeds make equal workloads. Frozen, so that equal cases are run once."""
 
     def draw(self, seed: int) -> Workload:
-        """The workload of a seed."""
+        """Return the workload of a seed."""
         ...
 
     @property
@@ -146,7 +146,7 @@ def simulate(case: Case) -> Seen:
 
 
 def dearest(case: Case) -> float:
-    """Roughly what it costs, to begin the dearest first."""
+    """Return the rough cost, to begin the dearest first."""
     return case.recipe.tasks_about * (5.0 if case.profile == ELASTIC else 1.0) * (2.0 if case.heartbeat_s else 1.0)
 
 
@@ -216,7 +216,7 @@ class Watch(Observer):
             self._requested_s[self._next[one]] = event.now_s
 
     def seen(self, workload: Workload) -> Watched:
-        """What was noted."""
+        """Return what was recorded."""
         spans = [
             Span(job=one.split("/")[0], kind=one.split("/")[2], start_s=start_s, end_s=self._ended_s[one])
             for one, start_s in self._requested_s.items()
@@ -235,7 +235,7 @@ class Watch(Observer):
 
 
 def _binned(held: Sequence[tuple[float, float, float]], end_s: float) -> tuple[float, ...]:
-    """Mean over each stretch of the sum of what is held: (from, to, how much)."""
+    """Return mean over each stretch of the sum of what is held: (from, to, how much)."""
     width = end_s / BINS
     sums = [0.0] * BINS
     for start_s, stop_s, amount in held:

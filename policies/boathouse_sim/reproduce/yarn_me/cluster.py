@@ -64,7 +64,7 @@ class Cluster:
         return min(self.seeds, VARIANT_SEEDS)
 
     def cases(self) -> Iterable[Case]:
-        """Each application with each number of runs, the mix, and both with each assumption varied."""
+        """Return each application with each number of runs, the mix, and both with each assumption varied."""
         alone = (self._alike(name, count) for name in TABLE1 for count in self.counts)
         for recipe, profile in itertools.product((*alone, self._mixed), (YARN, ELASTIC)):
             yield from cases(recipe, profile, self.seeds)
@@ -73,7 +73,7 @@ class Cluster:
             yield from cases(recipe, profile, self._varied, variant)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (*self._alone(seen), *self._utilisation(seen), *self._mix(seen))
         pictures = cluster_pictures.pictures(seen, self.seeds, self.counts, self.part)
         return Findings(claims=claims, figures=pictures)
@@ -81,13 +81,13 @@ class Cluster:
     def gains(
         self, seen: Mapping[Case, Seen], recipe: Runs, measure: Callable[[Seen], float] = job_time_s
     ) -> list[float]:
-        """Seed by seed."""
+        """Return the gains seed by seed."""
         return gains(seen, cases(recipe, ELASTIC, self.seeds), cases(recipe, YARN, self.seeds), measure)
 
     def assumptions(
         self, seen: Mapping[Case, Seen], recipe: Runs, measure: Callable[[Seen], float] = job_time_s
     ) -> tuple[Assumption, ...]:
-        """How the gain moves when each assumption varies."""
+        """Return how the gain moves when each assumption varies."""
         effects: dict[str, list[str]] = {}
         for variant in self.variants:
             ours, base = (cases(recipe, profile, self._varied, variant) for profile in (ELASTIC, YARN))
@@ -158,7 +158,7 @@ class Cluster:
         yield self._least_map(seen)
 
     def best(self, seen: Mapping[Case, Seen], name: str) -> int:
-        """With which number of runs the mean gain is most; the fewest of equals."""
+        """Return the number of runs with which the mean gain is most; the fewest of equals."""
         return max(self.counts, key=lambda n: (interval.mean(self.gains(seen, self._alike(name, n))).value, -n))
 
     def _least_map(self, seen: Mapping[Case, Seen]) -> Claim:

@@ -53,7 +53,7 @@ TAKEN: Final = {
 
 
 def cases(recipe: Runs, profile: str, seeds: int, variant: Variant = PLAIN) -> list[Case]:
-    """One for each seed."""
+    """Return one for each seed."""
     recipe = dataclasses.replace(recipe, rates=variant.rates)
     return [
         Case(
@@ -70,18 +70,18 @@ def cases(recipe: Runs, profile: str, seeds: int, variant: Variant = PLAIN) -> l
 
 
 def job_time_s(seen: Seen) -> float:
-    """Mean run time of the applications."""
+    """Return mean run time of the applications."""
     assert seen.watched is not None
     return interval.mean(list(seen.watched.run_times_s().values())).value
 
 
 def makespan_s(seen: Seen) -> float:
-    """From the first submission to the last end."""
+    """Return the time from the first submission to the last end."""
     return seen.makespan_s
 
 
 def phase_s(kind: str, letter: str = "") -> Callable[[Seen], float]:
-    """Mean length of the phases of a kind, of all applications or of one."""
+    """Return mean length of the phases of a kind, of all applications or of one."""
 
     def measure(seen: Seen) -> float:
         assert seen.watched is not None
@@ -93,7 +93,7 @@ def phase_s(kind: str, letter: str = "") -> Callable[[Seen], float]:
 
 
 def app_time_s(letter: str) -> Callable[[Seen], float]:
-    """Mean run time of one application."""
+    """Return mean run time of one application."""
 
     def measure(seen: Seen) -> float:
         assert seen.watched is not None
@@ -104,5 +104,5 @@ def app_time_s(letter: str) -> Callable[[Seen], float]:
 
 
 def span_of(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, least and most, as the paper's bars show."""
+    """Return mean, least and most, as the paper's bars show."""
     return interval.mean(values).value, min(values), max(values)

@@ -21,7 +21,7 @@ IMPROVEMENT = figures.Axis(label="Improvement over YARN [%]", low=0, high=100)
 
 
 def pictures(seen: Mapping[Case, Seen], seeds: int, counts: Sequence[int], part: float) -> tuple[figures.Figure, ...]:
-    """Figures 4a and b, 4c, 5a, 5b and 5c."""
+    """Return Figures 4a and b, 4c, 5a, 5b and 5c."""
     shapes: tuple[tuple[str, str, str, dict[int, float]], ...] = (
         (PAGERANK, "4c", "30 % with a single run, rising to 39 % with 5 runs.", {1: 30, 5: 39}),
         (WORDCOUNT, "5a", "Rises with the number of runs, to 41 %; map phases gain 46 % with 3 runs.", {}),

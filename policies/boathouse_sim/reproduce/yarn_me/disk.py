@@ -33,7 +33,7 @@ READ_AHEAD: Final = (
 
 
 def slowdown(count: int, penalty: float, disk_rate: float) -> float:
-    """Mean run time of equal reducers, each begun 1 s after the one before, over that of one alone.
+    """Return mean run time of equal reducers, each begun 1 s after the one before, over that of one alone.
 
     Args:
         count: Reducers.

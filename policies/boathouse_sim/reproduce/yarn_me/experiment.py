@@ -18,7 +18,7 @@ PAPER: Final = "yarn-me"
 
 
 def job_time_s(seen: Seen) -> float:
-    """The measure of most claims."""
+    """Return the job time, the measure of most claims."""
     return seen.mean_job_time_s
 
 
@@ -28,10 +28,10 @@ def gains(
     baseline: Sequence[Case],
     measure: Callable[[Seen], float] = job_time_s,
 ) -> list[float]:
-    """By how much ours is lower, as a share of the baseline, case by case."""
+    """Return by how much ours is lower, as a share of the baseline, case by case."""
     return [1 - measure(seen[a]) / measure(seen[b]) for a, b in zip(ours, baseline, strict=True)]
 
 
 def mean_of(seen: Mapping[Case, Seen], cases: Sequence[Case], measure: Callable[[Seen], float] = job_time_s) -> float:
-    """The plain mean over cases."""
+    """Return the plain mean over cases."""
     return interval.mean([measure(seen[one]) for one in cases]).value

@@ -54,16 +54,16 @@ class Models:
     seeds: int
 
     def cases(self) -> Iterable[Case]:
-        """Figure 3's job, regular and elastic."""
+        """Return Figure 3's job, regular and elastic."""
         yield from (Case(recipe=Three(), seed=0, profile=profile) for profile in (YARN, ELASTIC))
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (*self._accuracy(), _wordcount(), *_contention(), self._three(seen))
         return Findings(claims=claims, figures=(self._figure_1c(), _figure_2c()))
 
     def _errors(self, framework: Framework, noise: float, seed: int) -> list[float]:
-        """Relative errors at all sizes of memory, of all reducers, with models from two runs each."""
+        """Return relative errors at all sizes of memory, of all reducers, with models from two runs each."""
         random = np.random.default_rng(seed)
         return [error for penalty in PENALTIES.values() for _, error in tried(framework, penalty, noise, random)]
 
@@ -161,12 +161,12 @@ class Models:
 
 
 def bound(framework: Framework) -> float:
-    """The paper's bound of errors, in per cent."""
+    """Return the paper's bound of errors, in per cent."""
     return 10 if framework is Framework.SPARK else 5
 
 
 def tried(framework: Framework, penalty: float, noise: float, random: np.random.Generator) -> list[tuple[float, float]]:
-    """A model from two runs, against runs with every size of memory: part of the ideal, and relative error."""
+    """Compare a model from two runs with runs at every size of memory: part of the ideal, and relative error."""
     reducer = Reducer.drawn(framework, penalty, random)
     ideal = reducer.run(1.0, noise, random)
     model = fit_reducer(ideal, reducer.run(PROFILED, noise, random), buffer_share=reducer.buffer_share)
@@ -179,7 +179,7 @@ def tried(framework: Framework, penalty: float, noise: float, random: np.random.
 
 
 def _wordcount() -> Claim:
-    """The model against the three measured penalties that the text prints, fitted to the middle one."""
+    """Compare the model with the three measured penalties that the text prints, fitted to the middle one."""
     input_bytes = 7 << 30
     ideal_bytes = round(input_bytes / BUFFER_SHARE)
     runs = {
@@ -294,7 +294,7 @@ class Three:
         return 4
 
     def draw(self, seed: int) -> Workload:  # noqa: ARG002  nothing is drawn
-        """The job that fills the node, then the job of three tasks."""
+        """Return the job that fills the node, then the job of three tasks."""
         long = Phase(kind="reduce", tasks=1, duration_ms=self.LONG_S * 1000, mem_ideal_mb=9000)
         short = Phase(
             kind="map",

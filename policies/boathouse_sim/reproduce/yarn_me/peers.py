@@ -42,13 +42,13 @@ def _file(name: str) -> Any:
 
 @functools.cache
 def stored(name: str) -> Workload:
-    """A workload that is shipped."""
+    """Load a workload that is shipped."""
     with resources.as_file(_file(name)) as path:
         return neutral.read_neutral(path)
 
 
 def dss(name: str) -> dict[str, dict[str, float]]:
-    """What DSS gives for it, by its names of policies."""
+    """Return DSS's results for it, by its names of policies."""
     found: dict[str, dict[str, float]] = json.loads(_file("dss-results").read_text())["workloads"][name]
     return found
 
@@ -65,12 +65,12 @@ class Stored:
         return stored(self.name).tasks
 
     def draw(self, seed: int) -> Workload:  # noqa: ARG002  it is what it is
-        """The workload."""
+        """Return the workload."""
         return stored(self.name)
 
 
 def case(name: str, profile: str, *, beating: bool = True, disk: bool = False) -> Case:
-    """DSS's rules are those with heartbeats."""
+    """Return a case with DSS's rules, which are those with heartbeats."""
     return Case(
         recipe=Stored(name=name),
         seed=0,
@@ -87,14 +87,14 @@ class Peers:
     names: tuple[str, ...] = NAMES
 
     def cases(self) -> Iterable[Case]:
-        """With heartbeats and without; YARN-ME also with a disk budget."""
+        """Return the cases with heartbeats and without; YARN-ME also with a disk budget."""
         for name in self.names:
             for beating in (True, False):
                 yield from (case(name, profile, beating=beating) for profile in THEIRS)
                 yield case(name, ELASTIC, beating=beating, disk=True)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """A row for each workload and policy."""
+        """Return the findings: a row for each workload and policy."""
         claims = [claim for name in self.names for claim in self._rows(seen, name)]
         return Findings(claims=tuple(claims), figures=(self._figure(seen),))
 

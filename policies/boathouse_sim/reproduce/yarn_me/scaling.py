@@ -36,7 +36,7 @@ class Scaling:
     seeds: tuple[tuple[int, int], ...]
 
     def cases(self) -> Iterable[Case]:
-        """The middle of the uniform ranges at each size."""
+        """Return the middle of the uniform ranges at each size."""
         for size, seeds in self.seeds:
             yield from self._cases(YARN, size, seeds)
             yield from self._cases(ELASTIC, size, seeds)
@@ -49,7 +49,7 @@ class Scaling:
         return interval.mean(gains(seen, self._cases(ELASTIC, size, seeds), self._cases(YARN, size, seeds)))
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """A row for each size but the first, and the picture."""
+        """Return the findings: a row for each size but the first, and the picture."""
         first = self._gain(seen, *self.seeds[0])
         claims = tuple(
             Claim(

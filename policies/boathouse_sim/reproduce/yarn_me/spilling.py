@@ -53,7 +53,7 @@ class Reducer:
 
     @classmethod
     def drawn(cls, framework: Framework, penalty: float, random: np.random.Generator) -> Reducer:
-        """A reducer of 5 to 18 GB (2.3) whose penalty is this when all of its input is spilled."""
+        """Return a reducer of 5 to 18 GB (2.3) with this penalty when all of its input is spilled."""
         input_bytes, ideal_s = float(random.uniform(5e9, 18e9)), float(random.uniform(200, 600))
         parts = random.lognormal(0.0, SIGMA, OUTPUTS)
         local = LOCAL * input_bytes if framework is Framework.TEZ else 0.0
@@ -81,7 +81,7 @@ class Reducer:
         return sum(self.outputs) * self._expansion / self.buffer_share
 
     def run(self, share: float, noise: float, random: np.random.Generator) -> Run:
-        """A run with this part of the ideal memory, as the runtime would report it."""
+        """Return a run with this part of the ideal memory, as the runtime would report it."""
         spilled = self._spilled(self.ideal_bytes * share * self.buffer_share) if share < 1 else 0.0
         seconds = (self.ideal_s + spilled / self.disk_bytes_per_s) * (1 + float(random.normal(0, noise)))
         reports = share < 1
@@ -95,7 +95,7 @@ class Reducer:
         )
 
     def _spilled(self, full: float) -> float:
-        """Serialised bytes on disk: the buffer's content each time that it is full."""
+        """Return the serialized bytes on disk: the buffer's content each time that it is full."""
         held = spilled = 0.0
         for output in self.outputs:
             held += output * self._expansion

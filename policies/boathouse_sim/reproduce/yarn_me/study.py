@@ -35,7 +35,7 @@ class YarnMe:
 
     @staticmethod
     def experiments(scale: Scale) -> tuple[Experiment, ...]:
-        """What belongs to the form: the paper's sizes, or what ends within a minute or two."""
+        """Return the experiments of the form: the paper's sizes, or what ends within a minute or two."""
         seeds = scale.seeds
         few, some = min(seeds, 2), min(seeds, 3)
         quick: tuple[Experiment, ...] = (

@@ -52,7 +52,7 @@ class Sweep:
     levels: int
 
     def cases(self) -> Iterable[Case]:
-        """Each combination under YARN, YARN-ME with both penalties, and Meganode; the middle in other ways too."""
+        """Return the combinations under YARN, YARN-ME with both penalties and Meganode, and variants of the middle."""
         for law in Law:
             for penalty in PENALTIES:
                 for one in table2.combinations(law, penalty, self.levels):
@@ -76,7 +76,7 @@ class Sweep:
         return table2.cases(table2.middle(law, penalty), profile, size=self.size, seeds=seeds, **how)
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         claims = (
             *self._against_yarn(seen),
             *self._where_not(seen),
@@ -88,7 +88,7 @@ class Sweep:
     def ratios(
         self, seen: Mapping[Case, Seen], law: Law, penalty: float, baseline: str = YARN
     ) -> dict[Table2, list[float]]:
-        """YARN-ME's mean job time over the baseline's: for each combination, seed by seed."""
+        """Return YARN-ME's mean job time over the baseline's: for each combination, seed by seed."""
         return {
             one: [
                 job_time_s(seen[a]) / job_time_s(seen[b])
@@ -391,7 +391,7 @@ def _factor(penalty: float) -> str:
 
 
 def _other(one: Table2, found: Sequence[float], used: Sequence[float]) -> str:
-    """A configuration where YARN-ME does not improve, in words."""
+    """Describe a configuration where YARN-ME does not improve."""
     return (
         f"{one.law.value} {one.penalty_factor:g}x with up to {one.tasks[1]} tasks, {one.memory_gb[1]:g} GB, "
         f"{one.duration_s[1]} s: ratios {min(found):.2f} to {max(found):.2f}, YARN uses "

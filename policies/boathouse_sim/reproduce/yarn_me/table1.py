@@ -125,7 +125,7 @@ class Runs:
         return self.part * sum(TABLE1[name].tasks for name, _ in self.starts)
 
     def draw(self, seed: int) -> Workload:  # noqa: ARG002  nothing here is drawn: seeds move the tasks' durations
-        """The workload; runs are named by letter and number, their jobs by one letter more."""
+        """Return the workload; runs are named by letter and number, their jobs by one letter more."""
         jobs: list[JobSpec] = []
         for number, (name, start_s) in enumerate(self.starts):
             jobs += self._jobs(TABLE1[name], f"{TABLE1[name].letter}{number:02}", start_s)
@@ -166,7 +166,7 @@ class Runs:
 
 
 def alike(name: str, count: int, part: float = 1.0) -> Runs:
-    """So many runs of one application, apart by its inter-arrival time."""
+    """Return so many runs of one application, apart by its inter-arrival time."""
     return Runs(starts=tuple((name, i * TABLE1[name].apart_s) for i in range(count)), part=part)
 
 
@@ -175,7 +175,7 @@ EVERY_S: Final = 300
 
 
 def mixed(part: float = 1.0) -> Runs:
-    """Five runs at once, then one every five minutes: 3 Pagerank, 3 Recommender and 8 WordCount in all (5.2)."""
+    """Return five runs at once, then one every five minutes: 3 Pagerank, 3 Recommender and 8 WordCount in all (5.2)."""
     first = [(PAGERANK, 0), (RECOMMENDER, 0), (WORDCOUNT, 0), (WORDCOUNT, 0), (WORDCOUNT, 0)]
     # The order of the nine that follow is not stated: the three applications take turns as long as each has runs left.
     later = [PAGERANK, RECOMMENDER, WORDCOUNT] * 2 + [WORDCOUNT] * 3

@@ -39,12 +39,12 @@ class Drawn:
         return self.jobs * self.table.tasks[1] / (2 if self.table.law is Law.UNIFORM else 5)
 
     def draw(self, seed: int) -> Workload:
-        """The trace of a seed."""
+        """Return the trace of a seed."""
         return self.table.draw(self.jobs, self.nodes, np.random.default_rng(seed))
 
 
 def table(law: Law, tasks: int, memory_gb: float, duration_s: int, penalty: float) -> Table2:
-    """One combination of the swept maxima."""
+    """Return one combination of the swept maxima."""
     return Table2(
         law=law,
         tasks=(1, tasks),
@@ -55,19 +55,19 @@ def table(law: Law, tasks: int, memory_gb: float, duration_s: int, penalty: floa
 
 
 def middle(law: Law, penalty: float) -> Table2:
-    """The middle of each range."""
+    """Return the middle of each range."""
     return table(law, TASKS[law][-1], MEMORY_GB[-1], DURATION_S[law][-1], penalty)
 
 
 def combinations(law: Law, penalty: float, levels: int) -> list[Table2]:
-    """The sweep: the ends of each range with 2 levels, its middle too with 3; the very middle always."""
+    """Return the sweep: the ends of each range with 2 levels, its middle too with 3; the very middle always."""
     swept = (TASKS[law][:levels], MEMORY_GB[:levels], DURATION_S[law][:levels])
     found = [table(law, *one, penalty) for one in itertools.product(*swept)]
     return list(dict.fromkeys([*found, middle(law, penalty)]))
 
 
 def cases(one: Table2, profile: str, *, size: int, seeds: int, **how: float) -> list[Case]:
-    """One for each seed. Without elasticity the penalty means nothing: such cases are the same for all penalties."""
+    """Return one case for each seed. Without elasticity the penalty means nothing: such cases are equal for all."""
     if profile != "yarn-me":
         one = dataclasses.replace(one, penalty_factor=PENALTIES[0])
     return [
@@ -77,5 +77,5 @@ def cases(one: Table2, profile: str, *, size: int, seeds: int, **how: float) -> 
 
 
 def by_seed(columns: Sequence[Sequence[float]]) -> list[list[float]]:
-    """From one list of seeds for each combination to one list of combinations for each seed."""
+    """Transpose one list of seeds for each combination to one list of combinations for each seed."""
     return [list(each) for each in zip(*columns, strict=True)]

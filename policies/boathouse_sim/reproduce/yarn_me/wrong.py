@@ -57,7 +57,7 @@ FALLS: Final = 0.01
 
 
 def errors(kind: str, span: Span) -> Errors:
-    """Errors of one kind. The truth is the estimate times 1 + error.
+    """Return errors of one kind. The truth is the estimate times 1 + error.
 
     The paper's (0, 0.5] of the penalty makes the scheduler "perceive elastic tasks as taking longer" than they do:
     there the estimate is too high, so that the truth is lower by 1/1.5; and the other way round.
@@ -85,7 +85,7 @@ class Wrong:
     fewer: tuple[int, ...]
 
     def cases(self) -> Iterable[Case]:
-        """Without errors, with each kind and span, and on other numbers of nodes."""
+        """Return the cases without errors, with each kind and span, and on other numbers of nodes."""
         for profile in (YARN, ELASTIC):
             yield from self._cases(profile, EXACT)
             for kind in KINDS:
@@ -114,19 +114,19 @@ class Wrong:
         ]
 
     def _at_once(self, profile: str, wrong: Errors) -> list[Case]:
-        """Without heartbeats: tasks start when they fit."""
+        """Drop heartbeats: tasks start when they fit."""
         return [dataclasses.replace(one, heartbeat_s=None) for one in self._cases(profile, wrong)[:FEW]]
 
     def _gains(self, seen: Mapping[Case, Seen], wrong: Errors, nodes: int | None = None) -> list[float]:
         return gains(seen, self._cases(ELASTIC, wrong, nodes), self._cases(YARN, wrong, nodes))
 
     def _lost(self, seen: Mapping[Case, Seen], wrong: Errors, nodes: int | None = None) -> list[float]:
-        """By how much each trace's gain falls, against the same trace without errors."""
+        """Return by how much each trace's gain falls, against the same trace without errors."""
         exact, found = self._gains(seen, EXACT, nodes), self._gains(seen, wrong, nodes)
         return [before - after for before, after in zip(exact, found, strict=True)]
 
     def findings(self, seen: Mapping[Case, Seen]) -> Findings:
-        """Rows and pictures."""
+        """Return rows and pictures."""
         return Findings(
             claims=(*self._durations(seen), *self._memory(seen), *self._penalties(seen)),
             figures=tuple(self._figure(seen, kind, place) for kind, place in zip(KINDS, "abc", strict=True)),
@@ -172,7 +172,7 @@ class Wrong:
         )
 
     def _without(self, seen: Mapping[Case, Seen]) -> str:
-        """What duration errors do where nothing else keeps a phase's tasks from ending at the same instant."""
+        """Say what duration errors do where nothing else keeps a phase's tasks from ending at the same instant."""
         exact = gains(seen, self._at_once(ELASTIC, EXACT), self._at_once(YARN, EXACT))
         lost = [
             interval.mean(exact).value - interval.mean(gains(seen, *self._pair(wrong))).value
@@ -307,7 +307,7 @@ class Wrong:
 
 
 def _slug(span: Span) -> str:
-    """In an id."""
+    """Format for an id."""
     wide = max(span, key=abs)
     return f"{abs(wide):.0%}-{'below' if wide < 0 else 'above'}".replace("%", "")
 

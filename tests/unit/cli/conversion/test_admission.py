@@ -52,6 +52,15 @@ def test_a_wrong_value_of_an_mrjob_gets_what_the_page_says(wrong, answer):
     assert answer in "\n".join(refusals(MRJOB, job(**json.loads(wrong.replace("\\|", "|")))))
 
 
+@pytest.mark.parametrize(
+    "where", [{}, {"output": "file:///data/out", "storage": {"volume": {"claimName": "c"}}}], ids=["s3", "a volume"]
+)
+def test_the_file_of_a_config_map_is_an_input_for_an_output_anywhere(where):
+    files = [{"name": "a.txt", "configMapKeyRef": {"name": "texts", "key": "a"}}]
+    assert refusals(MRJOB, job(input=["file:///files/a.txt"], files=files, **where)) == []
+    assert refusals(MRJOB, job(input=["file:///files/../a.txt"], files=files, **where)) != []
+
+
 @pytest.mark.parametrize(("wrong", "answer"), LARGE, ids=["one argument", "arguments", "properties"])
 def test_what_is_too_large_is_refused(wrong, answer):
     assert answer in "\n".join(refusals(SPARKAPP, application(**wrong)))

@@ -380,11 +380,11 @@ def test_the_node_that_lacks_least_is_kept_for_an_aged_job():
 def test_an_aged_job_is_before_new_jobs_of_unknown_size():
     """All of the fair world belongs to a stream of jobs of unknown size: one that it has finished waits on and on."""
     shell = core_fspy.slots_shell(1, fspy.Config(ageing_s=20.0))
-    shell.submit_at("owed", 0.5, map_stage(3, 0.5))
+    shell.submit_at("overdue", 0.5, map_stage(3, 0.5))
     for i in range(200):
         shell.submit_at(f"s{i:03}", float(i), map_stage(1, stated=False))
     ends = shell.run()
-    assert ends["owed"] < 90
+    assert ends["overdue"] < 90
     assert len(ends) == 201
 
 

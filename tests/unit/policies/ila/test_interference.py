@@ -1,4 +1,4 @@
-"""Algorithms 1 and 3 of ILA in cycles: who is accepted where, and what a cycle reckons with."""
+"""Algorithms 1 and 3 of ILA in cycles: who is accepted where, and what a cycle assumes."""
 
 import json
 import math
@@ -109,8 +109,8 @@ def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
     shell = IlaShell(hosts(1), ila.Config(recheck_s=60.0), model_=CROWDED)
     task_class = shell.submit(count=2, **COMPUTES)
     plan = shell.cycle(0.5)
-    holds = [hold for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)]
-    assert [(hold.task_class.id, hold.until_s) for hold in holds] == [(task_class.id, 21.0)]
+    waits = [wait for wait in plan.decisions if isinstance(wait, model.Reservation | model.Wait)]
+    assert [(wait.task_class.id, wait.until_s) for wait in waits] == [(task_class.id, 21.0)]
     assert "slow down" in shell.queue.unschedulable()[task_class.id].message
 
 
@@ -133,7 +133,7 @@ def test_all_that_no_host_takes_are_parked_at_once_and_each_says_until_when():
     shell = IlaShell(hosts(2), model_=CROWDED)
     names = {shell.submit(f"job{i}", 3, submitted_s=float(i), **COMPUTES).id for i in range(4)}
     plan = shell.cycle(0.0)
-    assert {hold.task_class.id for hold in plan.decisions if isinstance(hold, model.Reservation | model.Wait)} == names
+    assert {wait.task_class.id for wait in plan.decisions if isinstance(wait, model.Reservation | model.Wait)} == names
     assert {verdict.code for verdict in shell.queue.unschedulable().values()} == {model.Code.PATIENCE}
 
 

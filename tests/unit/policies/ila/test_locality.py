@@ -81,7 +81,7 @@ def test_while_it_waits_it_says_until_when():
     shell = delaying_shell()
     task_class = submit_far_from_all(shell)
     plan = shell.cycle(3.0)
-    assert [hold.until_s for hold in plan.decisions] == [13.5]
+    assert [wait.until_s for wait in plan.decisions] == [13.5]
     assert shell.queue.unschedulable()[task_class.id].code is model.Code.PATIENCE
 
 
@@ -103,10 +103,10 @@ def offer(shell, distance, now_s):
     """Until when the class waits rather than take a node at this distance; None if it takes it."""
     delay, pending = shell.profile.patience, pending_class(shell, now_s)
     node = pending.levels.tolist().index(distance)
-    hold = delay.wait(pending, node, pending.state)
-    if hold is not None:
-        delay.waits(hold, pending.state)
-        return hold.until_s
+    wait = delay.wait(pending, node, pending.state)
+    if wait is not None:
+        delay.waits(wait, pending.state)
+        return wait.until_s
     pick = pending.picker.closest(shell.view().layout.nodes[node])
     delay.placed(Assignment(pending, pick, 0, pending.task_class.resources, pending.least), pending.state)
     return None
@@ -147,8 +147,8 @@ def test_asking_does_not_begin_the_wait():
     shell.submit("job", 1, locations=["h0v0"])
     for now_s in (0.0, 0.4):
         pending = pending_class(shell, now_s)
-        hold = shell.profile.patience.wait(pending, pending.levels.tolist().index(SERVER), pending.state)
-        assert hold.until_s == now_s + 0.5
+        wait = shell.profile.patience.wait(pending, pending.levels.tolist().index(SERVER), pending.state)
+        assert wait.until_s == now_s + 0.5
 
 
 def test_tiny_inputs_never_wait():

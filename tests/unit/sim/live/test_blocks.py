@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from boathouse_sim import blocks, ground, topology
+from boathouse_sim import base_world, blocks, topology
 from boathouse_sim.workload import Cluster
 
 
 def stores(nodes=12, racks=3, seed=0) -> tuple[blocks.Stores, dict]:
-    found = ground.nodes_of(Cluster.of(topology.machines(nodes, cores=1, mem_mb=1, racks=racks)))
+    found = base_world.nodes_of(Cluster.of(topology.machines(nodes, cores=1, mem_mb=1, racks=racks)))
     return blocks.Stores(found, np.random.default_rng(seed)), {node.name: node.rack for node in found}
 
 

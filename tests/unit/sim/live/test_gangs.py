@@ -57,7 +57,7 @@ def test_an_application_that_cannot_fit_beside_a_pod_that_stays_keeps_nobody_wai
             id=model.TaskId("ns/stays"),
             node=live.world.nodes[0].name,
             resources=model.Resources(cpu_milli=1500, memory_bytes=1 << 30),
-            lasts=True,
+            is_long_running=True,
         )
     )
     while live.advance() and live.world.clock.now_s < 60:

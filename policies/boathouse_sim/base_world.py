@@ -43,8 +43,8 @@ S = TypeVar("S", bound=Spec)
 R = TypeVar("R", bound=Run)
 
 
-class Ground(Generic[S, R]):
-    """One simulation, from the first submission to the last end: what does not depend on how tasks run.
+class BaseWorld(Generic[S, R]):
+    """The part of a simulation that does not depend on how tasks run, from the first submission to the last end.
 
     Args:
         workload: The cluster and the jobs.
@@ -89,7 +89,7 @@ class Ground(Generic[S, R]):
                 self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
 
     def job_id(self, spec: S) -> model.JobId:
-        """Its name as policies know it: of equal length, so that ties are broken in the order of the workload."""
+        """Return its name for policies: of equal length, so ties are broken in the order of the workload."""
         return model.JobId(spec.id.zfill(self._digits))
 
     @property
@@ -97,8 +97,8 @@ class Ground(Generic[S, R]):
         """Whether any task waits."""
         return len(self.room) > 0
 
-    def settle_down(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
-        """Cycles until nothing more can be placed, for shells in which tasks start when they fit.
+    def run_cycles(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
+        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit.
 
         Args:
             cycle: Runs one, on some nodes or, for None, all.
@@ -152,7 +152,7 @@ class Ground(Generic[S, R]):
         self._kept_idle = sum(max(0, one) for one in free) + sum(drained), self.clock.now_ms
 
     def finished(self) -> results.Outcome:
-        """What was seen, when nothing is left to happen.
+        """Return the outcome when no events are left.
 
         Raises:
             StuckError: Jobs have not ended all the same.
@@ -162,7 +162,7 @@ class Ground(Generic[S, R]):
         return self._outcome()
 
     def _stuck(self) -> str:
-        """Which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
+        """Say which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
         jobs = [run.spec.id for run in self.runs.values() if run.ended_ms < 0]
         self.room.nodes_changed()  # what was found unschedulable before is looked at too
         plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.clock.now_s))
@@ -190,23 +190,23 @@ class Ground(Generic[S, R]):
         )
 
     def end_job(self, run: R) -> None:
-        """All of the job has ended: those that waited for it are submitted."""
+        """Submit the jobs that waited for the end of all of the job."""
         run.ended_ms = self.clock.now_ms
         self.ended_jobs += run.job.probe_of is None
         self.room.withdraw(run.job.id)
         if self.profile.observers:
-            self.tell(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
+            self.notify(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
         for spec in self._followers.get(run.spec.id, ()):
             self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
 
-    def tell(self, event: model.Event) -> None:
-        """Tell whatever learns."""
+    def notify(self, event: model.Event) -> None:
+        """Notify the observers."""
         for observer in self.profile.observers:
             observer.observe(event)
 
-    def tell_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
-        """Tell whatever learns that a decision was carried out; of a second attempt, with the task that it repeats."""
-        self.tell(
+    def notify_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
+        """Notify the observers of an executed placement; `second_of` is the task that a second attempt repeats."""
+        self.notify(
             model.Placed(
                 now_s=self.clock.now_s,
                 task=decision.task.id,
@@ -219,12 +219,12 @@ class Ground(Generic[S, R]):
             )
         )
 
-    def tell_refused(self, decision: model.Decision, reason: str) -> None:
-        """Tell whatever learns that a decision will not be carried out."""
-        self.tell(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
+    def notify_refused(self, decision: model.Decision, reason: str) -> None:
+        """Notify the observers that a decision will not be executed."""
+        self.notify(model.Refused(now_s=self.clock.now_s, decision=decision, reason=reason))
 
 
-AnyGround: TypeAlias = Ground[Any, Any]
+AnyWorld: TypeAlias = BaseWorld[Any, Any]
 
 
 Call = functools.partial
@@ -232,7 +232,7 @@ Call = functools.partial
 
 
 def _first(texts: Sequence[str]) -> str:
-    """The first few, and that there are more."""
+    """Format the first few, and say that there are more."""
     return ", ".join([*texts[:_MOST_NAMED], *(["..."] if len(texts) > _MOST_NAMED else [])])
 
 
@@ -240,7 +240,7 @@ _MOST_NAMED = 5
 
 
 def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
-    """The nodes of a cluster, as policies see them."""
+    """Return the nodes of a cluster, as policies see them."""
     if cluster.machines:
         return [_node(one) for one in cluster.machines]
     digits = len(str(cluster.nodes - 1))
