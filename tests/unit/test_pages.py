@@ -20,6 +20,8 @@ from tests.contract.test_sparkapp_crd import application
 COMMAND_LINE = typer.main.get_command(commands.app)
 RESOURCES = {each.kind: each for each in (SPARKAPP, MRJOB, MRCLUSTER)}
 EXAMPLES = sorted((paths.REPOSITORY / "examples").rglob("*.yaml"))
+PUBLISHED = "oci://ghcr.io/OWNER/"
+"""Where a release has its charts."""
 ELLIPSIS = "..."
 """Stands for words that the reader chooses."""
 
@@ -101,12 +103,10 @@ def test_a_file_that_kubectl_applies_is_an_example_or_on_a_page():
 
 
 @pytest.mark.parametrize("words", words_of(("helm",)), ids=" ".join)
-def test_a_value_that_helm_sets_is_one_of_the_chart(words):
-    chart = paths.REPOSITORY / words[2]
+def test_a_chart_that_helm_installs_is_ours_and_has_the_values_that_are_set(words):
+    chart = paths.REPOSITORY / words[2].removeprefix(PUBLISHED)
     values = yaml.safe_load((chart / "values.yaml").read_text())
-    settings = [given for option, given in itertools.pairwise(words) if option == "--set"]
-    assert settings
-    for setting in settings:
+    for setting in (given for option, given in itertools.pairwise(words) if option == "--set"):
         found = values
         for part in setting.partition("=")[0].split("."):
             found = found[part]
@@ -116,9 +116,14 @@ def test_a_value_that_helm_sets_is_one_of_the_chart(words):
 def test_an_image_is_built_from_a_target_of_a_dockerfile(words):
     recipe = (paths.REPOSITORY / words[-1] / "Dockerfile").read_text()
     target = words[words.index("--target") + 1] if "--target" in words else words[-1].rpartition("/")[2]
-    image = words[words.index("-t") + 1]
     assert re.search(rf"^FROM \S+ AS {target}$", recipe, re.MULTILINE)
-    assert re.fullmatch(rf"registry\.example\.org/boathouse-{target}:\d+\.\d+\.\d+", image)
+    assert re.fullmatch(rf"[a-z.]+/boathouse-{target}:\d+\.\d+\.\d+", image_of(words))
+
+
+def test_an_image_that_goes_into_a_cluster_of_kind_is_built_before():
+    given = {image for words in words_of(("kind", "load", "docker-image")) for image in words}
+    assert given
+    assert given <= {image_of(words) for words in words_of(("docker", "build"))}
 
 
 def test_what_is_made_is_a_target_of_make():
@@ -127,8 +132,12 @@ def test_what_is_made_is_a_target_of_make():
 
 
 def test_there_are_only_programs_that_a_test_knows():
-    known = {"boathouse", "docker", "hdfs", "helm", "kubectl", "make", "pipx"}
+    known = {"boathouse", "docker", "hdfs", "helm", "kind", "kubectl", "make", "pipx"}
     assert {words[0] for words in pages.commands(lines())} == known
+
+
+def image_of(words):
+    return words[words.index("-t") + 1]
 
 
 def shown_by(page):
