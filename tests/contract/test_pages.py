@@ -15,6 +15,7 @@ __all__ = ["mrclusters", "mrjobs", "sparkapps"]
 
 PROGRAMS = """
 docker() { :; }
+kind() { :; }
 helm() { :; }
 pipx() { :; }
 boathouse() { cat examples/spark/pi.yaml; }

@@ -40,6 +40,10 @@ def object_(kind: str, name: str, namespace: str = "", *, api: str = "v1", **res
     return {"apiVersion": api, "kind": kind, "metadata": metadata | rest.pop("metadata", {}), **rest}
 
 
+JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
+"""What a user needs to create objects of each kind: a rule for `role`."""
+
+
 def mrjob(namespace: str = "demo", *, name: str = "wc", **fields: Any) -> dict[str, Any]:
     """A job that names the Secret s3-credentials; `fields` of its spec are added."""
     s3 = {"endpointURL": "http://s3:7070", "secretRef": {"name": "s3-credentials"}}
@@ -129,11 +133,16 @@ def binding(name: str, namespace: str, kind: str, role: str, subject: dict[str, 
 def wait_for_policies(cluster: Any) -> None:
     """Wait until each policy is in force, and the Lease known."""
     operator, alice = cluster.acting_as(OPERATOR), cluster.acting_as("alice")
+    cluster.apply(*role("few-rights", "demo", "bob", JOBS, reads("secrets", "s3-credentials")))
+    bob = cluster.acting_as("bob")
     cluster.until(lambda: operator.binds("foreign"), "boathouse-account:")
     cluster.until(lambda: operator.creates(object_("ConfigMap", "other", "demo")), "boathouse-account:")
     cluster.until(lambda: alice.creates(pod(schedulerName="boathouse", nodeName="node-0")), "spec.nodeName")
     cluster.until(lambda: operator.creates(task_pod("unguarded", hostPID=True)), "boathouse-account-pods")
     cluster.until(lambda: alice.creates(mrjob(name="new", queue="none")), "boathouse-guard-jobs")
+    cluster.until(lambda: bob.creates(mrjob(name="new", envFrom=[{"secretRef": {"name": "a"}}])), "the Secret a")
+    cluster.until(lambda: bob.creates(mrjob(name="new", envFrom=[{"configMapRef": {"name": "a"}}])), "the ConfigMap a")
+    cluster.until(lambda: bob.creates(mrjob(name="new", serviceAccountName="a")), "spec.serviceAccountName: only")
     cluster.until(lambda: operator.patches("mrjob/wc", {"spec": {"suspend": True}}), "boathouse-account:")
     cluster.until(lambda: operator.creates(task_pod(epoch=EPOCH - 1)), "boathouse-fence")
     cluster.until(lambda: operator.creates(task_pod()), "admitted")

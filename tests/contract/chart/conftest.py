@@ -15,6 +15,7 @@ from tests.contract.chart.api_server import ApiServer, Manifest
 from tests.contract.chart.builders import (
     CONTROLLER,
     EPOCH,
+    JOBS,
     OPERATOR,
     OPERATORS_LABEL,
     RESTRICTED,
@@ -30,7 +31,6 @@ from tests.contract.chart.builders import (
 
 CHART = Path(__file__).resolve().parents[3] / "charts" / "boathouse"
 NAMESPACE = "boathouse-system"
-JOBS = ("boathouse.dev", ["mrclusters", "mrjobs", "sparkapps"], ["get", "create", "update", "patch"], [])
 POD_CERTIFICATES = ("--feature-gates=PodCertificateRequest=true", "--runtime-config=certificates.k8s.io/v1beta1=true")
 
 
