@@ -32,6 +32,7 @@ def submitted(apps: spark_harness.Applications, *, without: str) -> str:
     return command_line.followed(apps.place, PAGE, section, timeout_s=limit_s, without=without)
 
 
+@pytest.mark.alone
 def test_the_first_spark_application_computes_pi(apps: spark_harness.Applications) -> None:
     assert "Pi is roughly 3.1" in submitted(apps, without=SQL)
 

@@ -229,7 +229,7 @@ def task_pod_view(name: str = "t", *, job: str = "j", revision: int = 1, **field
         "labels": {names.LABEL_JOB_UID: job},
         "owner": owner_view(name=job, uid=job),
     } | fields.pop("meta", {})
-    return pod_view(name, meta=meta, **fields)
+    return pod_view(name, meta=meta, **({"restart_policy": "Never"} | fields))
 
 
 def pod_facts(name: str = "p", **fields: Any) -> facts.PodFacts:

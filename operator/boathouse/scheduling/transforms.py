@@ -89,6 +89,7 @@ def pods(
             priority=spec.priority,
             priority_class=spec.priority_class_name,
             task_of=task_of,
+            restarts=is_task and spec.restart_policy == "Always",
             resources=resources,
             host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),

@@ -52,6 +52,15 @@ def test_a_pod_of_another_kind_of_the_group_is_charged_to_its_object():
     assert (ownership.of(of_another_kind).job, of_another_kind.task_of) == ("u", "u")
 
 
+@pytest.mark.parametrize(
+    ("owner", "restart_policy", "expected"),
+    [(OWNER, "Never", False), (OWNER, "Always", True), (None, "Never", True)],
+    ids=["a task", "a node of a Hadoop cluster", "a pod of others"],
+)
+def test_tasks_that_end_by_themselves_are_expected_to_end(owner, restart_policy, expected):
+    assert ownership.of(pod(owner, restart_policy=restart_policy)).is_long_running is expected
+
+
 def test_the_label_alone_makes_no_task():
     assert ownership.of(pod()).job is None
 

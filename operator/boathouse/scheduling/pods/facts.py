@@ -19,6 +19,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         priority: Its priority.
         priority_class: Name of its PriorityClass.
         task_of: UID of the job that it is a task of, or None.
+        restarts: Whether it is a task that does not end by itself, such as a node of a Hadoop cluster.
         resources: What it takes of its node now.
         host_ports: Ports of its node that it takes, sorted.
         claims_by_field: Each claim that it mounts, as namespace/name, after the field that names it.
@@ -50,6 +51,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     priority: int = 0
     priority_class: str = ""
     task_of: str | None = None
+    restarts: bool = False
     resources: model.Resources = model.Resources()
     host_ports: tuple[model.HostPort, ...] = ()
     claims_by_field: tuple[tuple[str, str], ...] = ()

@@ -69,7 +69,7 @@ def of(
         labels=pod.labels,
         anti_affinity=pod.anti_affinity,
         is_ending=pod.metadata.deletion_timestamp is not None,
-        is_long_running=pod.task_of is None and driver is None,
+        is_long_running=driver is None and (pod.task_of is None or pod.restarts),
     )
 
 
