@@ -8,6 +8,7 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, translate
+from boathouse_policies import framework, model
 from tests.builders import manifests
 
 OWNER = wire.OwnerReference(api_version=names.API_VERSION, kind="MRJob", name="wc", uid="u", controller=True)
@@ -59,6 +60,14 @@ def test_a_pod_of_another_kind_of_the_group_is_charged_to_its_object():
 )
 def test_tasks_that_end_by_themselves_are_expected_to_end(owner, restart_policy, expected):
     assert ownership.of(pod(owner, restart_policy=restart_policy)).is_long_running is expected
+
+
+@pytest.mark.parametrize(("owner", "charged"), [(OWNER, "nightly"), (None, None)], ids=["a task", "a pod of others"])
+def test_the_priority_class_of_a_task_was_judged_with_its_job(owner, charged):
+    nightly = model.Queue(name=model.QueueName("nightly"), priority_classes=("batch",))
+    queue_of = ownership.charged_queue_of(ownership.default_queue, framework.SchedulingQueue(model.Axis(), [nightly]))
+    given_by_admission = pod(owner, scheduler="boathouse", priority_class_name="default-of-the-cluster")
+    assert ownership.of(given_by_admission, queue_of=queue_of).queue == charged
 
 
 def test_the_label_alone_makes_no_task():

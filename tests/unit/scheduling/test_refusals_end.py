@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse.cluster import errors
+from boathouse.scheduling import jobs
 from boathouse.scheduling.tenants import refusals
 from tests.builders.operators.desks import Desk, task_pod
 from tests.builders.operators.refusing import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
@@ -74,3 +75,16 @@ async def test_a_hold_whose_probes_fit_on_no_node_ends_by_itself():
             await desk.decide()
         assert len(desk.scheduler.state.jobs.refused) == 0
         assert desk.scheduler.diagnosis("j") is None or desk.scheduler.diagnosis("j").reason != "QuotaExceeded"
+
+
+async def test_another_probe_is_due_when_one_has_found_no_node_for_a_while():
+    async with Desk().writing() as desk:
+        desk.node("n1")
+        desk.submit("full/t1", "full/t2", cpu_milli=1)
+        await desk.decide()
+        for what in ("t1 n1", "t2 n1"):
+            await desk.answer("create", what, QUOTA)
+        desk.delete_node("n1")
+        desk.now_s = 31.0
+        await desk.decide()
+        assert desk.scheduler.state.jobs.next_s() == 31.0 + jobs.PROBE_PATIENCE_S
