@@ -69,7 +69,7 @@ class Account:
         labels: Its labels.
         anti_affinity: Its terms of required anti-affinity.
         is_ending: Whether it is being deleted.
-        is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or a node of a Hadoop cluster.
+        is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or one that restarts.
     """
 
     id: model.TaskId

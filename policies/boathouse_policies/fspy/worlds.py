@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.jobs import Amount, Shape
 
+MOST_ENDED = 2048
+"""Jobs of all worlds that are over and have not finished virtually (arbitrary)."""
 Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 
 
@@ -39,6 +41,7 @@ class Worlds:
         self.jobs: dict[model.JobId, VirtualJob] = {}
         self._config = config
         self._worlds: dict[Share, World] = {}
+        self._ended: collections.deque[model.JobId] = collections.deque()
 
     def pending(self) -> Iterator[World]:
         """Return the worlds in which any job is pending."""
@@ -78,6 +81,16 @@ class Worlds:
         self.jobs[job].world.reshape(job, shape, now_s)
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
-        """End the real job."""
-        if job in self.jobs:
-            self.jobs[job].world.end(job, now_s, succeeded=succeeded)
+        """End the real job.
+
+        Of all worlds at most the last `MOST_ENDED` jobs that are over stay. One that goes harms nobody: the others of
+        its world have its part.
+        """
+        if job not in self.jobs:
+            return
+        self.jobs[job].world.end(job, now_s, succeeded=succeeded)
+        self._ended.append(job)
+        if len(self._ended) > MOST_ENDED:
+            oldest = self.jobs.get(self._ended.popleft())
+            if oldest is not None and oldest.ended:
+                oldest.world.end(oldest.id, now_s, succeeded=False)

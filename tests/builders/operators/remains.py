@@ -21,6 +21,10 @@ BOUNDED = {
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
     "boathouse_policies.framework.crowding.Programs.items": 5 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
+    "boathouse_policies.fspy.virtual.World.queue": 2048,
+    "boathouse_policies.fspy.worlds.Worlds._ended": 2048,
+    "boathouse_policies.fspy.worlds.Worlds._worlds": 2048,
+    "boathouse_policies.fspy.worlds.Worlds.jobs": 2048,
     "boathouse_policies.framework.eligibility.Eligibilities._last": 1024,
     "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 16,  # each policy has that of its last cycle
     "boathouse_policies.ikayak.remaining.Bank._means": 256,
@@ -32,9 +36,6 @@ BY_TIME = {
     "boathouse.scheduling.tenants.variety.Variety._used": "60 s",
     "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
-    "boathouse_policies.fspy.worlds.Worlds._worlds": "until the fair worlds' jobs, at most 256 each, finish there too",
-    "boathouse_policies.fspy.worlds.Worlds.jobs": "likewise",
-    "boathouse_policies.fspy.virtual.World.queue": "likewise",
 }
 """What is kept for a time after the object."""
 SCRATCH = (

@@ -131,6 +131,22 @@ async def test_a_refresh_writes_nothing_where_nothing_was_changed(published_bund
     assert server.writes == before
 
 
+async def test_a_namespace_whose_last_job_goes_during_a_refresh_is_not_refreshed_again(published_bundle, monkeypatch):
+    server, subject = published_bundle
+    read = server.get
+
+    async def get_while_the_job_goes(resource, name, namespace):
+        subject.forget(namespace)
+        return await read(resource, name, namespace)
+
+    with monkeypatch.context() as context:
+        context.setattr(server, "get", get_while_the_job_goes)
+        await subject.refresh()
+    del server.data["demo"]
+    await subject.refresh()
+    assert server.bundle("demo") is None
+
+
 async def test_an_immutable_bundle_is_replaced(published_bundle):
     server, subject = published_bundle
     server.data["hostile"] = {names.PROGRESS_CA_KEY: "forged"}

@@ -93,6 +93,8 @@ class Bundles:
                 found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
             except errors.NotFound:
                 found = {}
+            if namespace not in self._published:  # its last job went meanwhile
+                return
             if (found.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
                 self._published[namespace] = self._bundle
                 return

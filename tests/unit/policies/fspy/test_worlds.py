@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import fspy, model
 from boathouse_policies.fspy import virtual
+from boathouse_policies.fspy import worlds as worlds_of_fspy
 from boathouse_policies.fspy.virtual import World
 from boathouse_policies.fspy.worlds import Worlds
 from tests.builders import core
@@ -84,6 +85,14 @@ def test_a_world_without_jobs_is_dropped():
     found.end(model.JobId("j0"), 1.0, succeeded=False)
     found.resize(CLUSTER, QUEUES, 1.0)
     assert list(found._worlds) == [("a", "y")]
+
+
+def test_few_jobs_that_are_over_stay_in_all_worlds(monkeypatch):
+    monkeypatch.setattr(worlds_of_fspy, "MOST_ENDED", 2)
+    found = worlds(*[("a", f"n{number}") for number in range(5)])
+    for number in range(4):
+        found.end(model.JobId(f"j{number}"), 0.0, succeeded=True)
+    assert sorted(found.jobs) == ["j2", "j3", "j4"]
 
 
 def test_few_jobs_that_are_over_stay_in_a_world(monkeypatch):
