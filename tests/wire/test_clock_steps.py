@@ -55,24 +55,30 @@ async def reconciled(spark, eventually):
     await reconciler.reconcile(KEY)
 
 
-def pass_time(spark, clock, seconds):
-    """Let time pass, and the operator look at the application."""
-    clock.advance(seconds)
-    spark.kind._mark(spark.uid())
+@pytest.fixture
+def pass_time(spark, client, clock):
+    """Return a function that lets time pass, and the operator look at the application."""
+
+    async def go_on(seconds):
+        clock.advance(seconds)
+        await client.list(catalogue.NODES)  # no answer that was written before it is read after it
+        spark.kind._mark(spark.uid())
+
+    return go_on
 
 
-async def test_a_starting_driver_is_lost_when_its_time_is_over_and_not_before(spark, clock, becomes, eventually):
+async def test_a_starting_driver_is_lost_when_its_time_is_over_and_not_before(spark, pass_time, becomes, eventually):
     spark.nodes.scripts[1].runs = False
     spark.api.add(sparkapp(restartPolicy=ON_FAILURE))
     await becomes("Starting")
     await reconciled(spark, eventually)
     assert (spark.status()["attempt"], spark.phase()) == (1, "Starting")
-    pass_time(spark, clock, 601)
+    await pass_time(601)
     await eventually(lambda: spark.status()["failures"]["infrastructure"] == 1, turns=TURNS)
 
 
 async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_taken_to_have_ended(
-    spark, client, clock, becomes, eventually
+    spark, client, pass_time, becomes, eventually
 ):
     spark.nodes.scripts[1].ends = False
     spark.api.add(sparkapp(restartPolicy=ON_FAILURE | {"onFailureRetryInterval": 1}))
@@ -82,36 +88,36 @@ async def test_a_driver_of_a_dead_node_is_followed_by_another_only_when_it_is_ta
     await client.delete(catalogue.PODS, *reversed(spark.driver().split("/")))
     await reconciled(spark, eventually)
     assert (spark.phase(), spark.drivers()) == ("Running", [spark.driver(1)])
-    pass_time(spark, clock, 331)
+    await pass_time(331)
     await eventually(lambda: spark.driver(2), turns=TURNS)
 
 
-async def test_an_application_whose_executors_do_not_run_in_time_fails(spark, clock, becomes, eventually):
+async def test_an_application_whose_executors_do_not_run_in_time_fails(spark, pass_time, becomes, eventually):
     spark.nodes.scripts[1] = Script(executors=1, ends=False)
     spark.api.add(sparkapp(restartPolicy=ON_FAILURE, executor={"instances": 2}))
     await becomes("Running")
     await reconciled(spark, eventually)
     assert spark.phase() == "Running"
-    pass_time(spark, clock, 601)
+    await pass_time(601)
     await becomes("Restarting")
 
 
-async def test_an_application_is_deleted_when_it_expires(spark, clock, becomes, eventually):
+async def test_an_application_is_deleted_when_it_expires(spark, pass_time, becomes, eventually):
     spark.api.add(sparkapp(ttlSecondsAfterFinished=600))
     await becomes("Succeeded")
     await reconciled(spark, eventually)
     assert spark.phase() == "Succeeded"
-    pass_time(spark, clock, 601)
+    await pass_time(601)
     await eventually(lambda: not spark.api.objects("sparkapps"), turns=TURNS)
 
 
-async def test_the_next_attempt_begins_after_the_back_off(spark, clock, becomes, eventually):
+async def test_the_next_attempt_begins_after_the_back_off(spark, pass_time, becomes, eventually):
     spark.nodes.scripts[1].exit_code = 1
     spark.api.add(sparkapp(restartPolicy=ON_FAILURE))
     await becomes("Restarting")
     await reconciled(spark, eventually)
     assert list(spark.nodes.created.values()) == [1]
-    pass_time(spark, clock, 601)
+    await pass_time(601)
     await becomes("Succeeded")
     assert spark.status()["attempt"] == 2
 
