@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from boathouse_cli.conversion import properties_files
+import javaproperties
+
 from tests.spark import configurations, ours, stand_in
 from tests.spark.configurations import Configuration
 
@@ -134,7 +135,7 @@ def record(spark: Spark, chosen: Sequence[Configuration]) -> Iterator[tuple[str,
             sys.stdout.write(f"{number}/{len(chosen)} {configuration.name}\n")
             sys.stdout.flush()
             created = {each["kind"]: each for each in spark.submit(server, configuration)}
-            given = properties_files.parse(created["ConfigMap"]["data"]["spark.properties"])
+            given = javaproperties.loads(created["ConfigMap"]["data"]["spark.properties"])
             driver = created["Pod"]
             executors = list(executors_of(server, send, driver, given, configuration.profile))
             recording = {
@@ -158,7 +159,7 @@ def record_ours(
             submission = ours.submission(configuration)
             data = submission.config_map["data"]
             template.write_text(data["executor.yaml"])
-            given = properties_files.parse(data["spark.properties"]) | {
+            given = javaproperties.loads(data["spark.properties"]) | {
                 "spark.kubernetes.executor.podTemplateFile": str(template),
                 "spark.master": f"k8s://{server.url}",
             }

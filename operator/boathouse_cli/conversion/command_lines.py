@@ -7,7 +7,9 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import pod_fields, programs, properties_files, shell, uris
+import javaproperties
+
+from boathouse_cli.conversion import pod_fields, programs, shell, uris
 from boathouse_cli.conversion.carried import MOUNT_PATH, VOLUME
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
@@ -151,7 +153,7 @@ def _from_files(paths: Mapping[str, Sequence[str]], read: Callable[[str], str]) 
 
 def _from_file(option: str, path: str, read: Callable[[str], str]) -> dict[str, str]:
     try:
-        return {key: value.strip() for key, value in properties_files.parse(read(path)).items()}  # Spark strips them
+        return {key: value.strip() for key, value in javaproperties.loads(read(path)).items()}  # Spark strips them
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error

@@ -1,11 +1,11 @@
 """Properties: what is written is what Java reads, and nothing can add a line."""
 
+import javaproperties
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.services.sparkapp.submission import properties_file
-from boathouse_cli.conversion import properties_files
 
 LINES = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n")
 TEXTS = st.text(LINES, max_size=60)
@@ -13,7 +13,7 @@ TEXTS = st.text(LINES, max_size=60)
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
 def test_rendered_properties_are_parsed_to_the_same(properties):
-    assert properties_files.parse(properties_file.render(properties)) == properties
+    assert javaproperties.loads(properties_file.render(properties)) == properties
 
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))

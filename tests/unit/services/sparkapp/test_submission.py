@@ -2,8 +2,9 @@
 
 import json
 
+import javaproperties
+
 from boathouse.services.sparkapp.submission import objects
-from boathouse_cli.conversion import properties_files
 from tests.builders.differences import declaration, differences, leaves
 from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission
 
@@ -74,7 +75,7 @@ def driver_fields(configuration, recording):
 
 
 def property_fields(configuration, recording):
-    ours = properties_files.parse(submission_of(configuration).config_map["data"]["spark.properties"])
+    ours = javaproperties.loads(submission_of(configuration).config_map["data"]["spark.properties"])
     return ours, recording["properties"]
 
 
