@@ -11,7 +11,7 @@ from boathouse.cluster import errors, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.frame.status_writer import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import MRJOBS

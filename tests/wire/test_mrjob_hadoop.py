@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from boathouse import failpoints
-from boathouse.services import times
+from boathouse.resources import times
 from boathouse.services.mrjob.hadoop import plan
 from boathouse_task import contract
 from tests.builders.operators.hadoop_jobs import CLUSTER, RunningHadoopJob, mrjob

@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from boathouse.resources import names
-from boathouse.services import times
+from boathouse.resources import names, times
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress.task_orders import Poll

@@ -10,11 +10,12 @@ import ssl
 import aiohttp
 import msgspec
 
+from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.applications import Applications
 from boathouse.services.mrcluster.agent import orders, reports, routes
 from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.services.progress import server, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress

@@ -2,8 +2,7 @@
 
 import dataclasses
 
-from boathouse.resources import base
-from boathouse.services import times
+from boathouse.resources import base, times
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
 

@@ -14,7 +14,7 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.frame.status_writer import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.hadoop import applications
 from boathouse.services.mrcluster.agent import reports, routes
 from boathouse.services.mrjob.state import job_state

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
-from boathouse.services.frame.status_writer import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.state import job_state

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
+from boathouse.resources import times
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType
-from boathouse.services import times
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.planning import suspensions
 from boathouse.services.mrjob.state import job_state

@@ -16,9 +16,8 @@ from boathouse import leader
 from boathouse.cluster import errors, retries
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services import learned
-from boathouse.services.frame import admission, object_store, reconciler, tolerant
+from boathouse.services.frame import admission, object_store, reconciler, status_codec
 from boathouse.services.frame.resync import Resync
 from boathouse.services.mrjob.attempts import results
 from boathouse.services.mrjob.planning import planner, steps
@@ -286,7 +285,7 @@ def without_a_look_at_labels(patch):
 
 
 def without_tolerance(patch):
-    patch.setattr(tolerant, "read", lambda _, status: mrjob_status.MRJobStatus.model_validate(status or {}))
+    patch.setattr(status_codec.StatusCodec, "read", lambda codec, status: codec._adapter.validate_python(status or {}))
 
 
 def without_setting_jobs_aside(patch):

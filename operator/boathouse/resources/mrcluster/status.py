@@ -1,15 +1,17 @@
 """The status of an MRCluster, and the resource as a whole."""
 
+import dataclasses
 from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import Condition, Model, rule, rules
+from boathouse.resources.base import Model, rule, rules
+from boathouse.resources.mrcluster.ranges import Ranges
 from boathouse.resources.mrcluster.spec import MRClusterSpec
+from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time
 
 Phase = Literal["Pending", "Starting", "Ready", "Degraded", "Expired"]
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 MAX_NAME: Final = 40
 """Characters of a cluster's name: the names of its pods and of its Service are longer."""
 MAX_LEAVING: Final = 64
@@ -17,9 +19,7 @@ MAX_SIZES: Final = 120
 MAX_MESSAGE: Final = 640
 """Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
 MAX_SIZE_REASON: Final = 512
-MAX_RANGES: Final = 8192
 _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
-Ranges = Annotated[str, Field(max_length=MAX_RANGES)]
 
 
 class NodeCounts(Model):
@@ -31,36 +31,42 @@ class NodeCounts(Model):
     leaving: int = Field(default=0, description="Drained by order.")
 
 
-class Leaving(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LeavingNode(Part):
     """A node that is drained."""
 
-    host: str = Field(max_length=16, description="Short name of the node, such as t17.")
-    since: Time = Field(description="When its drain began.")
-    deadline: Time | None = Field(default=None, description="Absent: it leaves when it is drained.")
-    reason: str = Field(
-        default="",
-        max_length=24,
-        description="Shrinking: fewer nodes are wanted. Rolling: it has former settings. Unknown: the status did not "
-        "have it. Drained, TimedOut: the drain has ended, and its pod is deleted.",
-    )
+    host: Annotated[str, Field(max_length=16, description="Short name of the node, such as t17.")]
+    since_s: Annotated[RequiredTime, Field(alias="since", description="When its drain began.")]
+    deadline_s: Annotated[Time, Field(alias="deadline", description="Absent: it leaves when it is drained.")] = None
+    reason: Annotated[
+        str,
+        Field(
+            max_length=24,
+            description="Shrinking: fewer nodes are wanted. Rolling: it has former settings. Unknown: the status did "
+            "not have it. Drained, TimedOut: the drain has ended, and its pod is deleted.",
+        ),
+    ] = ""
 
 
-class Size(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SizeReason(Part):
     """Why the cluster has the nodes that it has."""
 
-    time: Time = Field(description="When this was decided.")
-    reason: str = Field(
-        max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on."
-    )
-    offer: int = Field(default=0, description="Nodes of the last offer; negative: asked back.")
+    time_s: Annotated[RequiredTime, Field(alias="time", description="When this was decided.")]
+    reason: Annotated[
+        str,
+        Field(max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on."),
+    ]
+    offer: Annotated[int, Field(description="Nodes of the last offer; negative: asked back.")] = 0
 
 
-class SizeChange(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SizeChange(Part):
     """The nodes since a time."""
 
-    time: Time = Field(description="From when on the cluster had these nodes.")
-    core: int = Field(description="Core nodes.")
-    transient: int = Field(description="Transient nodes.")
+    time_s: Annotated[RequiredTime, Field(alias="time", description="From when on the cluster had these nodes.")]
+    core: Annotated[int, Field(description="Core nodes.")]
+    transient: Annotated[int, Field(description="Transient nodes.")]
 
 
 class Containers(Model):
@@ -99,69 +105,77 @@ class Addresses(Model):
     )
 
 
-class MRClusterStatus(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MRClusterStatus(Status):
     """What the operator observed and decided."""
 
-    observed_generation: int | None = Field(
-        default=None, description="Value of metadata.generation that the status is about."
-    )
-    phase: Phase | None = Field(
-        default=None,
-        description="Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
-        "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted.",
-    )
-    conditions: list[Condition] | None = Field(
-        default=None,
-        max_length=16,
-        description="What holds of the cluster, such as Ready, Degraded and Resizing.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
-    queue: str | None = Field(default=None, max_length=63, description="The queue the cluster is in.")
-    reason: str | None = Field(default=None, max_length=64, description="Why it is pending or degraded.")
-    start_time: Time | None = Field(default=None, description="When its first pod was submitted.")
-    ready_time: Time | None = Field(default=None, description="When it became ready for the first time.")
-    completion_time: Time | None = Field(default=None, description="When it expired.")
-    cluster_id: str | None = Field(
-        default=None,
-        alias="clusterID",
-        max_length=128,
-        description="The ID of its HDFS. Once it is set, the volume of the NameNode is never formatted again.",
-    )
-    first_core_nodes: int | None = Field(default=None, description="Core nodes at first; it never has fewer.")
-    replication: int | None = Field(default=None, description="Copies of each block of new files.")
-    next_transient: int | None = Field(
-        default=None,
-        description="The number of the next transient node. A number is used again only after a restore of etcd.",
-    )
+    phase: Annotated[
+        Phase,
+        Field(
+            description="Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
+            "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted.",
+        ),
+    ] = "Pending"
+    conditions: Annotated[
+        Conditions, Field(description="What holds of the cluster, such as Ready, Degraded and Resizing.")
+    ] = ()
+    queue: Annotated[Text, Field(max_length=63, description="The queue the cluster is in.")] = ""
+    reason: Annotated[Text, Field(max_length=64, description="Why it is pending or degraded.")] = ""
+    start_s: Annotated[Time, Field(description="When its first pod was submitted.")] = None
+    ready_s: Annotated[Time, Field(description="When it became ready for the first time.")] = None
+    completion_s: Annotated[Time, Field(description="When it expired.")] = None
+    cluster_id: Annotated[
+        Text,
+        Field(
+            alias="clusterID",
+            max_length=128,
+            description="The ID of its HDFS. Once it is set, the volume of the NameNode is never formatted again.",
+        ),
+    ] = ""
+    first_core_nodes: Annotated[Count, ABSENT, Field(description="Core nodes at first; it never has fewer.")] = 0
+    replication: Annotated[Count, ABSENT, Field(description="Copies of each block of new files.")] = 0
+    next_transient: Annotated[
+        Count,
+        ABSENT,
+        Field(
+            description="The number of the next transient node. A number is used again only after a restore of etcd.",
+        ),
+    ] = 0
     core: NodeCounts | None = None
     transient: NodeCounts | None = None
-    wanted_core: Ranges | None = Field(default=None, description="Numbers of core nodes that exist or shall: 0-2.")
-    wanted_transient: Ranges | None = Field(
-        default=None, description="Numbers of transient nodes that exist or shall: 3-7,12."
-    )
-    leaving: list[Leaving] | None = Field(
-        default=None,
-        max_length=MAX_LEAVING,
-        description="Nodes that are drained, or whose pods are deleted after it.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]},
-    )
-    size: Size | None = None
-    sizes: list[SizeChange] | None = Field(
-        default=None,
-        max_length=MAX_SIZES,
-        description="Changes of the size, the latest last.",
-        json_schema_extra=_ATOMIC,
-    )
-    load_percent: int | None = Field(default=None, description="F: running and pending containers, of the slots.")
-    slots: int | None = Field(default=None, description="Maps that can run at the same time.")
+    wanted_core: Annotated[Ranges, Field(description="Numbers of core nodes that exist or shall: 0-2.")] = ()
+    wanted_transient: Annotated[
+        Ranges, Field(description="Numbers of transient nodes that exist or shall: 3-7,12.")
+    ] = ()
+    leaving: Annotated[
+        tuple[LeavingNode, ...],
+        ABSENT,
+        Field(
+            max_length=MAX_LEAVING,
+            description="Nodes that are drained, or whose pods are deleted after it.",
+            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]},
+        ),
+    ] = ()
+    size: SizeReason | None = None
+    sizes: Annotated[
+        tuple[SizeChange, ...],
+        ABSENT,
+        Field(
+            max_length=MAX_SIZES,
+            description="Changes of the size, the latest last.",
+            json_schema_extra=_ATOMIC,
+        ),
+    ] = ()
+    load_percent: Annotated[int | None, Field(description="F: running and pending containers, of the slots.")] = None
+    slots: Annotated[int | None, Field(description="Maps that can run at the same time.")] = None
     containers: Containers | None = None
-    applications: int | None = Field(default=None, description="Running and pending applications of YARN.")
+    applications: Annotated[int | None, Field(description="Running and pending applications of YARN.")] = None
     hdfs: HdfsUsage | None = None
     addresses: Addresses | None = None
-    settings: str | None = Field(
-        default=None, max_length=64, description="Digest of the settings that all nodes started with."
-    )
-    last_active_time: Time | None = Field(default=None, description="When the cluster was last in use.")
+    settings: Annotated[
+        Text, Field(max_length=64, description="Digest of the settings that all nodes started with.")
+    ] = ""
+    last_active_s: Annotated[Time, Field(description="When the cluster was last in use.")] = None
 
 
 _root_rules = (

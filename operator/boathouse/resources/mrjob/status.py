@@ -1,11 +1,13 @@
 """Status of an MRJob, and the resource of spec and status."""
 
+import dataclasses
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Condition, Model
+from boathouse.resources.base import Model
 from boathouse.resources.mrjob.spec import MRJobSpec
+from boathouse.resources.statuses import ABSENT, Conditions, Count, PartWithoutDefaults, Status, Text, Time, TimeOrZero
 
 Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
@@ -159,93 +161,113 @@ class HadoopApplication(Model):
     diagnostics: str = Field(default="", max_length=500, description="YARN's diagnostics.")
 
 
-class HadoopStatus(Model):
+MAX_APPLICATIONS = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HadoopStatus(PartWithoutDefaults):
     """The current attempt of a job with clusterRef."""
 
-    attempt: int = Field(description="From 1.")
-    tag: str = Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")
-    cluster_uid: str | None = Field(
-        default=None,
-        alias="clusterUID",
-        max_length=64,
-        description="UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
-    )
-    since: Annotated[str, Field(json_schema_extra=_time)] = Field(description="When the attempt began.")
-    stopping: bool = Field(default=False, description="Whether Boathouse kills the attempt's applications.")
-    ended: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
-        default=None, description="When its client and all its applications had ended. Absent: they may still run."
-    )
-    applications: list[HadoopApplication] | None = Field(
-        default=None,
-        max_length=8,
-        description="Applications of the attempt.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
-    )
+    attempt: Annotated[int, Field(description="From 1.")]
+    tag: Annotated[str, Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")]
+    cluster: Annotated[
+        Text,
+        Field(
+            alias="clusterUID",
+            max_length=64,
+            description="UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
+        ),
+    ] = ""
+    since_s: Annotated[TimeOrZero, Field(alias="since", description="When the attempt began.")]
+    is_stopping: Annotated[
+        bool, Field(alias="stopping", description="Whether Boathouse kills the attempt's applications.")
+    ] = False
+    ended_s: Annotated[
+        Time,
+        Field(
+            alias="ended",
+            description="When its client and all its applications had ended. Absent: they may still run.",
+        ),
+    ] = None
+    applications: Annotated[
+        tuple[HadoopApplication, ...],
+        ABSENT,
+        Field(
+            max_length=MAX_APPLICATIONS,
+            description="Applications of the attempt.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = ()
 
 
-class MRJobStatus(Model):
-    """Observed state of the job."""
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobFields(Status):
+    """Fields of a job's status that the planner has as they are."""
 
-    observed_generation: int | None = Field(
-        default=None, description="Value of metadata.generation that the status is about."
-    )
-    phase: Phase | None = Field(default=None, description="Where the job is; details are in the conditions.")
-    conditions: list[Condition] | None = Field(
-        default=None,
-        max_length=16,
-        description="What holds, such as Admitted, Succeeded and Failed.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
-    queue: str | None = Field(default=None, max_length=63, description="Queue of the job.")
-    reason: str | None = Field(
-        default=None,
-        max_length=64,
-        description="Why the job is pending or failed; details are in the conditions.",
-    )
-    start_time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
-        default=None, description="When it was admitted. Absent while it is suspended."
-    )
-    completion_time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(
-        default=None, description="When it succeeded or failed."
-    )
-    progress: str | None = Field(
-        default=None, max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".'
-    )
-    current_step: int | None = Field(
-        default=None,
-        description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this step.",
-    )
-    steps: int | None = Field(default=None, description="Number of steps, if more than one.")
-    progress_percent: int | None = Field(
-        default=None,
-        ge=0,
-        le=100,
-        description="Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
-    )
+    phase: Annotated[Phase, Field(description="Where the job is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
+    queue: Annotated[Text, Field(max_length=63, description="Queue of the job.")] = ""
+    reason: Annotated[
+        Text,
+        Field(max_length=64, description="Why the job is pending or failed; details are in the conditions."),
+    ] = ""
+    start_s: Annotated[Time, Field(description="When it was admitted. Absent while it is suspended.")] = None
+    completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
+    percent: Annotated[
+        int | None,
+        Field(
+            alias="progressPercent",
+            ge=0,
+            le=100,
+            description="Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
+        ),
+    ] = None
     running: RunningSums | None = None
-    maps: TaskCounts | None = None
-    reduces: TaskCounts | None = None
-    failures: FailureCounts | None = None
-    succeeded_maps: str | None = Field(
-        default=None, max_length=65536, description="A bit per map, base64, least significant bit first."
-    )
-    succeeded_reduces: str | None = Field(
-        default=None, max_length=65536, description="A bit per reduce, base64, least significant bit first."
-    )
-    attempts: Attempts | None = None
-    counters: dict[str, Annotated[dict[str, int], Field(max_length=256)]] | None = Field(
-        default=None, max_length=256, description="Sums over the attempts that won, by group and name."
-    )
-    last_failures: list[TaskFailure] | None = Field(
-        default=None,
-        max_length=5,
-        description="The last failed attempts.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
-    )
+    counters: Annotated[
+        dict[str, Annotated[dict[str, int], Field(max_length=256)]],
+        ABSENT,
+        Field(max_length=256, description="Sums over the attempts that won, by group and name."),
+    ] = dataclasses.field(default_factory=dict)
+    last_failures: Annotated[
+        tuple[TaskFailure, ...],
+        ABSENT,
+        Field(
+            max_length=5,
+            description="The last failed attempts.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = ()
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
     prediction: Prediction | None = None
-    hadoop: HadoopStatus | None = Field(default=None, description="Of a job with clusterRef.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MRJobStatus(JobFields):
+    """Observed state of the job."""
+
+    progress: Annotated[
+        str | None, Field(max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".')
+    ] = None
+    current_step: Annotated[
+        Count | None,
+        Field(
+            description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this "
+            "step.",
+        ),
+    ] = None
+    steps: Annotated[int | None, Field(description="Number of steps, if more than one.")] = None
+    maps: TaskCounts | None = None
+    reduces: TaskCounts | None = None
+    failures: FailureCounts | None = None
+    succeeded_maps: Annotated[
+        str | None, Field(max_length=65536, description="A bit per map, base64, least significant bit first.")
+    ] = None
+    succeeded_reduces: Annotated[
+        str | None, Field(max_length=65536, description="A bit per reduce, base64, least significant bit first.")
+    ] = None
+    attempts: Attempts | None = None
+    hadoop: Annotated[HadoopStatus | None, Field(description="Of a job with clusterRef.")] = None
 
 
 class MRJob(Model):

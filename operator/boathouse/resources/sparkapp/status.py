@@ -1,15 +1,16 @@
 """The status of a SparkApp, and the resource as a whole."""
 
+import dataclasses
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Condition, Model
+from boathouse.resources.base import Model
 from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, Status, Text, Time
 
 Phase = Literal["Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"]
 Cause = Literal["Application", "Infrastructure", "Suspended"]
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 MAX_ATTEMPTS_KEPT = 5
 MAX_LOG = 2048
 
@@ -51,26 +52,28 @@ class TaskCounts(Model):
     failed: int = Field(default=0, description="Failed attempts of tasks.")
 
 
-class Attempt(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt(Part):
     """An attempt that ended."""
 
-    number: int = Field(description="Number of the attempt, from 1.")
-    application_id: str = Field(max_length=63, description="Its application ID of Spark.")
-    node: str | None = Field(default=None, max_length=253, description="Node of its driver.")
-    start_time: Time | None = Field(default=None, description="When its driver began to run.")
-    end_time: Time | None = Field(default=None, description="When it ended.")
-    cause: Cause | None = Field(default=None, description="Absent: it succeeded.")
-    reason: str = Field(default="", max_length=64, description="A token for programs.")
-    message: str = Field(default="", max_length=1200, description="What happened.")
-    exit_code: int | None = Field(default=None, description="Of the driver, if it ended.")
+    number: Annotated[int, Field(description="Number of the attempt, from 1.")]
+    application_id: Annotated[str, Field(max_length=63, description="Its application ID of Spark.")]
+    node: Annotated[str | None, Field(max_length=253, description="Node of its driver.")] = None
+    start_s: Annotated[Time, Field(description="When its driver began to run.")] = None
+    end_s: Annotated[Time, Field(description="When it ended.")] = None
+    cause: Annotated[Cause | None, Field(description="Absent: it succeeded.")] = None
+    reason: Annotated[str, Field(max_length=64, description="A token for programs.")] = ""
+    message: Annotated[str, Field(max_length=1200, description="What happened.")] = ""
+    exit_code: Annotated[int | None, Field(description="Of the driver, if it ended.")] = None
 
 
-class FailureCounts(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FailureCounts(Part):
     """Failed attempts since the last reset, by who is to blame, and when the next attempt may start."""
 
-    application: int = Field(default=0, description="Failures of the application itself.")
-    infrastructure: int = Field(default=0, description="Lost nodes, evictions, rejections and start timeouts.")
-    retry_time: Time | None = Field(default=None, description="When the next attempt may start.")
+    application: Annotated[Count, Field(description="Failures of the application itself.")] = 0
+    infrastructure: Annotated[Count, Field(description="Lost nodes, evictions, rejections and start timeouts.")] = 0
+    retry_s: Annotated[Time, Field(description="When the next attempt may start.")] = None
 
 
 class RoleRequests(Model):
@@ -87,48 +90,44 @@ class Requests(Model):
     executor: RoleRequests | None = None
 
 
-class SparkAppStatus(Model):
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SparkAppStatus(Status):
     """What the operator observed."""
 
-    observed_generation: int | None = Field(
-        default=None, description="Value of metadata.generation that the status is about."
-    )
-    phase: Phase | None = Field(default=None, description="Where the application is; details are in the conditions.")
-    conditions: list[Condition] | None = Field(
-        default=None,
-        max_length=16,
-        description="What holds, such as Admitted, Succeeded and Failed.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
-    queue: str | None = Field(default=None, max_length=63, description="The queue the application is in.")
-    reason: str | None = Field(default=None, max_length=64, description="Why it is pending or failed.")
-    start_time: Time | None = Field(
-        default=None, description="When its first attempt began. Absent while it is suspended."
-    )
-    completion_time: Time | None = Field(default=None, description="When it succeeded or failed.")
-    attempt: int | None = Field(default=None, description="The number of the current attempt, from 1.")
-    application_id: str | None = Field(default=None, max_length=63, description="Of the current attempt.")
-    attempt_start_time: Time | None = Field(default=None, description="When the driver of the attempt began to run.")
+    phase: Annotated[Phase, Field(description="Where the application is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
+    queue: Annotated[Text, Field(max_length=63, description="The queue the application is in.")] = ""
+    reason: Annotated[Text, Field(max_length=64, description="Why it is pending or failed.")] = ""
+    start_s: Annotated[Time, Field(description="When its first attempt began. Absent while it is suspended.")] = None
+    completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
+    attempt: Annotated[Count, ABSENT, Field(description="The number of the current attempt, from 1.")] = 0
+    application_id: Annotated[Text, Field(max_length=63, description="Of the current attempt.")] = ""
+    attempt_start_s: Annotated[Time, Field(description="When the driver of the attempt began to run.")] = None
     driver: DriverStatus | None = None
     executors: ExecutorCounts | None = None
     stages: StageCounts | None = None
     tasks: TaskCounts | None = None
-    progress_percent: int | None = Field(
-        default=None,
-        ge=0,
-        le=100,
-        description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded.",
-    )
-    failures: FailureCounts | None = None
-    past_attempts: list[Attempt] | None = Field(
-        default=None,
-        max_length=MAX_ATTEMPTS_KEPT,
-        description="The last attempts that ended, the latest last.",
-        json_schema_extra={"x-kubernetes-list-type": "atomic"},
-    )
-    last_log: str | None = Field(
-        default=None, max_length=MAX_LOG, description="The last lines of the last driver that failed."
-    )
+    progress_percent: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=100,
+            description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded.",
+        ),
+    ] = None
+    failures: FailureCounts = FailureCounts()
+    past_attempts: Annotated[
+        tuple[Attempt, ...],
+        ABSENT,
+        Field(
+            max_length=MAX_ATTEMPTS_KEPT,
+            description="The last attempts that ended, the latest last.",
+            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+        ),
+    ] = ()
+    last_log: Annotated[
+        Text, Field(max_length=MAX_LOG, description="The last lines of the last driver that failed.")
+    ] = ""
     requests: Requests | None = None
 
 

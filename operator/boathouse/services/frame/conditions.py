@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Final, Literal
 
-from boathouse.resources import base
-from boathouse.services import times
+from boathouse.resources import base, times
 
 MAX_MESSAGE: Final = 4096
 """The longest message, in characters; the CRD allows eight times as many."""

@@ -13,6 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from boathouse import buckets
 from boathouse.cluster import errors
 from boathouse.services.frame.kind import KindDefinition, ObjectUid, namespace_of
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.frame.writes import Writes
 
 S = TypeVar("S")
@@ -160,14 +161,6 @@ class StatusWriter(Generic[S]):
             state, wire = bare, self._format.to_status(bare)
             await self._writes.status(body, wire)
         return state, stripped(wire)
-
-
-def stripped(wire: Any) -> Any:
-    """Return a status without null, as the API server keeps it."""
-    if not isinstance(wire, Mapping):
-        return wire
-    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
-    return {name: value for name, value in parts.items() if value != {}}
 
 
 def _without_messages(wire: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,12 +9,11 @@ from typing import Any, Final
 
 import pydantic
 
-from boathouse.resources import names, quantity
+from boathouse.resources import names, quantity, times
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import MRCluster
-from boathouse.services import times
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.hadoop import directory

@@ -15,7 +15,15 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
+from boathouse.services.frame import (
+    controllers,
+    object_events,
+    pod_index,
+    protocols,
+    related_objects,
+    status_codec,
+    status_writer,
+)
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, revision
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes
@@ -418,7 +426,7 @@ def _with_sizes(observation: Observation) -> Observation:
 
 def _is_written(memory: ClusterMemory) -> bool:
     """Return whether the urgent parts of the state are in the written status."""
-    status = status_writer.stripped(cluster_state.to_status(memory.state))
+    status = status_codec.stripped(cluster_state.to_status(memory.state))
     return all(status.get(field) == memory.written.get(field) for field in cluster_state.URGENT_FIELDS)
 
 

@@ -18,8 +18,8 @@ from boathouse.services.frame import (
     pod_index,
     protocols,
     related_objects,
+    status_codec,
     status_writer,
-    tolerant,
 )
 from boathouse.services.frame.kind import Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
@@ -207,10 +207,10 @@ class MRJobKind:
     def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
         """Return the state that a status describes."""
         if job is None:
-            reduces = tolerant.value(lambda: int(status["reduces"]["total"]), 0)
+            reduces = status_codec.value(lambda: int(status["reduces"]["total"]), 0)
             return job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         last = len(job.steps) - 1
-        step = max(0, min(tolerant.value(lambda: int(status.get("currentStep") or 0), 0), last))
+        step = max(0, min(status_codec.value(lambda: int(status.get("currentStep") or 0), 0), last))
         return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
 
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:

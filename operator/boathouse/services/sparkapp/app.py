@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import pydantic
 
-from boathouse.resources import names, quantity
+from boathouse.resources import names, quantity, times
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.hadoop import HadoopFields
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
-from boathouse.services import times
 from boathouse.services.frame import pod_template, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.sparkapp.submission import executor_memory, ports, properties_file, sizing, user_properties

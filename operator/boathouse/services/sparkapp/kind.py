@@ -360,7 +360,7 @@ class SparkAppKind:
         After a failure of the application, its executors have all their memory.
         """
         stage = gang.executor_stage(app)
-        if stage is None or driver is not None or plan.state.application_failures:
+        if stage is None or driver is not None or plan.state.failures.application:
             return policy.UNKNOWN
         return self.learner.estimates(stage, 0.0)
 

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from prometheus_client import generate_latest
 
-from boathouse.resources.mrcluster.status import HdfsUsage, NodeCounts
+from boathouse.resources.mrcluster.status import HdfsUsage, LeavingNode, NodeCounts
 from boathouse.services.mrcluster.cluster_metrics import ClusterMetrics
-from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.telemetry import series
 from tests.builders.mrclusters import UID, cluster
 

@@ -15,7 +15,7 @@ from boathouse.services.mrjob.attempts.settle import Limits
 from boathouse.services.mrjob.hadoop import plan
 from boathouse.services.mrjob.hadoop.client import ClientPod
 from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.state import hadoop_state
+from boathouse.services.mrjob.state import hadoop_state, job_state
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse.services.mrjob.state.job_state import JobState
 from tests.builders import mrjobs
@@ -235,7 +235,8 @@ def test_a_cluster_that_a_new_leader_does_not_know_is_not_gone(unknown: Any) -> 
 
 
 def test_the_cluster_of_an_attempt_survives_the_status() -> None:
-    assert hadoop_state.from_status({"hadoop": hadoop_state.to_status(ON_CLUSTER)}) == ON_CLUSTER
+    written = job_state.to_status(JobState(hadoop=ON_CLUSTER))
+    assert job_state.from_status(written, reduces=0).hadoop == ON_CLUSTER
 
 
 # Running

@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
+from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.sparkapp.app_metrics import AppMetrics
-from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.state.app_state import AppState
 
 
 @pytest.fixture
@@ -14,12 +15,12 @@ def app_metrics(scrape):
 
 
 def ended_attempt(number, **fields):
-    return EndedAttempt(number=number, application_id=f"spark-{number}", **fields)
+    return Attempt(number=number, application_id=f"spark-{number}", **fields)
 
 
 def test_each_attempt_is_counted_when_it_begins_and_when_it_ends(scrape, app_metrics):
     begun = AppState(attempt=1)
-    failed = dataclasses.replace(begun, ended=(ended_attempt(1, cause="Infrastructure", reason="DriverLost"),))
+    failed = dataclasses.replace(begun, past_attempts=(ended_attempt(1, cause="Infrastructure", reason="DriverLost"),))
     again = dataclasses.replace(failed, attempt=2)
     for before, after in ((AppState(), begun), (begun, begun), (begun, failed), (failed, failed), (failed, again)):
         app_metrics.changed(before, after)
@@ -28,9 +29,9 @@ def test_each_attempt_is_counted_when_it_begins_and_when_it_ends(scrape, app_met
 
 
 def test_success_has_no_cause_and_a_reason_that_is_not_known_makes_no_label(scrape, app_metrics):
-    app_metrics.changed(AppState(attempt=1), AppState(attempt=1, ended=(ended_attempt(1),)))
+    app_metrics.changed(AppState(attempt=1), AppState(attempt=1, past_attempts=(ended_attempt(1),)))
     app_metrics.changed(
-        AppState(attempt=1), AppState(attempt=1, ended=(ended_attempt(1, cause="Application", reason="X1"),))
+        AppState(attempt=1), AppState(attempt=1, past_attempts=(ended_attempt(1, cause="Application", reason="X1"),))
     )
     assert scrape.value("sparkapp_attempts_ended_total", cause="none", reason="") == 1
     assert scrape.value("sparkapp_attempts_ended_total", cause="application", reason="other") == 1

@@ -96,7 +96,7 @@ def test_a_failure_is_final_without_a_restart_policy():
     assert plan.state.phase == "Failed"
     assert life.condition(ConditionType.FAILED) == ("True", "ApplicationFailed")
     assert life.state.last_log == "Traceback\nValueError"
-    assert life.state.ended[-1].exit_code == 1
+    assert life.state.past_attempts[-1].exit_code == 1
 
 
 def test_a_failed_application_is_restarted_with_backoff_as_another_attempt():
@@ -124,7 +124,7 @@ def test_failures_of_the_infrastructure_have_a_limit_of_their_own():
     for attempt in (1, 2, 3):
         assert life.plan(failed_driver(attempt, EVICTED)).state.phase == "Restarting"
         life.plan(after_s=1000)
-    assert life.state.application_failures == 0
+    assert life.state.failures.application == 0
     assert life.plan(failed_driver(4, EVICTED)).state.phase == "Failed"
     assert life.condition(ConditionType.FAILED) == ("True", "Evicted")
 
@@ -155,7 +155,7 @@ def test_a_long_run_resets_the_counts():
     second = driver_pod(attempt=2, started_s=life.now_s)
     life.plan(second)
     plan = life.plan(failed_driver(2, started_s=second.started_s), after_s=3600)
-    assert plan.state.application_failures == 1
+    assert plan.state.failures.application == 1
 
 
 def test_out_of_memory_is_the_applications():
@@ -167,7 +167,7 @@ def test_out_of_memory_is_the_applications():
 def test_a_driver_that_is_gone_is_lost():
     life = Life(restartPolicy=ON_FAILURE).running()
     assert life.plan().state.phase == "Restarting"
-    assert life.state.ended[-1].reason == "DriverLost"
+    assert life.state.past_attempts[-1].reason == "DriverLost"
     assert life.plan(after_s=10).submit == 2
 
 
@@ -201,7 +201,7 @@ def test_the_next_attempt_waits_for_the_driver_that_timed_out():
     stuck = driver_pod(PodLife.STARTING, problem=Problem(reason="CreateContainerError", message="no such volume"))
     plan = life.plan(stuck, after_s=600)
     assert (plan.state.phase, plan.delete) == ("Restarting", [stuck])
-    assert "CreateContainerError: no such volume" in life.state.ended[-1].message
+    assert "CreateContainerError: no such volume" in life.state.past_attempts[-1].message
     leaving = dataclasses.replace(stuck, deleting_since_s=life.now_s)
     assert life.plan(leaving, after_s=30).submit is None
     assert life.plan(after_s=1).submit == 2
@@ -222,7 +222,7 @@ def test_executors_that_do_not_start_end_the_attempt():
     assert life.plan(driver_pod(), executors=partial).state.phase == "Running"
     assert life.condition(ConditionType.EXECUTORS_READY) == ("False", "WaitingForExecutors")
     plan = life.plan(driver_pod(), executors=partial, after_s=600)
-    assert (plan.state.phase, life.state.ended[-1].reason) == ("Restarting", "ExecutorStartTimeout")
+    assert (plan.state.phase, life.state.past_attempts[-1].reason) == ("Restarting", "ExecutorStartTimeout")
     assert [pod.attempt for pod in plan.delete] == [1]
 
 
@@ -270,7 +270,7 @@ def test_a_suspended_application_has_no_driver_and_resumes_with_another_attempt(
     assert life.plan(driver_pod(deleting_since_s=life.now_s), after_s=5).submit is None
     plan = life.plan(after_s=5)
     assert (plan.submit, plan.state.start_s) == (2, life.now_s)
-    assert plan.state.application_failures + plan.state.infrastructure_failures == 0
+    assert plan.state.failures.application + plan.state.failures.infrastructure == 0
     assert life.condition(ConditionType.SUSPENDED) == ("False", "Resumed")
 
 
@@ -303,7 +303,7 @@ def test_only_five_attempts_are_kept():
     for attempt in range(1, 9):
         life.plan(failed_driver(attempt))
         life.plan(after_s=1000)
-    assert [each.number for each in life.state.ended] == [4, 5, 6, 7, 8]
+    assert [each.number for each in life.state.past_attempts] == [4, 5, 6, 7, 8]
     assert life.state.attempt == 9
 
 
@@ -324,7 +324,7 @@ def test_texts_of_drivers_can_be_left_out_of_a_status():
     life.plan(failed_driver())
     bare = app_state.without_free_parts(life.state)
     assert "Traceback" in str(app_state.to_status(life.state))
-    assert not {"Traceback", "exit code 1"} & set(map(str, (bare.last_log, bare.ended[-1].message)))
+    assert not {"Traceback", "exit code 1"} & set(map(str, (bare.last_log, bare.past_attempts[-1].message)))
 
 
 def test_an_application_that_cannot_run_waits_with_the_reason():

@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.applications import Applications
 from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.telemetry import logs
 from boathouse_task.cluster_contract import MOST_LEAVING, NO_TIMEOUT, AgentOrders, Leaving, Version
 

@@ -7,6 +7,7 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
+from boathouse.resources.mrcluster.status import SizeChange
 from boathouse.services.frame.conditions import ConditionTable
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
@@ -22,7 +23,7 @@ from boathouse.services.mrcluster.planning.observation import (
     figures,
 )
 from boathouse.services.mrcluster.state import cluster_state
-from boathouse.services.mrcluster.state.cluster_state import ClusterState, SizeChange
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_task.cluster_contract import DfsState, YarnState
 
 SIZES_EVERY_S: Final = 10.0

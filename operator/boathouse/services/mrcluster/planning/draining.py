@@ -15,6 +15,7 @@ from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import membership
@@ -28,7 +29,7 @@ from boathouse.services.mrcluster.planning.observation import (
     Step,
     figures,
 )
-from boathouse.services.mrcluster.state.cluster_state import ClusterState, LeavingNode
+from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import EventReason, Role
+from boathouse.resources.mrcluster.status import SizeReason
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.planning import draining, membership
 from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.services.mrcluster.planning.observation import LATE_S, Draft, Observation
-from boathouse.services.mrcluster.state.cluster_state import SizeReason
 
 NO_ROOM_S: Final = 120.0
 """How long a transient node waits for room before it is withdrawn."""

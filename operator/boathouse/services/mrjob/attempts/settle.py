@@ -10,9 +10,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from boathouse.resources import names
+from boathouse.resources import names, times
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services import times
 from boathouse.services.frame.conditions import printable
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob.attempts import results

@@ -18,10 +18,10 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from boathouse.resources import times
 from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services import times
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.hadoop import directory
 from boathouse.services.mrjob.attempts import results, settle

@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from boathouse.resources import times
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Settlement

@@ -9,9 +9,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import names
+from boathouse.resources import names, times
 from boathouse.resources.names import ConditionType
-from boathouse.services import times
 from boathouse.services.mrjob.attempts import settle
 from boathouse.services.mrjob.attempts.settle import Attempt, StageControl, Verdict
 from boathouse.services.mrjob.job.model import Job

@@ -9,9 +9,8 @@ A probe runs once. Its phase is in the status before its pod is created, so a ne
 import dataclasses
 from typing import Any, Final
 
-from boathouse.resources import names
+from boathouse.resources import names, times
 from boathouse.resources.mrjob.status import Prediction, ProbePhase
-from boathouse.services import times
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job

@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
+from boathouse.resources import times
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
-from boathouse.services import times
-from boathouse.services.frame import tolerant
+from boathouse.services.frame import status_codec
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.job.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
@@ -31,7 +31,7 @@ def until_s(job: Job, now_s: float) -> float | None:
 
 
 def _asked_s(job: Job) -> float | None:
-    return tolerant.value(lambda: times.epoch(job.suspend_reducers_until), None)
+    return status_codec.value(lambda: times.epoch(job.suspend_reducers_until), None)
 
 
 def described(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:

@@ -10,13 +10,13 @@ import dataclasses
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from boathouse.resources import base, names
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services import times
-from boathouse.services.frame import tolerant
+from boathouse.resources.mrjob.status import JobFields, MRJobStatus
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.status_codec import StatusCodec
 from boathouse.services.mrjob.state import hadoop_state
 from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse_task import contract
@@ -25,6 +25,7 @@ from boathouse_task.contract import TaskType
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 TERMINAL = frozenset({"Succeeded", "Failed"})
+_CODEC: Final = StatusCodec(MRJobStatus)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -94,7 +95,7 @@ class StageState:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class JobState:
+class JobState(JobFields):
     """A job's status.
 
     Attributes:
@@ -105,28 +106,14 @@ class JobState:
         hadoop: the attempt of a job on a Hadoop cluster; such a job has no stages.
     """
 
-    phase: mrjob_status.Phase = "Pending"
     step: int = 0
     steps: int = 1
     past_failures: tuple[int, int] = (0, 0)
-    observed_generation: int = 0
-    queue: str = ""
-    reason: str = ""
-    conditions: tuple[base.Condition, ...] = ()
-    start_s: float | None = None
-    completion_s: float | None = None
-    plan: mrjob_status.PlanStatus | None = None
     stages: Mapping[TaskType, StageState] = dataclasses.field(
         default_factory=lambda: {each: StageState.empty(1) for each in _SINGLE}
     )
     active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    counters: contract.Counters = dataclasses.field(default_factory=dict)
-    last_failures: tuple[mrjob_status.TaskFailure, ...] = ()
-    resources: mrjob_status.DecidedResources | None = None
-    percent: int | None = None
-    running: mrjob_status.RunningSums | None = None
     suspended_reduces: int = 0
-    prediction: mrjob_status.Prediction | None = None
     hadoop: HadoopState | None = None
 
     @property
@@ -143,25 +130,13 @@ class JobState:
             infrastructure += sum(stage.infrastructure_failures)
         return user, infrastructure
 
-    def condition(self, condition_type: names.ConditionType) -> base.Condition | None:
-        """Return the condition of this type, or None."""
-        return next((each for each in self.conditions if each.type == condition_type), None)
-
 
 def to_status(state: JobState) -> dict[str, Any]:
     """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
     user, infrastructure = state.failures
-    status = mrjob_status.MRJobStatus(
-        observed_generation=state.observed_generation,
-        phase=state.phase,
-        conditions=list(state.conditions),
-        queue=state.queue or None,
-        reason=state.reason or None,
-        start_time=times.rfc3339(state.start_s),
-        completion_time=times.rfc3339(state.completion_s),
+    status = MRJobStatus(
+        **status_codec.fields_of(JobFields, state),
         progress=progress(state),
-        progress_percent=state.percent,
-        running=state.running,
         maps=_counts(state, TaskType.MAP),
         reduces=_counts(state, TaskType.REDUCE),
         failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
@@ -169,24 +144,12 @@ def to_status(state: JobState) -> dict[str, Any]:
         steps=state.steps if state.steps > 1 else None,
         succeeded_maps=_bitmap(state, TaskType.MAP),
         succeeded_reduces=_bitmap(state, TaskType.REDUCE),
-        counters=state.counters or None,
-        last_failures=list(state.last_failures) or None,
-        plan=state.plan,
-        resources=state.resources,
+        attempts=mrjob_status.Attempts(
+            **{stage: _arrays(state.stages.get(TaskType(stage))) for stage in mrjob_status.Attempts.model_fields}
+        ),
+        hadoop=hadoop_state.to_status(state.hadoop) if state.hadoop else None,
     )
-    wire = status.model_dump(mode="json", by_alias=True, exclude_none=True) | {"attempts": _attempts(state)}
-    if state.hadoop is not None:
-        wire["hadoop"] = hadoop_state.to_status(state.hadoop)
-    if state.prediction is not None:  # with all its fields, so that a merge patch clears a removed reason
-        wire["prediction"] = state.prediction.model_dump(mode="json", by_alias=True)
-    return {field.alias or name: None for name, field in mrjob_status.MRJobStatus.model_fields.items()} | wire
-
-
-def _attempts(state: JobState) -> dict[str, dict[str, str | None] | None]:
-    """Return all arrays of all stages, so that a merge patch clears those of the previous step."""
-    stages = (each for each in TaskType if each is not TaskType.PROBE)
-    arrays = {stage.value: _arrays(state.stages.get(stage)) for stage in stages}
-    return {stage: each.model_dump(mode="json", by_alias=True) if each else None for stage, each in arrays.items()}
+    return _CODEC.write(status)
 
 
 def without_free_parts(state: JobState) -> JobState:
@@ -203,7 +166,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
         status: The status as JSON; None for a new object.
         reduces: Number of reduces of the current step.
     """
-    read = tolerant.read(mrjob_status.MRJobStatus, status)
+    read = _CODEC.read(status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
     stages = {each: _stage(read, each, 1) for each in _SINGLE}
     if plan:
@@ -215,24 +178,11 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
     if read.phase == "Succeeded":
         stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
     state = JobState(
-        phase=read.phase or "Pending",
-        step=max(0, read.current_step or 0),
+        **status_codec.fields_of(JobFields, read) | {"plan": plan},
+        step=read.current_step or 0,
         steps=max(1, read.steps or 1),
-        observed_generation=read.observed_generation or 0,
-        queue=read.queue or "",
-        reason=read.reason or "",
-        conditions=tuple(read.conditions or ()),
-        start_s=tolerant.value(lambda: times.epoch(read.start_time), None),
-        completion_s=tolerant.value(lambda: times.epoch(read.completion_time), None),
-        plan=plan,
         stages=stages,
-        counters={group: dict(values) for group, values in (read.counters or {}).items()},
-        last_failures=tuple(read.last_failures or ()),
-        resources=read.resources,
-        percent=read.progress_percent,
-        prediction=read.prediction,
-        running=read.running,
-        hadoop=hadoop_state.from_status(status or {}),
+        hadoop=hadoop_state.from_status(read),
     )
     if read.failures is None:
         return state
@@ -290,11 +240,11 @@ def _arrays(stage: StageState | None) -> mrjob_status.AttemptArrays | None:
     )
 
 
-def _stage(read: mrjob_status.MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
+def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
     arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
     winners = _unpack(arrays.winners, total)
     nothing: set[int] = set()
-    done = tolerant.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
+    done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
     return StageState(
         winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
         last=_unpack(arrays.last, total),

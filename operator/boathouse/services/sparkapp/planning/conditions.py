@@ -6,11 +6,12 @@ from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.conditions import ConditionTable
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
-from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.state.app_state import AppState
 
 _NOT_REQUESTED: Final = (
     "the driver has requested no executors, so nothing is reserved for it any more: does the program create a "
@@ -94,7 +95,7 @@ def _set_overridden(state: AppState, conditions: ConditionTable, keys: Sequence[
         conditions.set(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")
 
 
-def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float) -> AppState:
+def restarting(state: AppState, ended: Attempt, now_s: float, wait_s: float) -> AppState:
     """Return the state between two attempts."""
     conditions = table(state, now_s)
     why = f"attempt {ended.number} ended: {ended.reason or 'it succeeded'}; the next starts in {wait_s:.0f} s or later"
@@ -105,7 +106,7 @@ def restarting(state: AppState, ended: EndedAttempt, now_s: float, wait_s: float
         state,
         phase="Restarting",
         reason=ended.reason or str(Reason.RESTARTING),
-        retry_s=now_s + wait_s,
+        failures=dataclasses.replace(state.failures, retry_s=now_s + wait_s),
         conditions=conditions.conditions,
     )
 
@@ -128,7 +129,7 @@ def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
         phase="Suspended",
         reason=str(names.Reason.SUSPENDED),
         start_s=None,
-        retry_s=None,
+        failures=dataclasses.replace(state.failures, retry_s=None),
         conditions=conditions.conditions,
     )
 
@@ -155,6 +156,6 @@ def _finished(state: AppState, now_s: float, phase: str, reason: str, message: s
         phase="Succeeded" if is_success else "Failed",
         reason=reason,
         completion_s=now_s,
-        retry_s=None,
+        failures=dataclasses.replace(state.failures, retry_s=None),
         conditions=conditions.conditions,
     )

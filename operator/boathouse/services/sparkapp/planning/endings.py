@@ -6,9 +6,10 @@ from typing import Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
-from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.state.app_state import AppState
 
 MAX_MESSAGE: Final = 1200
 IMAGE_S: Final = 300.0
@@ -23,7 +24,7 @@ _OUT_OF_MEMORY: Final = "OOMKilled"
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
-def ending_of_current(observation: Observation, state: AppState) -> EndedAttempt | None:
+def ending_of_current(observation: Observation, state: AppState) -> Attempt | None:
     """Return how the current attempt ended; None while it is in progress."""
     pod = observation.driver(state.attempt)
     if pod is None:
@@ -51,7 +52,7 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
     return deleting_since_s + observation.app.spec.timeouts.driver_lost_seconds
 
 
-def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+def counted(observation: Observation, state: AppState, ended: Attempt) -> AppState:
     """Return the state with an attempt that ended, and with its failure counted.
 
     The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
@@ -60,8 +61,8 @@ def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> A
         ended.start_s is not None
         and observation.now_s - ended.start_s >= observation.app.spec.restart_policy.reset_after_seconds
     )
-    application = 0 if reset else state.application_failures
-    infrastructure = 0 if reset else state.infrastructure_failures
+    failures = wire.FailureCounts(retry_s=state.failures.retry_s) if reset else state.failures
+    others = (each for each in state.past_attempts if each.number != ended.number)
     return dataclasses.replace(
         state,
         executors=wire.ExecutorCounts(
@@ -70,13 +71,16 @@ def counted(observation: Observation, state: AppState, ended: EndedAttempt) -> A
         stages=None,
         tasks=None,
         progress_percent=100 if ended.cause is None else None,
-        ended=(*(each for each in state.ended if each.number != ended.number), ended)[-wire.MAX_ATTEMPTS_KEPT :],
-        application_failures=application + (ended.cause == "Application"),
-        infrastructure_failures=infrastructure + (ended.cause == "Infrastructure"),
+        past_attempts=(*others, ended)[-wire.MAX_ATTEMPTS_KEPT :],
+        failures=dataclasses.replace(
+            failures,
+            application=failures.application + (ended.cause == "Application"),
+            infrastructure=failures.infrastructure + (ended.cause == "Infrastructure"),
+        ),
     )
 
 
-def retry_after_s(observation: Observation, state: AppState, ended: EndedAttempt) -> float | None:
+def retry_after_s(observation: Observation, state: AppState, ended: Attempt) -> float | None:
     """Return how long to wait before the next attempt; None if there is none.
 
     An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
@@ -85,9 +89,9 @@ def retry_after_s(observation: Observation, state: AppState, ended: EndedAttempt
     if ended.cause is None:
         return float(policy.on_failure_retry_interval) if policy.type == "Always" else None
     if ended.cause == "Application":
-        failures, limit = state.application_failures, policy.on_failure_retries
+        failures, limit = state.failures.application, policy.on_failure_retries
     else:
-        failures, limit = state.infrastructure_failures, policy.on_infrastructure_failure_retries
+        failures, limit = state.failures.infrastructure, policy.on_infrastructure_failure_retries
     is_repeatable = ended.cause == "Infrastructure" and ended.start_s is None
     if failures > limit or (policy.type == "Never" and not is_repeatable):
         return None
@@ -95,7 +99,7 @@ def retry_after_s(observation: Observation, state: AppState, ended: EndedAttempt
     return min(doubled, float(policy.max_retry_interval_seconds))
 
 
-def _failed(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt:
+def _failed(observation: Observation, state: AppState, pod: DriverPod) -> Attempt:
     ending = pod.ending
     if ending is None:
         return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
@@ -108,7 +112,7 @@ def _failed(observation: Observation, state: AppState, pod: DriverPod) -> EndedA
     )
 
 
-def _lost(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+def _lost(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
     if pod.node_gone:
         return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
     if pod.deleting_since_s is None or not is_over(observation, pod):
@@ -118,7 +122,7 @@ def _lost(observation: Observation, state: AppState, pod: DriverPod) -> EndedAtt
     return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, message)
 
 
-def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
     timeouts = observation.app.spec.timeouts
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
@@ -136,7 +140,7 @@ def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Ende
     return _infrastructure(observation, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
 
 
-def _not_started(observation: Observation, state: AppState, pod: DriverPod) -> EndedAttempt | None:
+def _not_started(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
     waited_s = observation.now_s - (pod.placed_s or observation.now_s)
     problem = pod.problem
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
@@ -165,7 +169,7 @@ def _were_ready(state: AppState) -> bool:
 
 def _infrastructure(
     observation: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
-) -> EndedAttempt:
+) -> Attempt:
     return _ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
 
 
@@ -178,9 +182,9 @@ def _ended(
     reason: str = "",
     message: str = "",
     exit_code: int | None = None,
-) -> EndedAttempt:
+) -> Attempt:
     ended_s = pod.ended_s if pod else None
-    return EndedAttempt(
+    return Attempt(
         number=state.attempt,
         application_id=state.application_id,
         cause=cause,

@@ -21,12 +21,13 @@ from typing import Final
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
+from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.planning import conditions, endings
 from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
 from boathouse.services.sparkapp.rest import answers
-from boathouse.services.sparkapp.state.app_state import AppState, EndedAttempt
+from boathouse.services.sparkapp.state.app_state import AppState
 from boathouse.services.sparkapp.submission import executor_memory, ports
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 
@@ -72,7 +73,7 @@ def _plan(observation: Observation) -> Plan:
     return _going_on(observation, state)
 
 
-def _settled(observation: Observation, state: AppState, ended: EndedAttempt) -> AppState:
+def _settled(observation: Observation, state: AppState, ended: Attempt) -> AppState:
     """Count an attempt that ended, and decide whether there is another one."""
     state = endings.counted(observation, state, ended)
     pod = observation.driver(ended.number)
@@ -109,7 +110,7 @@ def _suspended(observation: Observation, state: AppState) -> Plan:
 def _next_attempt(observation: Observation, state: AppState) -> Plan:
     """Begin the next attempt when its time has come and no earlier driver can still run."""
     waiting = _may_run(observation)
-    retry_s = state.retry_s or observation.now_s
+    retry_s = state.failures.retry_s or observation.now_s
     if observation.is_in_flight:
         return Plan(state=state, delete=_to_delete(observation), requeue_s=observation.now_s + IN_FLIGHT_REQUEUE_S)
     if waiting or observation.now_s < retry_s:
@@ -130,7 +131,7 @@ def _next_attempt(observation: Observation, state: AppState) -> Plan:
         application_id=attempt.application_id,
         attempt_start_s=None,
         start_s=observation.now_s if state.start_s is None else state.start_s,
-        retry_s=None,
+        failures=dataclasses.replace(state.failures, retry_s=None),
         driver=_next_driver(state, attempt),
         executors=wire.ExecutorCounts(minimum=observation.app.minimum),
         requests=_requests(observation.app),
@@ -252,10 +253,10 @@ def _to_delete(observation: Observation, *, but: int = 0) -> Sequence[DriverPod]
     return [pod for pod in _live(observation) if pod.attempt != but and pod.deleting_since_s is None]
 
 
-def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> EndedAttempt:
+def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> Attempt:
     """Return the end of an attempt that is ended from here."""
     pod = observation.driver(state.attempt)
-    return EndedAttempt(
+    return Attempt(
         number=state.attempt,
         application_id=state.application_id,
         cause=cause,

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
+
+import pydantic
 
 MAX_NUMBERS: Final = 700
 """More than a cluster has nodes."""
+MAX_LENGTH: Final = 8192
 _RANGE: Final = re.compile(r"(?P<first>[0-9]{1,10})(-(?P<last>[0-9]{1,10}))?")
 
 
@@ -30,3 +33,18 @@ def parse(ranges: str) -> tuple[int, ...]:
             last = int(match["last"] or first)
             numbers.update(range(first, min(last, first + MAX_NUMBERS) + 1))
     return tuple(sorted(numbers)[:MAX_NUMBERS])
+
+
+def _of_status(ranges: object) -> tuple[int, ...]:
+    if not isinstance(ranges, str) or len(ranges) > MAX_LENGTH:
+        raise ValueError(f"ranges are a text of at most {MAX_LENGTH} characters, such as 3-7,12")
+    return parse(ranges)
+
+
+Ranges = Annotated[
+    tuple[int, ...],
+    pydantic.BeforeValidator(_of_status),
+    pydantic.PlainSerializer(lambda numbers: text(numbers) or None),
+    pydantic.WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH}),
+]
+"""Numbers in a status, which has them as text."""

@@ -1,0 +1,108 @@
+"""Read and write statuses, which are dataclasses of `boathouse.resources.statuses`. Pure.
+
+A status may be of another version, or of anybody: invalid parts are left out.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, TypeVar
+
+import pydantic
+
+from boathouse.resources.statuses import Part
+
+S = TypeVar("S", bound=Part)
+T = TypeVar("T")
+_Place = tuple[int | str, ...]
+_ROUNDS: Final = 20
+"""Each removes all that one validation found; what it reveals is removed by the next."""
+_BY_PART: Final = frozenset({"attempts", "counters"})
+"""Fields whose parts are worth keeping where one of them cannot be read."""
+
+
+class StatusCodec(Generic[S]):
+    """Converts a status from and to JSON.
+
+    Args:
+        model: Its dataclass, with a default for each field.
+    """
+
+    def __init__(self, model: type[S]) -> None:
+        self._model, self._adapter = model, pydantic.TypeAdapter(model)
+
+    def read(self, status: Mapping[str, Any] | None) -> S:
+        """Return the status without invalid fields and list elements."""
+        rest: dict[str, Any] = stripped(status or {})
+        for attempt in range(_ROUNDS):
+            try:
+                return self._adapter.validate_python(rest)
+            except pydantic.ValidationError as error:
+                rest = rest if attempt else copy.deepcopy(rest)
+                for place in _last_first({_place(rest, each["loc"]) for each in error.errors(include_url=False)}):
+                    _remove(rest, place)
+        return self._model()
+
+    def write(self, status: S) -> dict[str, Any]:
+        """Return the status as JSON with all fields, null where one is absent, so that a merge patch clears it.
+
+        A merge patch replaces lists as a whole, so their elements have no null.
+        """
+        wire: dict[str, Any] = self._adapter.dump_python(status, mode="json", by_alias=True)
+        return {name: _without_null_in_lists(value) for name, value in wire.items()}
+
+
+def value(call: Callable[[], T], otherwise: T) -> T:
+    """Return the result of the call, or `otherwise` if its input is malformed."""
+    try:
+        return call()
+    except (ValueError, TypeError, LookupError, OverflowError):
+        return otherwise
+
+
+def fields_of(model: type[Any], source: object) -> dict[str, Any]:
+    """Return the values of a dataclass's fields in an object that has them, too, such as one of a subclass."""
+    return {field.name: getattr(source, field.name) for field in dataclasses.fields(model)}
+
+
+def stripped(wire: Any) -> Any:
+    """Return a status without null, as the API server keeps it."""
+    if not isinstance(wire, Mapping):
+        return wire
+    parts = {name: stripped(value) for name, value in wire.items() if value is not None}
+    return {name: value for name, value in parts.items() if value != {}}
+
+
+def _without_null_in_lists(wire: Any) -> Any:
+    if isinstance(wire, list):
+        return [stripped(element) for element in wire]
+    if isinstance(wire, dict):
+        return {name: _without_null_in_lists(value) for name, value in wire.items()}
+    return wire
+
+
+def _place(data: Mapping[str, Any], loc: _Place) -> _Place:
+    field = loc[0]
+    if field in _BY_PART:
+        return loc
+    return loc[:2] if isinstance(data.get(str(field)), list) else loc[:1]
+
+
+def _last_first(places: set[_Place]) -> list[_Place]:
+    """Return the paths with list elements from the end, so that removing one does not move the others."""
+    return sorted(places, key=lambda place: -place[-1] if isinstance(place[-1], int) else 0)
+
+
+def _remove(data: dict[str, Any], place: _Place) -> None:
+    """Remove the value at a path, or at its longest existing prefix."""
+    here: Any = data
+    for part in place[:-1]:
+        below = here.get(part) if isinstance(here, dict) else None
+        if not isinstance(below, dict | list):
+            here.pop(part, None)
+            return
+        here = below
+    if isinstance(here, dict):
+        here.pop(place[-1], None)
+    elif isinstance(place[-1], int):
+        del here[place[-1]]
