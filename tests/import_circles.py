@@ -19,7 +19,7 @@ class NoCircles(Contract):
     package = fields.StringField()
 
     @override
-    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:  # noqa: ARG002 - import-linter's signature
+    def check(self, graph: ImportGraph, verbose: bool) -> ContractCheck:
         """Sort the modules by their imports, those for type checkers included."""
         package = str(self.package)
         modules = {package, *graph.find_descendants(package)}

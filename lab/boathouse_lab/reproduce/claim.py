@@ -76,7 +76,9 @@ class Claim:
         unit: Of the values, for people: `%` shows a share of 1 in per cent.
         seeds: Independent runs that the value is a mean of.
         assumptions: What the paper does not state.
-        reason: Why it does not hold, as found; or what a reader must know.
+        reason: What the study found of why it does not hold, or of what a reader must know.
+        explanation: Why it does not hold, as experiments showed; from the study's catalogue.
+        note: What a reader must know in any case; from the catalogue too.
     """
 
     paper: str
@@ -98,6 +100,8 @@ class Claim:
     seeds: int = 1
     assumptions: tuple[Assumption, ...] = ()
     reason: str = ""
+    explanation: str = ""
+    note: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what contradicts itself.
@@ -140,11 +144,13 @@ class Claim:
 
     @property
     def why(self) -> str:
-        """The reason, and whether only the interval misses."""
+        """The note, the reason and, where it does not hold, the explanation, and whether only the interval misses."""
+        parts = (self.note, self.reason, "" if self.holds else self.explanation)
+        said = "; ".join(part for part in parts if part)
         if self.holds or not dataclasses.replace(self, interval=None).holds:
-            return self.reason
+            return said
         spread = f"The mean meets it, the interval over {self.seeds} runs does not: what is drawn differs much."
-        return f"{spread} {self.reason}".rstrip()
+        return f"{spread} {said}".rstrip()
 
     def as_json(self) -> dict[str, Any]:
         """Return the row for programs."""

@@ -95,7 +95,7 @@ class Predicted:
 
     def _small(self, source: Mapping[str, Any], field: str, words: str, sign: int) -> Claim:
         each = [share for one in self.at(NOISE) if (share := _share(one, field, sign)) is not None]
-        claim = Claim(
+        return Claim(
             **source,
             claim=words,
             figure="Figure 2a" if sign < 0 else "Figure 2b",
@@ -105,15 +105,6 @@ class Predicted:
             **(measured(interval.mean(each)) if each else {"value": None}),
             assumptions=(Assumption(name="Noise", value=NOISE, effect="blurs the sign"),),
         )
-        return claim if claim.holds else dataclasses.replace(claim, reason=_SMALL[field])
-
-
-_SMALL = {
-    "map_s": "without noise it is so for 93 % of them (experiment, 10 seeds); a noise of 10 % is as large as that",
-    "reduce_s": "reduces start beside the maps here, and their time counts the wait for them, which all reduces of a "
-    "small job have and few of a large one's. Experiment (8 seeds, no noise): where they start after the maps, it is "
-    "so for 64 %",
-}
 
 
 def _share(held_out: HeldOut, field: str, sign: int) -> float | None:

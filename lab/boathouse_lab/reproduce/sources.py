@@ -1,4 +1,4 @@
-"""What papers say: a catalogue of each study's claims by id, with the sentence, its line and its class."""
+"""What papers say: a catalogue of each study's claims by id, with sentence, line, class, and why a claim fails."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ class Source:
     line: int | None
     kind: Kind
     calibrated: bool
+    explanation: str = ""
+    note: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +54,7 @@ def parsed(study: str, content: Mapping[str, Any]) -> Catalogue:
     """Return the catalogue of a parsed file: for each sentence ids by class, without the study's name.
 
     Raises:
-        ValueError: An id is listed twice, or calibrated but not listed.
+        ValueError: An id is listed twice, or calibrated or explained but not listed.
     """
     sources: dict[str, Source] = {}
     calibrated = set(content.get("calibrated", ()))
@@ -62,6 +64,12 @@ def parsed(study: str, content: Mapping[str, Any]) -> Catalogue:
         sources[name] = dataclasses.replace(source, calibrated=name in calibrated)
     if unknown := calibrated - set(sources):
         raise ValueError(f"{study}: calibrated, but without a sentence: {', '.join(sorted(unknown))}")
+    for given in content.get("explanation", ()):
+        for field, names in (("explanation", given.get("rows", ())), ("note", given.get("always", ()))):
+            for name in names:
+                if name not in sources:
+                    raise ValueError(f"{study}: explained, but without a sentence: {name}")
+                sources[name] = dataclasses.replace(sources[name], **{field: given["text"]})
     return Catalogue(text=content["text"], sources={f"{study}-{name}": one for name, one in sources.items()})
 
 
@@ -92,4 +100,6 @@ def sourced(study: str, name: str) -> dict[str, Any]:
         "line": source.line,
         "kind": source.kind,
         "calibrated": source.calibrated,
+        "explanation": source.explanation,
+        "note": source.note,
     }

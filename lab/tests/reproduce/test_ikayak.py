@@ -11,7 +11,6 @@ from boathouse_lab.reproduce.ikayak.adjusting import Adjusting
 from boathouse_lab.reproduce.ikayak.main import Main
 from boathouse_lab.reproduce.ikayak.placing import Placing
 from boathouse_lab.reproduce.ikayak.predicting import Accuracy
-from boathouse_lab.reproduce.ikayak.reasons import REASONS
 from boathouse_lab.reproduce.ikayak.remaining import Remaining
 from boathouse_lab.reproduce.ikayak.runs import Run, Runs
 from boathouse_lab.reproduce.ikayak.setting import Setting
@@ -193,7 +192,7 @@ def findings(part, by_variant):
 
 
 def main_experiment():
-    return Main(setting=SMALL, seeds=1, sweep=SWEEP, reasons=REASONS)
+    return Main(setting=SMALL, seeds=1, sweep=SWEEP)
 
 
 def halved(names):
@@ -222,7 +221,7 @@ def test_the_implied_ratio_is_of_yarn_cluster_over_yarn_client():
 
 
 def test_up_to_means_the_program_that_gains_most():
-    part = Placing(setting=SMALL, seeds=1, sweep=SWEEP, errors=(), few=1, reasons=REASONS)
+    part = Placing(setting=SMALL, seeds=1, sweep=SWEEP, errors=(), few=1)
     found = findings(part, {PLACING: measurement(reservation_s={"k-means": 90.0, "pagerank": 40.0, "index": 95.0})})
     row = row_of(found, "reservation time lower than under SpreadOut")
     assert row.value == pytest.approx(0.6)
@@ -239,7 +238,6 @@ def test_a_u_shape_has_its_best_between_the_ends():
         weights=(0.5, 1.0, 4.0),
         overheads=(0.0, 0.15, 1.0),
         starts=(0.05, 0.9),
-        reasons=REASONS,
     )
     deep = findings(part, {IKAYAK: measurement(mapreduce_s=dict.fromkeys(setting.PROGRAMS, 80.0))})
     assert row_of(deep, "U-shape in v").value == pytest.approx(0.25)

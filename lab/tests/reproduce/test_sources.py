@@ -37,6 +37,20 @@ def test_what_is_calibrated_must_be_listed():
         parsed(calibrated=["slower"])
 
 
+def test_what_is_explained_must_be_listed():
+    with pytest.raises(ValueError, match="without a sentence: slower"):
+        parsed(explanation=[{"text": "Disks.", "rows": ["slower"]}])
+
+
+def test_a_catalogue_says_why_a_claim_fails_and_what_to_know_in_any_case():
+    sentence = {"line": 7, "words": "our toy is faster", "figure": ["faster"]}
+    texts = [{"text": "Disks.", "rows": ["faster"]}, {"text": "One seed.", "always": ["faster"]}]
+    source = parsed(sentence=[sentence], explanation=texts).sources["toy-faster"]
+    said = {"explanation": source.explanation, "note": source.note}
+    assert reproductions.claim("ge", 0.5, value=0.4, **said).why == "One seed.; Disks."
+    assert reproductions.claim("ge", 0.5, value=0.6, **said).why == "One seed."
+
+
 @pytest.mark.parametrize("study", studies.names())
 def test_every_claim_of_a_catalogue_can_be_made(study):
     for name in sources.catalogue(study).sources:

@@ -15,7 +15,7 @@ from boathouse_lab.reproduce.study import Findings
 from boathouse_lab.reproduce.words import signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from boathouse_lab.reproduce.claim import Claim
     from boathouse_lab.reproduce.ikayak.case import Seen
@@ -40,7 +40,6 @@ class Adjusting:
         weights: Values of v, ascending, the paper's 1 among them.
         overheads: Of θ, ascending, the paper's 0.15 among them.
         starts: Shares of maps after which reducers start, ascending.
-        reasons: Why rows do not hold, by figure.
     """
 
     setting: Setting
@@ -51,7 +50,6 @@ class Adjusting:
     weights: tuple[float, ...]
     overheads: tuple[float, ...]
     starts: tuple[float, ...]
-    reasons: Mapping[str, str]
 
     def _run(self, variant: Variant) -> Run:
         return Run(setting=self.setting, variant=variant, seeds=self.seeds)
@@ -92,7 +90,6 @@ class Adjusting:
             baseline=runs.mean(base, _throughput).value,
             baseline_name="yarn-cluster [maps/min]",
             assumptions=self.sweep.higher(runs, ADJUSTING, STOCK, _throughput),
-            reason=self.reasons["10"],
         )
         yield rows.row(
             "figure-10b",
@@ -103,7 +100,6 @@ class Adjusting:
             baseline=runs.mean(base, _reduce_s).value,
             baseline_name="yarn-cluster [s]",
             assumptions=self.sweep.lower(runs, ADJUSTING, STOCK, _reduce_s),
-            reason=self.reasons["10"],
         )
 
     def _shapes(self, runs: Runs) -> Iterable[Claim]:
@@ -118,7 +114,6 @@ class Adjusting:
                 f"Figure {figure}",
                 0.0,
                 interval.mean([end / best - 1 for end, best in zip(ends, inner, strict=True)]),
-                reason=self.reasons["12"],
             )
 
     def _starts(self, runs: Runs) -> Iterable[Claim]:
@@ -137,7 +132,6 @@ class Adjusting:
             "Figure 13a",
             0.07,
             interval.gain(ours, base),
-            reason=self.reasons["13a"],
         )
         for program, sign, what in ((TERASORT, 1, "a small"), (WORDCOUNT, -1, "a large")):
             early, late = (
@@ -150,7 +144,6 @@ class Adjusting:
                 "Figure 13a",
                 0.0,
                 interval.mean([sign * (1 - a / b) for a, b in zip(early, late, strict=True)]),
-                reason=self.reasons["13a programs"],
             )
 
     def _figure(self, runs: Runs) -> figures.Figure:

@@ -15,7 +15,7 @@ from boathouse_lab.reproduce.study import Findings
 from boathouse_lab.reproduce.words import signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from boathouse_lab.reproduce.claim import Claim
     from boathouse_lab.reproduce.ikayak.case import Seen
@@ -36,7 +36,6 @@ class Localising:
         sweep: Assumptions varied.
         small: The load of Figure 13b.
         few: Its seeds.
-        reasons: Why rows do not hold, by figure.
     """
 
     setting: Setting
@@ -44,7 +43,6 @@ class Localising:
     sweep: Sweep
     small: Setting
     few: int
-    reasons: Mapping[str, str]
 
     @property
     def _ours(self) -> Run:
@@ -87,7 +85,6 @@ class Localising:
             baseline=runs.mean(self._stock, case.local_maps).value,
             baseline_name="yarn-cluster: share of maps that are local",
             assumptions=self.sweep.higher(runs, LOCALISING, STOCK, case.local_maps),
-            reason=self.reasons["11a"],
         )
         share = runs.mean(self._ours, lambda seen: seen.shrunk).value
         yield rows.row(
@@ -109,7 +106,6 @@ class Localising:
             baseline=runs.mean(self._stock, case.mapreduce_s).value,
             baseline_name="yarn-cluster [s]",
             assumptions=self.sweep.lower(runs, LOCALISING, STOCK, case.mapreduce_s),
-            reason=self.reasons["11c"],
         )
 
     def _shrunk(self) -> Iterable[Claim]:
@@ -128,7 +124,6 @@ class Localising:
                 "Figure 6",
                 0.0,
                 interval.mean([remote / less - 1]),
-                reason=self.reasons["6"],
             )
 
     def _delays(self, runs: Runs) -> Iterable[Claim]:
@@ -146,7 +141,6 @@ class Localising:
                 relation=Relation.BETWEEN,
                 baseline=runs.mean(neither, _local).value,
                 baseline_name="without delay: share of maps and Spark tasks that are local",
-                reason=self.reasons["13b"],
             )
         yield rows.row(
             "figure-13b-both",
@@ -156,7 +150,6 @@ class Localising:
             runs.rise(self._delayed(maps=True, spark=True), neither, _local),
             relation=Relation.EQ,
             tolerance=0.03,
-            reason=self.reasons["13b"],
         )
 
     def _figure(self, runs: Runs) -> figures.Figure:

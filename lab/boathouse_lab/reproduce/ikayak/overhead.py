@@ -59,7 +59,6 @@ class Overhead:
                     interval.mean(cycles_s(self.setting)),
                     relation=Relation.LE,
                     unit="s",
-                    reason="Of the machine that ran this: all placements of a cycle together, mean of its simulation.",
                 ),
                 Claim(
                     **sourced(rows.PAPER, "cost-of-suspending"),
@@ -76,7 +75,6 @@ class Overhead:
                             effect=f"{PAPER_S:g} s, as the paper measured: MapReduce time {signed(slower)}",
                         ),
                     ),
-                    reason="A simulation assumes this time; only a real node can measure it.",
                 ),
             ),
             figures=(),

@@ -43,7 +43,6 @@ class Placing:
         sweep: Assumptions varied.
         errors: Coefficients of variation added to predictions, ascending.
         few: Seeds of the errors.
-        reasons: Why rows do not hold, by figure.
     """
 
     setting: Setting
@@ -51,7 +50,6 @@ class Placing:
     sweep: Sweep
     errors: tuple[float, ...]
     few: int
-    reasons: Mapping[str, str]
 
     def _run(self, variant: Variant, seeds: int | None = None) -> Run:
         return Run(setting=self.setting, variant=variant, seeds=seeds or self.seeds)
@@ -91,7 +89,6 @@ class Placing:
             baseline=means[better],
             baseline_name=f"{better} [s]",
             assumptions=self.sweep.lower(runs, PLACING, STOCK, case.spark_s),
-            reason=self.reasons["8a"],
         )
         for (name, base), paper in zip(BASES.items(), (0.55, 0.37), strict=True):
             program, found = self._best(runs, base, lambda seen: seen.spark_s)
@@ -101,7 +98,6 @@ class Placing:
                 "Figure 8a",
                 paper,
                 found,
-                reason=self.reasons["8a"],
             )
         yield rows.row(
             "figure-8a-strategies",
@@ -109,8 +105,6 @@ class Placing:
             "Figure 8a",
             0.0,
             runs.gain(self._run(PACKED), self._run(STOCK), case.spark_s),
-            reason="The paper's text says so, its numbers (-55 and -37 %) say the opposite. "
-            + self.reasons["8a packed"],
         )
 
     def _reservations(self, runs: Runs) -> Iterable[Claim]:
@@ -127,7 +121,6 @@ class Placing:
                 baseline=runs.mean(self._run(base), case.reservation_s).value,
                 baseline_name=f"{name}: mean reservation time [s]",
                 assumptions=self.sweep.lower(runs, PLACING, STOCK, case.reservation_s) if base == STOCK else (),
-                reason=self.reasons["8b"],
             )
         yield rows.row(
             "figure-8b-strategies",
@@ -147,7 +140,6 @@ class Placing:
                     self._run(STOCK), lambda seen: (seen.reservation_s[PAGERANK] + seen.reservation_s[INDEX]) / 2
                 ),
             ),
-            reason=self.reasons["8b k-means"],
         )
 
     def _cpu(self, runs: Runs) -> Iterable[Claim]:
@@ -160,7 +152,6 @@ class Placing:
             baseline=runs.mean(self._run(STOCK), case.cpu).value,
             baseline_name="SpreadOut",
             assumptions=self.sweep.higher(runs, PLACING, STOCK, case.cpu),
-            reason=self.reasons["7c"],
         )
         yield rows.row(
             "figure-8c-strategies",
@@ -168,7 +159,6 @@ class Placing:
             "Figure 8c",
             0.0,
             runs.rise(self._run(STOCK), self._run(PACKED), case.cpu),
-            reason=self.reasons["7c"],
         )
 
     def _errors(self, runs: Runs) -> Iterable[Claim]:
@@ -185,7 +175,6 @@ class Placing:
                     tolerance=0.05,
                     baseline=runs.mean(base, case.spark_s).value,
                     baseline_name="with the model's own error [s]",
-                    reason=self.reasons["9b"],
                 )
 
     def _figure(self, runs: Runs) -> figures.Figure:

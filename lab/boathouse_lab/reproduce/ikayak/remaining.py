@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from boathouse_lab.reproduce import figures, interval
 from boathouse_lab.reproduce.claim import Assumption, Relation
 from boathouse_lab.reproduce.ikayak import predicting, rows
-from boathouse_lab.reproduce.ikayak.reasons import REASONS
 from boathouse_lab.reproduce.study import Findings
 from boathouse_lab.reproduce.words import per_cent
 
@@ -60,7 +59,6 @@ class Remaining:
             interval.mean([one.half for one in middle]),
             relation=Relation.LE,
             assumptions=effects,
-            reason=REASONS["9a"],
         )
         yield rows.row(
             "figure-9a-all",
@@ -70,7 +68,6 @@ class Remaining:
             interval.mean([one.fuzzy for one in middle]),
             relation=Relation.LE,
             assumptions=effects,
-            reason=REASONS["9a"],
         )
         others: tuple[tuple[str, Callable[[Accuracy], float]], ...] = (
             ("linear progress", lambda one: one.linear),
@@ -85,7 +82,6 @@ class Remaining:
                 interval.mean([1 - one.fuzzy / error(one) for one in middle]),
                 baseline=interval.mean([error(one) for one in middle]).value,
                 baseline_name=name,
-                reason=REASONS["9a"],
             )
 
     def _by(self, seen: Seen, *, noises: Sequence[float] = (), skews: Sequence[float] = ()) -> str:

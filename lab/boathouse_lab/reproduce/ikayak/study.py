@@ -11,7 +11,6 @@ from boathouse_lab.reproduce.ikayak.localising import Localising
 from boathouse_lab.reproduce.ikayak.main import Main
 from boathouse_lab.reproduce.ikayak.overhead import Overhead
 from boathouse_lab.reproduce.ikayak.placing import Placing
-from boathouse_lab.reproduce.ikayak.reasons import REASONS
 from boathouse_lab.reproduce.ikayak.remaining import Remaining
 from boathouse_lab.reproduce.ikayak.runs import Runs
 from boathouse_lab.reproduce.ikayak.setting import Setting
@@ -56,14 +55,13 @@ class IKayak:
         heavy, light = (dataclasses.replace(one, executors=SPARK_HEAVY) for one in (large, small))
         sweep = rows.Sweep(varied=scale.pick(quick=(), full=rows.VARIED), base=small, seeds=min(scale.seeds, 3))
         return (
-            Main(setting=large, seeds=seeds, sweep=sweep, reasons=REASONS),
+            Main(setting=large, seeds=seeds, sweep=sweep),
             Placing(
                 setting=large,
                 seeds=seeds,
                 sweep=sweep,
                 errors=scale.pick(quick=(0.10, 0.35), full=(0.10, 0.20, 0.35, 1.0)),
                 few=few,
-                reasons=REASONS,
             ),
             Adjusting(
                 setting=heavy,
@@ -74,8 +72,7 @@ class IKayak:
                 weights=scale.pick(quick=(0.5, 1.0, 4.0), full=(0.25, 0.5, 1.0, 2.0, 4.0)),
                 overheads=scale.pick(quick=(0.0, 0.15, 0.5), full=(0.0, 0.15, 0.3, 0.5, 1.0)),
                 starts=scale.pick(quick=(0.05, 0.8), full=(0.05, 0.3, 0.6, 0.9)),
-                reasons=REASONS,
             ),
-            Localising(setting=large, seeds=seeds, sweep=sweep, small=small, few=few, reasons=REASONS),
+            Localising(setting=large, seeds=seeds, sweep=sweep, small=small, few=few),
             Overhead(setting=small, seeds=few),
         )

@@ -7,5 +7,5 @@ Clusters", HPDC 2013.
 * `case`: one simulation and what is measured in it.
 * `stream`: Figures 5 to 8. `benefits`: Figures 9 and 10. `thresholds`: Figure 12. `modelling`, `models`: Table 5 and
   Figure 11. `exact`: equations 5 and 6. `placing`: tasks scheduled a second. `study`: all of them.
-* `training`: what ILA begins with. `oracle`: what no model could do better. `sweep`, `reasons`: what claims depend on.
+* `training`: what ILA begins with. `oracle`: what no model could do better. `sweep`: what claims depend on.
 """

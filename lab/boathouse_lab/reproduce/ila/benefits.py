@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boathouse_lab.reproduce import figures
 from boathouse_lab.reproduce.claim import Assumption, Relation
 from boathouse_lab.reproduce.figures import bars
-from boathouse_lab.reproduce.ila import reasons, schedulers, setting
+from boathouse_lab.reproduce.ila import schedulers, setting
 from boathouse_lab.reproduce.ila.experiment import Runs, local, row, slower, title
 from boathouse_lab.reproduce.ila.programs import PAPER as ASSUMED
 from boathouse_lab.reproduce.study import Findings
@@ -66,7 +66,6 @@ class Isolated:
                     Relation.BETWEEN,
                     (2.0, 3.0),
                     found[one],
-                    reason=reasons.ISOLATED[name],
                 )
             yield row(
                 f"figure-9-{name.lower()}-apart",
@@ -77,7 +76,6 @@ class Isolated:
                 self._runs.mean(seen, schedulers.ILA, spread(name)),
                 share=True,
                 baseline=("PureFair: the same", self._runs.mean(seen, schedulers.PURE_FAIR, spread(name))),
-                reason=reasons.SPREAD,
             )
         alike = self._runs.over(seen, schedulers.ILA, schedulers.IAO, lambda a, b: a.makespan_s / b.makespan_s)
         yield row(
@@ -149,15 +147,15 @@ class Calm:
 
     def _shares(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         wanted = (
-            (schedulers.ILA, self._grep, Relation.GE, 0.95, 0.0, reasons.LOCAL),
-            (schedulers.LAO, self._grep, Relation.GE, 0.95, 0.0, reasons.LOCAL),
-            (schedulers.PURE_FAIR, self._grep, Relation.LE, 0.58, 0.0, reasons.GREEDY_GREP),
-            (schedulers.DELAY, self._grep, Relation.EQ, 0.90, 0.05, reasons.DELAY_GREP),
-            (schedulers.ILA, self._pi, Relation.EQ, 0.80, 0.1, reasons.CALM_PI),
-            (schedulers.PURE_FAIR, self._pi, Relation.EQ, 0.50, 0.1, reasons.GREEDY_GREP),
-            (schedulers.DELAY, self._pi, Relation.EQ, 0.95, 0.05, reasons.DELAY_PI),
+            (schedulers.ILA, self._grep, Relation.GE, 0.95, 0.0),
+            (schedulers.LAO, self._grep, Relation.GE, 0.95, 0.0),
+            (schedulers.PURE_FAIR, self._grep, Relation.LE, 0.58, 0.0),
+            (schedulers.DELAY, self._grep, Relation.EQ, 0.90, 0.05),
+            (schedulers.ILA, self._pi, Relation.EQ, 0.80, 0.1),
+            (schedulers.PURE_FAIR, self._pi, Relation.EQ, 0.50, 0.1),
+            (schedulers.DELAY, self._pi, Relation.EQ, 0.95, 0.05),
         )
-        for one, kind, relation, paper, tolerance, reason in wanted:
+        for one, kind, relation, paper, tolerance in wanted:
             program = kind.split("(")[0]
             yield row(
                 f"figure-10-local-{program.lower()}-{one}",
@@ -169,7 +167,6 @@ class Calm:
                 share=True,
                 tolerance=tolerance,
                 assumptions=self._moves(seen, one, kind),
-                reason=reason,
             )
 
     def _moves(self, seen: Mapping[Case, Seen], scheduler: str, kind: str) -> tuple[Assumption, ...]:
@@ -197,7 +194,6 @@ class Calm:
                 assumptions=(
                     Assumption(name="module", value="ILA", effect=f"over LAO, which is LASM alone: {lao.value:.2f}"),
                 ),
-                reason=reasons.CALM_TIMES[one, name],
             )
 
     def _picture(self, seen: Mapping[Case, Seen]) -> figures.Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from boathouse_lab.reproduce import interval
@@ -96,7 +95,6 @@ def row(
     baseline: tuple[str, Estimate] | None = None,
     assumptions: tuple[Assumption, ...] = (),
     note: str = "",
-    reason: str = "",
 ) -> Claim:
     """Return a row of the study.
 
@@ -112,9 +110,8 @@ def row(
         baseline: What the baseline is, and its own value.
         assumptions: As `Claim.assumptions`.
         note: What a reader must know in any case.
-        reason: Why it does not hold, said only then.
     """
-    made = Claim(
+    return Claim(
         **sourced(PAPER, name),
         claim=claim,
         figure=figure,
@@ -125,10 +122,9 @@ def row(
         baseline_name="" if baseline is None else baseline[0],
         unit="%" if share else "",
         assumptions=assumptions,
+        reason=note,
         **measured(found),
     )
-    said = [words for words in (note, "" if made.holds else reason) if words]
-    return dataclasses.replace(made, reason="; ".join(said))
 
 
 def title(scheduler: str) -> str:

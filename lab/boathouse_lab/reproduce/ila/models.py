@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from boathouse_lab.reproduce import figures, interval
 from boathouse_lab.reproduce.claim import Relation
 from boathouse_lab.reproduce.figures import bars
-from boathouse_lab.reproduce.ila import modelling, reasons
+from boathouse_lab.reproduce.ila import modelling
 from boathouse_lab.reproduce.ila.experiment import row
 from boathouse_lab.reproduce.ila.modelling import Family
 from boathouse_lab.reproduce.study import Findings
@@ -52,7 +52,6 @@ class Models:
                 paper,
                 _r2(found, Family.EXPONENTIAL, kind),
                 baseline=("the linear model", _r2(found, Family.LINEAR, kind)),
-                reason=reasons.R2,
             )
         for family, (i, kind) in itertools.product((Family.LINEAR, Family.QUADRATIC), enumerate(KINDS)):
             yield row(
@@ -63,7 +62,6 @@ class Models:
                 round(TABLE_5[Family.EXPONENTIAL][i] - TABLE_5[family][i], 3),
                 _over(found, family, kind),
                 baseline=(f"the {family.value} model", _r2(found, family, kind)),
-                reason=reasons.FAMILIES[family.value],
             )
         for kind, relation, paper, tolerance in (
             (modelling.OVERALL, Relation.EQ, 0.12, 0.03),
@@ -80,7 +78,6 @@ class Models:
                 share=True,
                 tolerance=tolerance,
                 baseline=("the linear model", _error(found, Family.LINEAR, kind)),
-                reason=reasons.ERROR,
             )
 
 

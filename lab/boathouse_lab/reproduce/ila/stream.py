@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_lab.reproduce import interval
 from boathouse_lab.reproduce.claim import Assumption, Relation
-from boathouse_lab.reproduce.ila import oracle, reasons, schedulers, setting, stream_pictures, sweep
+from boathouse_lab.reproduce.ila import oracle, schedulers, setting, stream_pictures, sweep
 from boathouse_lab.reproduce.ila.experiment import Runs, faster, row, slower, title
 from boathouse_lab.reproduce.ila.programs import PAPER as ASSUMED
 from boathouse_lab.reproduce.ila.stream_tasks import Tasks
@@ -85,7 +85,6 @@ class Stream:
                 )
                 if one == schedulers.PURE_FAIR
                 else (),
-                reason=reasons.JOB_TIMES,
             )
         yield from self._extremes(seen)
         yield row(
@@ -95,7 +94,6 @@ class Stream:
             Relation.BETWEEN,
             (1.1, 2.0),
             self._runs.over(seen, schedulers.IAO, schedulers.ILA, everything),
-            reason=reasons.IAO,
         )
         yield row(
             "figure-5-lao-iao",
@@ -104,15 +102,14 @@ class Stream:
             Relation.GE,
             1.0,
             self._runs.over(seen, schedulers.LAO, schedulers.IAO, everything),
-            reason=reasons.JOB_TIMES,
         )
 
     def _extremes(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
         pairs = [(one, kind, self._of(seen, one, kind)) for one in schedulers.OBLIVIOUS for kind in setting.KINDS]
         by_gain = sorted(pairs, key=lambda pair: pair[2].value)
-        for word, (one, kind, found), paper, reason in (
-            ("least", by_gain[0], 1.5, reasons.LEAST),
-            ("largest", by_gain[-1], 6.5, reasons.LARGEST),
+        for word, (one, kind, found), paper in (
+            ("least", by_gain[0], 1.5),
+            ("largest", by_gain[-1], 6.5),
         ):
             yield row(
                 f"figure-5-{word}",
@@ -122,7 +119,6 @@ class Stream:
                 paper,
                 found,
                 note=f"{kind} against {title(one)}",
-                reason=reason,
             )
 
     def _of(self, seen: Mapping[Case, Seen], scheduler: str, kind: str) -> Estimate:
@@ -140,7 +136,6 @@ class Stream:
             gains[worst],
             assumptions=(*self._bounds(seen, faster), *self._sweep.moves(seen, "× over PureFair", sweep.throughput)),
             note=f"against {title(worst)}",
-            reason=reasons.THROUGHPUT,
         )
         yield row(
             "figure-6-iao",
@@ -149,5 +144,4 @@ class Stream:
             Relation.GE,
             1.3,
             gains[schedulers.IAO],
-            reason=reasons.THROUGHPUT_IAO,
         )

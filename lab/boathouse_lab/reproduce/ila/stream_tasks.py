@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_lab.reproduce import interval
 from boathouse_lab.reproduce.claim import Relation
-from boathouse_lab.reproduce.ila import reasons, schedulers, setting, sweep
+from boathouse_lab.reproduce.ila import schedulers, setting, sweep
 from boathouse_lab.reproduce.ila.experiment import Runs, local, row, title
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ class Tasks:
             self._runs.mean(seen, schedulers.ILA, share),
             share=True,
             assumptions=self._sweep.moves(seen, "share", sweep.locality),
-            reason=reasons.LOCAL,
         )
         for one, paper, moves in (
             (schedulers.PURE_FAIR, 0.65, sweep.locality_gain),
@@ -69,7 +68,6 @@ class Tasks:
                 share=True,
                 baseline=(f"{title(one)}: share with local input", self._runs.mean(seen, one, share)),
                 assumptions=self._sweep.moves(seen, "gain", moves),
-                reason=reasons.LOCAL_GAIN if one == schedulers.PURE_FAIR else reasons.LOCAL_DELAY,
             )
         yield row(
             "figure-7-cpu",
@@ -80,7 +78,6 @@ class Tasks:
             self._runs.mean(seen, schedulers.ILA, local(setting.CPU_KINDS)),
             share=True,
             tolerance=0.1,
-            reason=reasons.LOCAL_CPU,
         )
 
     def _small(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
@@ -94,7 +91,6 @@ class Tasks:
             self._together(seen, schedulers.GREEDY, share),
             share=True,
             baseline=("greedy, but told of hosts", self._runs.mean(seen, schedulers.SEEING, share)),
-            reason=reasons.SMALL_GREEDY,
         )
         yield row(
             "figure-7-small",
@@ -104,7 +100,6 @@ class Tasks:
             0.85,
             self._runs.mean(seen, schedulers.ILA, share),
             share=True,
-            reason=reasons.LOCAL,
         )
 
     def _together(self, seen: Mapping[Case, Seen], some: Sequence[str], measure: Callable[[Seen], float]) -> Estimate:
@@ -130,7 +125,6 @@ class Tasks:
                 share=True,
                 baseline=("PureFair: the same share", self._runs.mean(seen, schedulers.PURE_FAIR, within(bound))),
                 assumptions=self._sweep.moves(seen, "share", sweep.unslowed) if bound == sweep.UNSLOWED else (),
-                reason=reasons.SLOWED,
             )
 
     def _iao(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
@@ -144,7 +138,6 @@ class Tasks:
                 self._runs.mean(seen, schedulers.IAO, within(bound)),
                 share=True,
                 tolerance=tolerance,
-                reason=reasons.IAO_TASKS,
             )
 
     def _oblivious(self, seen: Mapping[Case, Seen]) -> Iterator[Claim]:
@@ -157,7 +150,6 @@ class Tasks:
             self._together(seen, schedulers.OBLIVIOUS, within(sweep.UNSLOWED)),
             share=True,
             tolerance=0.05,
-            reason=reasons.OBLIVIOUS_CALM,
         )
         slow = {one: self._runs.mean(seen, one, beyond(2.0)) for one in schedulers.OBLIVIOUS}
         worst = max(slow, key=lambda one: slow[one].value)
@@ -171,7 +163,6 @@ class Tasks:
             share=True,
             tolerance=0.1,
             note=f"{title(worst)}",
-            reason=reasons.OBLIVIOUS_SLOW,
         )
         yield row(
             "figure-8-oblivious-beyond-10",
@@ -182,7 +173,6 @@ class Tasks:
             self._together(seen, schedulers.OBLIVIOUS, beyond(10.0)),
             share=True,
             tolerance=0.05,
-            reason=reasons.OBLIVIOUS_VERY,
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from boathouse_lab.reproduce import figures
 from boathouse_lab.reproduce.claim import Relation
 from boathouse_lab.reproduce.figures import bars
-from boathouse_lab.reproduce.ila import reasons, schedulers
+from boathouse_lab.reproduce.ila import schedulers
 from boathouse_lab.reproduce.ila.experiment import Runs, faster, row
 from boathouse_lab.reproduce.ila.programs import PAPER as ASSUMED
 from boathouse_lab.reproduce.ila.setting import Load
@@ -58,7 +58,6 @@ class Thresholds:
                 1.0,
                 gains[best],
                 note=f"the best other: {LABELS[POLICIES.index(best)]}",
-                reason=reasons.DYNAMIC,
             )
             worst = max(schedulers.STATIC, key=lambda one: gains[one].value)
             yield row(
@@ -70,7 +69,6 @@ class Thresholds:
                 self._runs[load].over(seen, schedulers.ILA, worst, lambda a, b: faster(a, b) - 1),
                 share=True,
                 note=f"the worst static: {LABELS[POLICIES.index(worst)]}",
-                reason=reasons.STATIC,
             )
             yield row(
                 f"{name}-none",
@@ -79,7 +77,6 @@ class Thresholds:
                 Relation.LE,
                 1.0,
                 self._runs[load].over(seen, schedulers.LAO, worst, faster),
-                reason=reasons.NONE,
             )
         first = schedulers.STATIC[0]
         yield row(
@@ -91,7 +88,6 @@ class Thresholds:
             self._runs[Load.CPU].over(seen, first, schedulers.ILA, lambda a, b: 1 - faster(a, b)),
             share=True,
             tolerance=0.1,
-            reason=reasons.FIRST_CPU,
         )
         yield row(
             "figure-12-first-mix",
@@ -100,7 +96,6 @@ class Thresholds:
             Relation.GE,
             0.9,
             self._runs[Load.MIX].over(seen, first, schedulers.ILA, faster),
-            reason=reasons.FIRST_MIX,
         )
 
     def _picture(self, seen: Mapping[Case, Seen]) -> figures.Figure:

@@ -86,11 +86,6 @@ class Apart:
             small: interval.mean([_mean_s(seen[self._together(seed)], small=small) for seed in range(self.seeds)])
             for small in whose
         }
-        reason = (
-            "Two clusters of 20 nodes have no more nodes than one of 40, so what small jobs gain by not waiting, "
-            "large ones "
-            "lose: nodes that are idle beside them. Clusters that grow take those: see the assumption."
-        )
         return [
             Claim(
                 **sourced(PAPER, "isolation-small" if small else "isolation-large"),
@@ -111,7 +106,6 @@ class Apart:
                         f"{self._ratio(seen, self._growing, small=small).value:.2f}",
                     ),
                 ),
-                reason="" if small else reason,
             )
             for small, name in whose.items()
         ]
@@ -174,9 +168,6 @@ _VERSIONS = Claim(
     relation=Relation.GE,
     paper_value=1.0,
     value=None,
-    reason="Nothing in a simulation has a version. An MRCluster names its image, and every one has a master and an "
-    "HDFS of "
-    "its own: that is shown on a real cluster or not at all.",
 )
 
 

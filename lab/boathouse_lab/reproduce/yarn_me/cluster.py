@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from boathouse_lab.reproduce import interval
 from boathouse_lab.reproduce.claim import Assumption, Claim, Relation, measured
@@ -106,7 +106,6 @@ class Cluster:
         measure: Callable[[Seen], float] = job_time_s,
         *,
         varied: Runs | None = None,
-        reason: str = "",
     ) -> Claim:
         return Claim(
             **sourced(PAPER, name),
@@ -119,7 +118,6 @@ class Cluster:
             baseline_name="yarn [s]",
             unit="%",
             assumptions=self.assumptions(seen, varied or recipe, measure),
-            reason=reason,
         )
 
     def _alone(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
@@ -134,7 +132,6 @@ class Cluster:
                 f"Figure {figure}",
                 paper,
                 varied=self._alike(name, self._most),
-                reason=MAPS_ALONE if name == RECOMMENDER else "",
             )
         yield self._row(
             seen,
@@ -183,7 +180,6 @@ class Cluster:
                     ),
                 ),
             ),
-            reason="The least of several noisy values is biased downwards, so this row is strict.",
         )
 
     def _utilisation(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
@@ -211,7 +207,6 @@ class Cluster:
             baseline=interval.mean(yarn).value,
             baseline_name="yarn",
             assumptions=self._levels(seen, recipe, ELASTIC),
-            reason=UTILISATION,
             figure="Figure 4a",
             unit="%",
         )
@@ -259,20 +254,6 @@ class Cluster:
             0.72,
             phase_s("map", letter),
         )
-
-
-UTILISATION: Final = (
-    "The mean is over the whole makespan: while the last reducers run, no task is left to fill the memory (see the "
-    "picture of Figure 4a). How long that tail is depends on task durations, which the paper does not print. "
-    "Experiment (5 runs on 5 nodes, 3 seeds): 97 % before the tail, 89 % in all; with reducers of 30 MB/s instead of "
-    "10 YARN uses 78 % and YARN-ME 92 %, with 3 MB/s for maps and 100 for reducers 84 and 94 %."
-)
-MAPS_ALONE: Final = (
-    "Map phases gain more than the paper says, reduce phases next to nothing at their penalties of 2.6x and 3.3x "
-    "(Figure 5b): the gain of the job is that of its maps times their part of the run time, and that part depends on "
-    "task durations, which the paper does not print. Experiment (5 runs on 5 nodes, 3 seeds): 37 % with 10 MB/s for "
-    "both, 57 % with reducers of 30 MB/s, 54 % where maps have 5 MB/s too."
-)
 
 
 def _told(effects: Mapping[str, Sequence[str]]) -> tuple[Assumption, ...]:

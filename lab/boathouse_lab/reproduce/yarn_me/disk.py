@@ -18,18 +18,6 @@ SSD: Final = 4.5 * 500 / 150
 RATES: Final = (3.0, 4.5, 6.0, 9.0)
 NAME: Final = "what a disk moves, over a reducer's diskRate"
 VALUE: Final = f"HDD {HDD:g} (chosen to meet WordCount's 70 %), SSD {SSD:g} (500 over 150 MB/s)"
-CALIBRATED: Final = (
-    "The paper gives no rates: the disk's was chosen to meet this row, so only the other rows of Figure 2c can fail."
-)
-READ_AHEAD: Final = (
-    "The penalty model charges the whole penalty to the disk's bandwidth. Section 2.3 has another cause for "
-    "Recommender: "
-    "keys with thousands of values defeat read-ahead, so that its reducers wait for the disk without filling it, and "
-    "eight of them wait at the same time. From the penalty alone (2.6x and 3.3x) its demand is the highest of all, "
-    "where "
-    "the paper measured one of the lowest; a disk budget derived from penalties holds such tasks back more than need "
-    "be."
-)
 
 
 def slowdown(count: int, penalty: float, disk_rate: float) -> float:

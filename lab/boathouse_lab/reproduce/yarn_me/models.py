@@ -230,7 +230,6 @@ def _contention() -> Iterable[Claim]:
             value=disk.slowdown(8, PENALTIES["WordCount"], rate) - 1,
             unit="%",
             assumptions=(assumed,),
-            reason=disk.CALIBRATED if relation is Relation.EQ else "",
         )
     for name in ("Pagerank job 1", "Recommender job 1", "Recommender job 2"):
         yield Claim(
@@ -242,7 +241,6 @@ def _contention() -> Iterable[Claim]:
             value=disk.slowdown(8, PENALTIES[name], heavy) - 1,
             unit="%",
             assumptions=(assumed,),
-            reason=disk.READ_AHEAD if name.startswith("Recommender") else "",
         )
 
 

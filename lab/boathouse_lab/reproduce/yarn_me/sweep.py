@@ -14,7 +14,6 @@ from boathouse_lab.reproduce.words import per_cent
 from boathouse_lab.reproduce.yarn_me import table2_cases as table2
 from boathouse_lab.reproduce.yarn_me.case import ELASTIC, MEGANODE, UNRESERVED, YARN
 from boathouse_lab.reproduce.yarn_me.experiment import PAPER, job_time_s, mean_of
-from boathouse_lab.reproduce.yarn_me.reasons import MEGANODE_REASON, TOGETHER, UNRESERVED_REASON
 from boathouse_lab.reproduce.yarn_me.table2_cases import PENALTIES
 from boathouse_lab.table2 import Law
 
@@ -138,7 +137,6 @@ class Sweep:
                 law=law,
                 penalty=1.5,
                 unit="%",
-                reason=TOGETHER if law is Law.EXPONENTIAL else "",
             )
         for penalty in PENALTIES:
             yield self._claim(
@@ -172,7 +170,6 @@ class Sweep:
         unit: str,
         figure: str = "Figure 6a",
         baseline: str = YARN,
-        reason: str = "",
     ) -> Claim:
         return Claim(
             **sourced(PAPER, name),
@@ -185,7 +182,6 @@ class Sweep:
             baseline_name=f"{baseline}: mean job time [s] in the middle of {law.value}",
             unit=unit,
             assumptions=self._assumptions(seen, law, penalty, baseline),
-            reason=reason,
         )
 
     def _assumptions(
@@ -250,7 +246,7 @@ class Sweep:
                     effect="with a tenth for the utilisation the exponential corners with 20 tasks a job remain",
                 ),
             ),
-            reason="; ".join(others) and f"Neither: {'; '.join(others)}. {TOGETHER}",
+            reason="; ".join(others) and f"Neither: {'; '.join(others)}",
         )
         yield Claim(
             **sourced(PAPER, "figure-6a-never-worse"),
@@ -297,7 +293,6 @@ class Sweep:
                     penalty=penalty,
                     unit="%",
                     figure="Section 3.3",
-                    reason=UNRESERVED_REASON[law],
                 )
 
     # Meganode
@@ -323,7 +318,6 @@ class Sweep:
                     baseline=MEGANODE,
                 ),
                 tolerance=0.05 if relation is Relation.EQ else 0.0,
-                reason=MEGANODE_REASON[law],
             )
 
     # Pictures

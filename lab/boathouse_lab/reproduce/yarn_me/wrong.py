@@ -28,21 +28,6 @@ TABLE: Final = Table2(
 SPANS: Final[tuple[Span, ...]] = ((-0.5, 0.0), (-0.15, 0.0), (0.0, 0.15), (0.0, 0.5))
 KINDS: Final = ("duration", "memory", "penalty")
 EXACT: Final = Errors()
-TRULY_HIGHER: Final = (
-    "An estimate that is too low means a truth that is higher: elastic tasks cost more than 3x here. Experiment (30 "
-    "jobs on 30 nodes, 10 traces): of the 16 points that (-50 %, 0) loses, 6 are lost where the higher penalty is "
-    "known too, 9 by the error. The paper does not say which of the two it kept at 3x."
-)
-SHORTER: Final = (
-    "It goes with the load, which the paper does not state. Experiment (30 jobs, 10 traces): on 30 nodes (YARN uses 47 "
-    "% of the memory) 80 % of the traces lose, 15 points at most and 5 on average; on 45 nodes (38 %) 40 % of them, "
-    "nearly the paper's share, 27 at most; on 20 nodes (57 %) 70 %. It is the error, not the shorter tasks: where they "
-    "are known to be shorter by a quarter, gains are those without errors."
-)
-LIGHT: Final = (
-    "It goes with the load, which the paper does not state. Experiment (100 jobs, 5 traces): on 50 nodes (YARN uses 52 "
-    "% of the memory) the trace that gains most gains 58 %, on 30 nodes (64 %) 73 %."
-)
 TOGETHER: Final = (
     "it is YARN that gets faster once the tasks of a phase do not all end, and reserve nodes, at the same instant"
 )
@@ -143,7 +128,6 @@ class Wrong:
         wrong: Errors,
         *,
         relation: Relation = Relation.LE,
-        reason: str = "",
     ) -> Claim:
         found = (
             {"value": samples, "seeds": self.traces} if isinstance(samples, float) else measured(interval.mean(samples))
@@ -168,7 +152,6 @@ class Wrong:
                     effect="; ".join(self._elsewhere(seen, nodes) for nodes in self.fewer) or "not varied",
                 ),
             ),
-            reason=reason,
         )
 
     def _without(self, seen: Mapping[Case, Seen]) -> str:
@@ -218,7 +201,6 @@ class Wrong:
             0.35,
             [float(each > FALLS) for each in lost],
             wrong,
-            reason=SHORTER,
         )
         yield self._row(
             seen,
@@ -228,7 +210,6 @@ class Wrong:
             0.10,
             max(lost),
             wrong,
-            reason=SHORTER,
         )
 
     def _memory(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
@@ -242,7 +223,6 @@ class Wrong:
             max(self._gains(seen, wrong)),
             wrong,
             relation=Relation.GE,
-            reason=LIGHT,
         )
         for span in SPANS[:2]:
             wrong = errors("memory", span)
@@ -277,7 +257,6 @@ class Wrong:
                 0.01,
                 self._lost(seen, wrong),
                 wrong,
-                reason=TRULY_HIGHER if span[1] <= 0 else "",
             )
 
     def _figure(self, seen: Mapping[Case, Seen], kind: str, place: str) -> figures.Figure:
