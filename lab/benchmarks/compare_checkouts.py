@@ -124,7 +124,7 @@ def main() -> None:
         "--only", nargs="+", metavar="PATTERN", help=f"run only cases that match, of: {'; '.join(CASES)}"
     )
     arguments = parser.parse_args()
-    base, this = Checkout(arguments.base.resolve()), Checkout(HERE.parent)
+    base, this = Checkout(arguments.base.resolve()), Checkout(HERE.parents[1])
     for checkout in (base, this):
         checkout.check()
     wanted = [case for case in CASES if not arguments.only or any(fnmatch.fnmatch(case, one) for one in arguments.only)]
