@@ -18,13 +18,13 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
 
-.venv/installed: requirements/dev.txt pyproject.toml
+.venv/installed: requirements/dev.txt pyproject.toml lab/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed: set PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x .tools/bin/uv || { echo "==> uv $(UV_VERSION)"; $(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION); }
 	@echo "==> Python packages into .venv"
 	@test -x $(BIN)/python || .tools/bin/uv venv --quiet --python $(PYTHON) .venv
 	@.tools/bin/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements/dev.txt
-	@.tools/bin/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@.tools/bin/uv pip install --quiet --python $(BIN)/python --no-deps --editable . --editable lab
 	@touch $@
 
 .PHONY: setup
@@ -32,7 +32,7 @@ setup: .venv/installed ## Install uv and the Python packages into this folder
 
 .PHONY: lock
 lock: .venv/installed ## Update the hashed requirement files from pyproject.toml
-	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.txt
+	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --all-extras --group dev --no-emit-package boathouse pyproject.toml lab/pyproject.toml -o requirements/dev.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --extra operator pyproject.toml -o requirements/operator.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group build -o requirements/build.txt
@@ -52,7 +52,7 @@ format: setup ## Format the code and apply the safe fixes
 
 .PHONY: test-unit
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; five minutes on two cores)
-	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds -q -n auto -m "not long" --results=build/reports/unit.jsonl
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n auto -m "not long" --results=build/reports/unit.jsonl
 
 .PHONY: test-changed
 test-changed: setup ## Run the tests that your changes concern, at most five minutes (BASE=REVISION: since then; needs `make record-coverage`)
@@ -184,7 +184,7 @@ record-command-lines: setup pyspark ## Record how Hadoop's and Spark's own parse
 
 .PHONY: pages
 pages: setup ## Write the figures of docs/policies/figures into the policies' pages (STUDIES="fspy koala": run these in full first)
-	$(BIN)/python -m boathouse_sim.reproduce.pages $(if $(STUDIES),--run $(STUDIES))
+	$(BIN)/python -m boathouse_lab.reproduce.pages $(if $(STUDIES),--run $(STUDIES))
 
 ##@ Cluster
 E2E = $(BIN)/python -m boathouse_e2e
@@ -256,9 +256,10 @@ release-images: setup ## Build the published images for this machine's architect
 	@echo "==> images"; $(RELEASE) images
 
 .PHONY: release-packages
-release-packages: setup build/release-tools/installed ## Build chart, wheel, sdist and notes (REGISTRY: where the chart's images will be)
+release-packages: setup build/release-tools/installed ## Build chart, wheels, sdists and notes (REGISTRY: where the chart's images will be)
 	@echo "==> chart, Python packages and notes"; rm -rf build/release/python
 	@.tools/bin/uv build --quiet --out-dir build/release/python --build-constraints requirements/build.txt --require-hashes
+	@.tools/bin/uv build --quiet --out-dir build/release/python --build-constraints requirements/build.txt --require-hashes lab
 	@$(TWINE) check --strict build/release/python/*.whl build/release/python/*.tar.gz
 	@$(RELEASE) chart $(REGISTRY)
 	@$(RELEASE) notes
@@ -268,5 +269,5 @@ release-publish: setup ## Push images and chart, sign and attest them, and verif
 	@echo "==> registry"; $(RELEASE) publish $(if $(DRY_RUN),--dry-run,$(REGISTRY))
 
 .PHONY: release-pypi
-release-pypi: setup build/release-tools/installed ## Upload wheel and sdist to PyPI, as the hosted workflow
+release-pypi: setup build/release-tools/installed ## Upload wheels and sdists to PyPI, as the hosted workflow
 	@echo "==> PyPI"; $(TWINE) upload --non-interactive --skip-existing build/release/python/*.whl build/release/python/*.tar.gz

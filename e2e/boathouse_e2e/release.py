@@ -27,7 +27,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help="The parts of
 IMAGES: Final = (images.OPERATOR, images.TASK, images.SPARK, images.HADOOP)
 OUTPUT: Final = REPOSITORY / "build" / "release"
 _LOADED = "registry: localhost"
-_NAMES_OWNER = ("pyproject.toml", "README.md", "docs/getting-started.md")
+_NAMES_OWNER = ("pyproject.toml", "lab/pyproject.toml", "lab/README.md", "README.md", "docs/getting-started.md")
 _NO_OWNER = re.compile(r"(?:github\.com|ghcr\.io)/OWNER\b")
 
 
@@ -50,6 +50,11 @@ def disagreements(repository: Path, tag: str) -> list[str]:
         for field in ("version", "appVersion")
         if str(chart[field]) != expected
     ]
+    laboratory = tomllib.loads((repository / "lab" / "pyproject.toml").read_text())["project"]
+    if laboratory["version"] != expected:
+        found.append(f"lab/pyproject.toml: version is {laboratory['version']}, but pyproject.toml has {expected}")
+    if not any(each.startswith("boathouse[") and each.endswith(f"=={expected}") for each in laboratory["dependencies"]):
+        found.append(f"lab/pyproject.toml: the dependency on boathouse is not =={expected}")
     if tag and tag != f"v{expected}":
         found.append(f"the tag is {tag}, but pyproject.toml has version {expected}: use the tag v{expected}")
     changelog = (repository / "CHANGELOG.md").read_text()

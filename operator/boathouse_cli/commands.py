@@ -16,8 +16,8 @@ from boathouse_cli import (
     convert,
     enable_spark,
     kind_names,
+    laboratory,
     options,
-    reproduce,
     simulate,
     submit,
     top,
@@ -281,4 +281,4 @@ app.command("retry")(changing.retry)
 app.command("delete")(changing.delete)
 app.command("top")(top.top)
 app.command("simulate")(simulate.simulate)
-app.command("reproduce")(reproduce.reproduce)
+laboratory.add_commands(app)

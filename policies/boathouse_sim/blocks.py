@@ -58,16 +58,16 @@ class Stores:
         return tuple(chosen)
 
     def _next(self, chosen: list[model.NodeName]) -> model.NodeName:
-        racks = [self._rack[one] for one in chosen]
+        racks = [self._rack[node] for node in chosen]
         if len(chosen) == 1:
             wanted = [rack for rack in self._racks if rack != racks[0]]
         else:
             wanted = [racks[1]] if len(chosen) == 2 else []  # noqa: PLR2004  the third follows the second
         for rack in [self._racks[self._pick(wanted)]] if wanted else []:
-            free = [one for one in rack if one not in chosen]
+            free = [node for node in rack if node not in chosen]
             if free:
                 return self._any(free)
-        return self._any([one for one in self._names if one not in chosen])
+        return self._any([node for node in self._names if node not in chosen])
 
     def _any(self, names: Sequence[model.NodeName]) -> model.NodeName:
         return names[int(self._random.integers(len(names)))]

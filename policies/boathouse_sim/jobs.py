@@ -115,4 +115,4 @@ class JobSpec(Submission):
     @property
     def containers(self) -> tuple[Phase, ...]:
         """All that it may ask for."""
-        return (*self.phases, *(one for one in (self.master, self.probe) if one is not None))
+        return (*self.phases, *(part for part in (self.master, self.probe) if part is not None))

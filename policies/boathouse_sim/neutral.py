@@ -90,7 +90,7 @@ def _job(place: _Place) -> JobSpec:
     after = place.value.get("after")
     if after is None and place.value.get("submit_ms") is None:
         raise WorkloadError(f'{place.where}: needs "submit_ms", or "after" with the id of another job')
-    phases = tuple(_phase(one) for one in place.items("phases"))
+    phases = tuple(_phase(phase) for phase in place.items("phases"))
     if not phases:
         raise WorkloadError(f"{place.where}: holds no phases")
     return JobSpec(

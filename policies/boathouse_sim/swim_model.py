@@ -89,18 +89,18 @@ def workload(name: str, jobs: Sequence[SwimJob], model: SwimModel) -> Workload:
 
 def _spec(place: int, job: SwimJob, model: SwimModel) -> JobSpec:
     phases, submit_ms = _phases(job, model), round(job.submit_s * 1000)
-    if all(one.tasks == 1 for one in phases):
+    if all(phase.tasks == 1 for phase in phases):
         return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases)
     probe = _probe(place, job, phases, model)
     return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases, probe=probe, stated=False)
 
 
 def _probe(place: int, job: SwimJob, phases: tuple[Phase, ...], model: SwimModel) -> Phase:
-    totals_s = [one.tasks * one.duration_ms / 1000 for one in phases]
+    totals_s = [phase.tasks * phase.duration_ms / 1000 for phase in phases]
     written = job.shuffle_bytes or job.reduce_output_bytes  # by the maps
     measured = Features(
         maps=phases[0].tasks,
-        reduces=sum(one.tasks for one in phases[1:]),
+        reduces=sum(phase.tasks for phase in phases[1:]),
         map_input_bytes=job.map_input_bytes,
         map_function_s=job.map_input_bytes / _BYTES_PER_MB / model.map_mb_per_s,
         map_output_bytes=written,
@@ -117,7 +117,7 @@ def _probe(place: int, job: SwimJob, phases: tuple[Phase, ...], model: SwimModel
         kind="probe",
         tasks=1,
         duration_ms=round(model.task_overhead_s * 1000),
-        mem_ideal_mb=max(one.mem_ideal_mb for one in phases),
+        mem_ideal_mb=max(phase.mem_ideal_mb for phase in phases),
     )
     return probing.probe(
         measured,

@@ -193,9 +193,9 @@ class Cluster:
         """Return a cluster of these machines."""
         return cls(
             nodes=len(machines),
-            node_mem_mb=max(one.mem_mb for one in machines),
-            node_cores=max(one.cores for one in machines),
-            racks=len({one.rack for one in machines}),
+            node_mem_mb=max(machine.mem_mb for machine in machines),
+            node_cores=max(machine.cores for machine in machines),
+            racks=len({machine.rack for machine in machines}),
             machines=tuple(machines),
             hosts=tuple(hosts),
         )
@@ -203,15 +203,15 @@ class Cluster:
     @property
     def total_mem_mb(self) -> int:
         """Memory of all nodes."""
-        return sum(one.mem_mb for one in self.machines) if self.machines else self.nodes * self.node_mem_mb
+        return sum(machine.mem_mb for machine in self.machines) if self.machines else self.nodes * self.node_mem_mb
 
     @property
     def total_cores(self) -> int:
         """Cores of all nodes."""
-        return sum(one.cores for one in self.machines) if self.machines else self.nodes * self.node_cores
+        return sum(machine.cores for machine in self.machines) if self.machines else self.nodes * self.node_cores
 
     def holds(self, mem_mb: int, cores: int) -> bool:
         """Return whether some node, empty, holds a task of this size."""
         if not self.machines:
             return mem_mb <= self.node_mem_mb and cores <= self.node_cores
-        return any(mem_mb <= one.mem_mb and cores <= one.cores for one in self.machines)
+        return any(mem_mb <= machine.mem_mb and cores <= machine.cores for machine in self.machines)

@@ -108,12 +108,12 @@ class Container:
     @property
     def work_ms(self) -> int:
         """All of it, alone."""
-        return sum(one.work_ms for one in self.segments)
+        return sum(segment.work_ms for segment in self.segments)
 
     @property
     def input_mb(self) -> float:
         """What it reads and copies."""
-        return sum(one.read_mb + one.copy_mb for one in self.segments)
+        return sum(segment.read_mb + segment.copy_mb for segment in self.segments)
 
     def phase(self, kind: str, tasks: int) -> Phase:
         """Return it as a phase of equal tasks: what estimates are made of."""
@@ -164,13 +164,13 @@ class Pool:
 
 def counters(segments: tuple[Segment, ...], *, spilled_mb: float = 0.0, remote: bool = False) -> Mapping[str, float]:
     """Return a runtime's counters at a task's end: CPU seconds and bytes, none of which depend on its neighbours."""
-    read = sum(one.read_mb for one in segments)
+    read = sum(segment.read_mb for segment in segments)
     return {
-        "cpu_s": sum(one.cpu_ms * one.cores for one in segments) / 1000,
+        "cpu_s": sum(segment.cpu_ms * segment.cores for segment in segments) / 1000,
         "read_bytes": 0.0 if remote else read * _MB,
         "remote_bytes": read * _MB if remote else 0.0,
-        "written_bytes": sum(one.write_mb + one.pool_mb for one in segments) * _MB,
-        "copied_bytes": sum(one.copy_mb for one in segments) * _MB,
+        "written_bytes": sum(segment.write_mb + segment.pool_mb for segment in segments) * _MB,
+        "copied_bytes": sum(segment.copy_mb for segment in segments) * _MB,
         "spilled_bytes": spilled_mb * _MB,
     }
 

@@ -123,7 +123,7 @@ class Workload:
     @property
     def tasks(self) -> int:
         """Tasks of all jobs."""
-        return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(one.tasks for one in self.apps)
+        return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(app.tasks for app in self.apps)
 
     def on(self, nodes: int) -> Workload:
         """Return the same jobs on another number of nodes.
@@ -146,7 +146,7 @@ class Workload:
         specs: tuple[JobSpec | App, ...] = (*self.jobs, *self.apps)
         if not specs:
             raise WorkloadError(f"{self.name}: holds no jobs")
-        if len({one.id for one in specs}) < len(specs):
+        if len({spec.id for spec in specs}) < len(specs):
             raise WorkloadError(f"{self.name}: job ids are not unique")
         for job in self.jobs:
             for phase in job.containers:
@@ -155,9 +155,11 @@ class Workload:
             for kind, container in app.containers():
                 self._check_size(f"job {app.id}, {kind}", container.mem_mb, container.cores)
         queues = {str(queue.name) for queue in self.queues} or {"default"}
-        for one in specs:
-            if one.queue not in queues:
-                raise WorkloadError(f"{self.name}: job {one.id}: there is no queue {one.queue!r}; name it in `queues`")
+        for spec in specs:
+            if spec.queue not in queues:
+                raise WorkloadError(
+                    f"{self.name}: job {spec.id}: there is no queue {spec.queue!r}; name it in `queues`"
+                )
         self._check_chain(specs)
 
     def _check_size(self, where: str, mem_mb: int, cores: int) -> None:

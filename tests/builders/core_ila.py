@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from boathouse_lab.reproduce.ila import polynomials
 from boathouse_policies import ila, model
 from boathouse_policies.ila import exponential, fitting, metrics
 from boathouse_policies.ila.exponential import Weights
-from boathouse_sim.reproduce.ila import polynomials
 from tests.builders import core
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from boathouse_sim.reproduce import figures, sources, stored, study
-from boathouse_sim.reproduce.claim import Claim, Kind, Relation
+from boathouse_lab.reproduce import figures, sources, stored, study
+from boathouse_lab.reproduce.claim import Claim, Kind, Relation
 
 
 class Part(Protocol):

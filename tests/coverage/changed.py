@@ -30,7 +30,8 @@ _MIRRORS = {
     "policies/boathouse_policies/": "tests/unit/policies/",
     "policies/boathouse_sim": "tests/unit/sim",
     "e2e/boathouse_e2e": "tests/unit/e2e",
-    "benchmarks": "tests/unit/benchmarks",
+    "lab/benchmarks": "lab/tests/benchmarks",
+    "lab/boathouse_lab": "lab/tests",
     "charts": "tests/unit/chart",
 }
 """Where the unit tests of a folder are, for a checkout without a recording."""

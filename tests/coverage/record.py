@@ -16,7 +16,7 @@ from tests.coverage import recording
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-WITHOUT_CLUSTER = ("tests/unit", "tests/wire", "tests/kinds")
+WITHOUT_CLUSTER = ("tests/unit", "tests/wire", "tests/kinds", "lab/tests")
 _NO_TESTS = 5
 """pytest's exit status if all tests of a file are deselected."""
 

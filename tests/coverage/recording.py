@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = pathlib.Path(__file__).parents[2]
 PATH = ROOT / "build" / "coverage" / "recording.sqlite"
-SOURCES = ("operator", "policies", "e2e/boathouse_e2e", "benchmarks")
+SOURCES = ("operator", "policies", "e2e/boathouse_e2e", "lab")
 _TABLES = """
 create table if not exists source (id integer primary key, path text, text text, unique (path, text));
 create table if not exists test (

@@ -57,7 +57,7 @@ def test_no_lock_of_go_modules_replaces_a_module_by_a_folder():
 
 def test_every_test_and_module_that_a_page_names_exists():
     files = [path.as_posix() for path in tracked_files()]
-    sources = [path for path in files if path.startswith((f"{ROOT}/tests", f"{ROOT}/e2e"))]
+    sources = [path for path in files if path.startswith((f"{ROOT}/tests", f"{ROOT}/e2e", f"{ROOT}/lab"))]
     known = {Path(path).stem for path in sources}
     known.update(*(re.findall(r"def (test_\w+)", Path(path).read_text()) for path in sources if path.endswith(".py")))
     pages = [page.read_text() for page in ROOT.glob("docs/**/*.md")]

@@ -6,8 +6,9 @@ import time
 from collections.abc import Container, Iterator, Sequence
 from typing import TypeAlias
 
-from boathouse.scheduling import cycle, pod_conditions, reservations, reserved_nodes
+from boathouse.scheduling import cycle, reservations, reserved_nodes
 from boathouse.scheduling.pods import rows, table
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.tenants import quotas
@@ -249,6 +250,6 @@ class Decider(Part):
                 continue
             why, hold = self._diagnoses.of_class(row.task.task_class), self._jobs.hold_of(row)
             if hold is not None:
-                why = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
+                why = PendingReason(reason=hold.reason, message=hold.message)
             if why is not None:
                 self._conditions.set_pending(row, why)

@@ -86,7 +86,7 @@ class Executor(Part):
                 self._finish(operation, failed)
 
     def _volumes_failed(
-        self, operation: rows.Operation, promise: book.Promise, awaits: volume_writer.Revisions
+        self, operation: rows.Operation, promise: book.Promise, awaits: book.Revisions
     ) -> outcomes.NotDone | None:
         """Say why the volumes of an operation will not be bound; None if they may be."""
         try:
@@ -161,7 +161,7 @@ class Executor(Part):
 
     # Writing
 
-    async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | volume_writer.Revisions:
+    async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | book.Revisions:
         if operation.row.report is not None:
             await self._conditions.cancel_writes(operation.row)
         if not self._is_valid(operation):

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from boathouse.scheduling import gangs, jobs, pod_conditions
+from boathouse.scheduling import gangs, jobs
 from boathouse.scheduling.pods import holders, translate
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.telemetry import logs
@@ -25,7 +26,7 @@ class GangJudge(Part):
         self._jobs.touch(job)
         return entry.pending_reason is None
 
-    def pending_reason(self, entry: jobs.Entry, gang: judging.Gang) -> pod_conditions.PendingReason | None:
+    def pending_reason(self, entry: jobs.Entry, gang: judging.Gang) -> PendingReason | None:
         """Return why a gang is not in the queue; None if it is."""
         least = gang.least(self._state.profile.sizer)
         why = judging.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
@@ -33,7 +34,7 @@ class GangJudge(Part):
         if why is not None:
             extended = dict([*gang.leader.resources.extended, *gang.executor.resources.extended])
             hint = next(filter(None, map(self._devices.hint, extended)), "")
-            return pod_conditions.PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
+            return PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
         return self._quotas.check(
             entry.namespace,
             self._amounts(entry, gang),

@@ -8,8 +8,9 @@ from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, devices, quotas, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes, pod_conditions, reasons, rejections
+from boathouse.scheduling import jobs, outcomes, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -296,7 +297,7 @@ class Intake(Part):
             self._conditions.set_pending(row, reasons.set_aside(error))
         self._wake()
 
-    def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
+    def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> PendingReason | None:
         """Admit a foreign pod; return the reason if it is not admitted.
 
         Raises:
@@ -392,7 +393,7 @@ class Intake(Part):
         entry = self._jobs.entry_of(row)
         if entry is None or not row.is_undecided:
             return
-        entry.api_refusal = pod_conditions.PendingReason(reason=why.reason, message=why.message)
+        entry.api_refusal = PendingReason(reason=why.reason, message=why.message)
         log.warning("a pod was not scheduled", pod=row.id, job=entry.job.name, reason=why.reason, error=why.message)
         if self._refusals.refused(operation, why):
             return  # the task is held back with others, and waits again with them

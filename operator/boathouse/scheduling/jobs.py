@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
-from boathouse.scheduling import admitted, gangs, pod_conditions
+from boathouse.scheduling import admitted, gangs
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
@@ -110,11 +111,11 @@ class Entry:
     classes: tuple[model.TaskClass, ...] = ()
     factory: PodFactory | None = None
     is_aside: bool = False
-    api_refusal: pod_conditions.PendingReason | None = None
+    api_refusal: PendingReason | None = None
     excess: str = ""
     submitted: int = 0
     gang: judging.Gang | None = None
-    pending_reason: pod_conditions.PendingReason | None = None
+    pending_reason: PendingReason | None = None
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None

@@ -5,7 +5,6 @@ Cluster autoscalers add nodes for pods with the reason Unschedulable, so this re
 
 import asyncio
 import collections
-import dataclasses
 import math
 from collections.abc import Callable
 
@@ -14,6 +13,7 @@ from boathouse.cluster import boundary, catalogue, client, errors, loops, server
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods.pending import PendingReason, PendingReport
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -28,33 +28,6 @@ REPEAT_EVERY_S = 1.0
 """Interval of checks of all delayed writes, of which there may be thousands with different times."""
 WRITERS = 2
 WRITES_PER_S = 50.0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PendingReason:
-    """Reason and message why a pod is pending."""
-
-    reason: str
-    message: str
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class PendingReport:
-    """Condition and events of a pending pod.
-
-    Attributes:
-        condition: The condition that was written or is queued; None if unknown.
-        condition_at_s: Time of that write.
-        events_at_s: Time of the last event by reason.
-        held_back: The delayed condition, or None.
-        written: Set when the write in flight is done; None without one.
-    """
-
-    condition: PendingReason | None
-    condition_at_s: float = -math.inf
-    events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
-    held_back: PendingReason | None = None
-    written: asyncio.Event | None = None
 
 
 class PodConditions:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, devices, jobs, pod_conditions
 from boathouse.scheduling.pods import holders, requests
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
 
@@ -77,49 +78,49 @@ def for_pod(
     namespace: str,
     resource_holders: holders.Holders,
     device_classes: devices.Devices | None = None,
-) -> pod_conditions.PendingReason:
+) -> PendingReason:
     """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
     held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
     of_devices = _of_devices(found, device_classes)
     message = found.message + _scarce(found, held) + of_devices
-    return pod_conditions.PendingReason(
+    return PendingReason(
         reason=pod_conditions.UNSUPPORTED if of_devices else str(found.code),
         message=_with_figures(message, found, _ROUNDED_S_OF_POD),
     )
 
 
-def unsupported(field: str) -> pod_conditions.PendingReason:
+def unsupported(field: str) -> PendingReason:
     """Return the reason for a pod with a field that Boathouse does not support."""
-    return pod_conditions.PendingReason(
+    return PendingReason(
         reason=pod_conditions.UNSUPPORTED,
         message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
     )
 
 
-def set_aside(error: Exception) -> pod_conditions.PendingReason:
+def set_aside(error: Exception) -> PendingReason:
     """Return the reason for a pod that was set aside."""
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
-    return pod_conditions.PendingReason(
+    return PendingReason(
         reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
         message=f"Boathouse cannot schedule this pod: {boundary.describe(error)}. Recreate it with a valid value, or "
         "name another scheduler in spec.schedulerName",
     )
 
 
-def name_taken(metadata: wire.ObjectMeta) -> pod_conditions.PendingReason:
+def name_taken(metadata: wire.ObjectMeta) -> PendingReason:
     """Return the reason for a task whose name a pod of another owner has."""
     owner = metadata.controller
     whose = f"of {owner.kind} {owner.name}" if owner is not None else "without a controller"
     message = f"a pod {metadata.key} {whose} has the task's name: delete it"
-    return pod_conditions.PendingReason(reason=refusals.NAME_TAKEN, message=message)
+    return PendingReason(reason=refusals.NAME_TAKEN, message=message)
 
 
-def too_complex(why: str) -> pod_conditions.PendingReason:
+def too_complex(why: str) -> PendingReason:
     """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
-    return pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=why)
+    return PendingReason(reason=variety.TOO_COMPLEX, message=why)
 
 
-def of_too_many_constraints(constraints: int) -> pod_conditions.PendingReason:
+def of_too_many_constraints(constraints: int) -> PendingReason:
     """Return the reason for a pod with too many constraints of its own."""
     return too_complex(
         f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "
@@ -188,7 +189,7 @@ class Diagnoses:
         self._holders = resource_holders
         self._devices = device_classes
         self._clock = clock
-        self._classes: dict[model.ClassId, tuple[model.Diagnosis, pod_conditions.PendingReason, float]] = {}
+        self._classes: dict[model.ClassId, tuple[model.Diagnosis, PendingReason, float]] = {}
 
     def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
         """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
@@ -215,7 +216,7 @@ class Diagnoses:
             self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
 
-    def of_class(self, class_id: model.ClassId) -> pod_conditions.PendingReason | None:
+    def of_class(self, class_id: model.ClassId) -> PendingReason | None:
         """Return the reason for pending pods of a class."""
         known = self._classes.get(class_id)
         return None if known is None else known[1]
@@ -230,9 +231,9 @@ class Diagnoses:
         pending_reason = taken or entry.pending_reason or entry.api_refusal
         hold = self._jobs.hold_of_job(job_id)
         if pending_reason is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            pending_reason = pod_conditions.PendingReason(reason=hold.reason, message=hold.message)
+            pending_reason = PendingReason(reason=hold.reason, message=hold.message)
         if pending_reason is None and entry.excess:
-            pending_reason = pod_conditions.PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
+            pending_reason = PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
         if pending_reason is not None:
             return JobDiagnosis(
                 job=job_id,

@@ -65,7 +65,8 @@ class Gang:
     def least(self, sizer: LeastSizes) -> Self:
         """Return the gang with the least sizes that a sizer may decide."""
         leader, executor = (
-            dataclasses.replace(one, resources=sizer.least(one)) for one in (self.leader, self.executor)
+            dataclasses.replace(task_class, resources=sizer.least(task_class))
+            for task_class in (self.leader, self.executor)
         )
         return dataclasses.replace(self, leader=leader, executor=executor)
 

@@ -12,7 +12,7 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 | `order` | III.C: probing and production queue, size-based and fair sub-queue |
 | `ageing` | ours: nothing starves |
 
-The simulator has the rest: `boathouse_sim.reproduce.fspy_rcp` (IV.C, eq. 11).
+The simulator has the rest: `boathouse_lab.reproduce.fspy_rcp` (IV.C, eq. 11).
 
 Each module lists its deviations with their reasons.
 """

@@ -202,10 +202,10 @@ class World:
         self.advance(now_s)
         known.ended = True
         if succeeded and known.size < math.inf and not known.finished:
-            ended = [one for one in self.queue if one.ended]
+            ended = [job for job in self.queue if job.ended]
             if len(ended) <= MOST_ENDED:
                 return
-            known = min(ended, key=lambda one: (one.finish_s, one.submitted_s, one.id))
+            known = min(ended, key=lambda job: (job.finish_s, job.submitted_s, job.id))
         self._update_sizes(now_s)
         if self.jobs.pop(known.id, None) is not None:
             self.members -= 1
@@ -218,7 +218,7 @@ class World:
         bisect.insort(self.queue, job, key=_place)
 
     def _leave(self, job: VirtualJob) -> None:
-        self.queue = [one for one in self.queue if one is not job]
+        self.queue = [other for other in self.queue if other is not job]
 
     def _update_sizes(self, now_s: float) -> None:
         """Run Algorithm 3, VSC."""

@@ -18,7 +18,7 @@ Deviations:
 * λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
   for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
   NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
-  `boathouse_sim.reproduce.ikayak.predicting`).
+  `boathouse_lab.reproduce.ikayak.predicting`).
 * What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
   class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
 """

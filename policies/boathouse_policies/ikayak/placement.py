@@ -222,9 +222,9 @@ class Executors(Reserve, Hooks, Figures):
         if pending.task_class.stage not in SPARK or not self._reserved:
             return ()
         job, node, now_s = pending.job.id, state.view.layout.names[assignment.node], state.view.now_s
-        own = (one for one in self._reserved if one.node == node and self._job_of(one.task_class) == job)
+        own = (kept for kept in self._reserved if kept.node == node and self._job_of(kept.task_class) == job)
         return next(
-            ((("reservedForSeconds", now_s - one.since_s), ("predictedWaitSeconds", one.wait_s)) for one in own), ()
+            ((("reservedForSeconds", now_s - kept.since_s), ("predictedWaitSeconds", kept.wait_s)) for kept in own), ()
         )
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:

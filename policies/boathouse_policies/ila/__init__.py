@@ -16,7 +16,7 @@ Algorithm 3 as pieces of a profile: jobs come in the order of the fair scheduler
 filter), then locality. The node is the closest one of those without interference, of equals the one where the task is
 slowed down least. A class that is refused lets the next one try. Equations 5 and 6, and the linear and
 quadratic models of 5.4, decide nothing: they are with what reproduces the paper (`cover` and `polynomials` in
-`boathouse_sim.reproduce.ila`).
+`boathouse_lab.reproduce.ila`).
 
 Each module lists its readings and deviations with their reasons.
 """

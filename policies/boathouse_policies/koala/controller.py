@@ -145,7 +145,7 @@ class Koala(Controller, Observer):
         due = [member for member in members if view.now_s >= member.offer_s]
         if not due and not any(member.may_give(view.now_s) for member in members):
             return ()  # nothing can be decided, so that most cycles look at neither queue nor nodes
-        sizes = [view.axis.vector(one.resources) for member in members for one in self._workers(member)]
+        sizes = [view.axis.vector(worker.resources) for member in members for worker in self._workers(member)]
         needed = self._needed(queue, np.max(sizes, axis=0), view)  # in the largest workers
         if not due and not needed:
             return ()
@@ -158,7 +158,7 @@ class Koala(Controller, Observer):
         """Return the classes of the nodes that a cluster grows by."""
         name = member.cluster.name
         own, classes = self.terms.get(name), self._jobs[name].classes
-        return [one for one in classes if own and one.id == own.worker] or classes
+        return [task_class for task_class in classes if own and task_class.id == own.worker] or classes
 
     def _needed(self, queue: SchedulingQueue, worker: model.IntVector, view: ClusterView) -> int:
         """Return how many nodes submissions wait for, in workers."""
@@ -185,7 +185,7 @@ class Koala(Controller, Observer):
     def _idle(self, members: Sequence[_Member], free: model.IntMatrix, view: ClusterView) -> list[provider.Pool]:
         """Return the nodes with room for a worker of some cluster: a node counts once for each worker that fits."""
         rooms: model.IntMatrix = np.array(
-            [np.max([_rooms(one, free, view) for one in self._workers(member)], axis=0) for member in members]
+            [np.max([_rooms(worker, free, view) for worker in self._workers(member)], axis=0) for member in members]
         )
         fits = np.ascontiguousarray((rooms > 0).T)
         least = np.where(rooms > 0, rooms, np.iinfo(rooms.dtype).max).min(axis=0)
@@ -195,7 +195,9 @@ class Koala(Controller, Observer):
             who = fits[i].tobytes()
             if who not in users:
                 users[who] = frozenset(
-                    member.cluster.name for member, one in zip(members, fits[i], strict=True) if one and member.can_grow
+                    member.cluster.name
+                    for member, is_fit in zip(members, fits[i], strict=True)
+                    if is_fit and member.can_grow
                 )
             idle[_site(view.nodes[i]), users[who]] += int(least[i])
         return [provider.Pool(site=site, nodes=nodes, users=who) for (site, who), nodes in idle.items()]
@@ -261,7 +263,7 @@ def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) ->
     if ports := worker.constraints.host_ports:
         np.minimum(rooms, 1, out=rooms)
         for name, taken in view.host_ports.items():
-            if name in view.layout.index and any(one.conflicts(other) for one in ports for other in taken):
+            if name in view.layout.index and any(port.conflicts(other) for port in ports for other in taken):
                 rooms[view.layout.index[name]] = 0
     return rooms
 

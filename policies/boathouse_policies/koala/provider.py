@@ -49,7 +49,9 @@ def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> 
         sites: Where each cluster may have nodes.
     """
     return [
-        Pool(site=site, nodes=nodes, users=frozenset(one.name for one, usable in sites.items() if site in usable))
+        Pool(
+            site=site, nodes=nodes, users=frozenset(cluster.name for cluster, usable in sites.items() if site in usable)
+        )
         for site, nodes in idle.items()
     ]
 
@@ -83,12 +85,12 @@ def split(
     known = {cluster.name: cluster for cluster in clusters}
     parts: dict[model.JobId, dict[str, int]] = {name: {} for name in known}
     dealt: collections.Counter[tuple[str, model.JobId]] = collections.Counter()
-    room = {name: one.growth for name, one in known.items()}
+    room = {name: cluster.growth for name, cluster in known.items()}
 
     def turn(among: str, name: model.JobId) -> tuple[int, float, model.JobId]:
         """Return a place in the line: by rounds, each of as many nodes as the weight says, and then by what it has."""
-        one, given = known[name], dealt[among, name]
-        return given // one.weight, (one.nodes - one.first_core_nodes + given) / one.weight, name
+        cluster, given = known[name], dealt[among, name]
+        return given // cluster.weight, (cluster.nodes - cluster.first_core_nodes + given) / cluster.weight, name
 
     # Pools that fewest may use first: with the others the rest can still be evened out.
     for pool in sorted(idle, key=lambda pool: (len(pool.users), pool.site, sorted(pool.users))):

@@ -24,7 +24,15 @@ CHANGELOG = """# Changelog
 ## 0.1.0
 - The first.
 """
-FILES = ("pyproject.toml", "README.md", "CHANGELOG.md", "docs/getting-started.md", "charts/boathouse/Chart.yaml")
+FILES = (
+    "pyproject.toml",
+    "lab/pyproject.toml",
+    "lab/README.md",
+    "README.md",
+    "CHANGELOG.md",
+    "docs/getting-started.md",
+    "charts/boathouse/Chart.yaml",
+)
 
 
 @pytest.fixture
@@ -52,6 +60,8 @@ def test_a_checkout_with_one_version_is_ready_for_its_tag(checkout):
         ("charts/boathouse/Chart.yaml", "\nversion: 0.2.0", "\nversion: 0.1.9", "Chart.yaml: version is 0.1.9"),
         ("charts/boathouse/Chart.yaml", "appVersion: 0.2.0", "appVersion: 0.1.9", "appVersion is 0.1.9"),
         ("pyproject.toml", 'version = "0.2.0"', 'version = "0.1.0"', "use the tag v0.1.0"),
+        ("lab/pyproject.toml", 'version = "0.2.0"', 'version = "0.1.0"', "lab/pyproject.toml: version is 0.1.0"),
+        ("lab/pyproject.toml", "]==0.2.0", "]==0.1.0", "lab/pyproject.toml: the dependency on boathouse"),
         ("CHANGELOG.md", "## 0.2.0", "## 0.2.1", "CHANGELOG.md has no section 0.2.0"),
         ("README.md", "ghcr.io/someone", "ghcr.io/OWNER", "README.md has ghcr.io/OWNER"),
     ],

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boathouse_lab import table2
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import Fifo
-from boathouse_sim import table2
 from boathouse_sim.instant import Instant
 from tests.builders import core, simulations
 from tests.builders import core_strategies as strategies

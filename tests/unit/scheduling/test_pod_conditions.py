@@ -7,13 +7,14 @@ import pytest
 from boathouse.cluster import errors, wire
 from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.telemetry import metrics
 from boathouse_policies import model
 from tests.builders.manifests import TRANSFORM_POD, pod_view
 
-WANT = pod_conditions.PendingReason(reason="Unschedulable", message="0/1 nodes are available.")
-WANT_NOW = pod_conditions.PendingReason(reason="Unschedulable", message="0/2 nodes are available.")
-OTHER = pod_conditions.PendingReason(reason="QueueLimit", message="the queue is full")
+WANT = PendingReason(reason="Unschedulable", message="0/1 nodes are available.")
+WANT_NOW = PendingReason(reason="Unschedulable", message="0/2 nodes are available.")
+OTHER = PendingReason(reason="QueueLimit", message="the queue is full")
 
 
 class Desk:
@@ -36,7 +37,7 @@ class Desk:
         row.facts = TRANSFORM_POD(pod)
         return row
 
-    def set_pending(self, pod: wire.PodView, why: pod_conditions.PendingReason) -> None:
+    def set_pending(self, pod: wire.PodView, why: PendingReason) -> None:
         self.notices.set_pending(self.row(pod), why)
 
     def valid(self) -> bool:
@@ -84,7 +85,7 @@ async def test_a_message_that_keeps_changing_is_written_every_ten_seconds_at_mos
     desk = Desk()
     for second in range(25):
         desk.now_s = second
-        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
+        desk.set_pending(pod_view(), PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert await desk.written() == ["at 0", "at 10", "at 20"]
     assert len(desk.events) == 1
@@ -94,7 +95,7 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
     desk = Desk()
     for second in range(3):
         desk.now_s = second
-        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=f"at {second}"))
+        desk.set_pending(pod_view(), PendingReason(reason="Unschedulable", message=f"at {second}"))
         await desk.written()
     assert desk.notices.next_s() == 10
     desk.now_s = 10
@@ -105,7 +106,7 @@ async def test_the_last_of_many_messages_is_written_though_nobody_says_it_again(
 async def test_a_condition_that_was_held_back_is_not_written_to_a_placed_pod():
     desk = Desk()
     for message in ("one", "another"):
-        desk.set_pending(pod_view(), pod_conditions.PendingReason(reason="Unschedulable", message=message))
+        desk.set_pending(pod_view(), PendingReason(reason="Unschedulable", message=message))
     desk.notices.forget(desk.row(pod_view()))
     desk.now_s = 10
     desk.notices.flush()

@@ -13,6 +13,7 @@ from boathouse.cluster import election, events, server_time, store
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped
 from boathouse.services.hadoop import applications
@@ -106,7 +107,7 @@ def test_the_schedulers_clock_begins_with_the_servers_and_has_no_steps(now_s):
 
 
 def test_the_time_of_a_pods_condition_is_the_servers(now_s):
-    why = pod_conditions.PendingReason(reason="Unschedulable", message="no room")
+    why = PendingReason(reason="Unschedulable", message="no room")
     pod = SimpleNamespace(metadata=SimpleNamespace(generation=0), condition=lambda _: None)
     assert pod_conditions._condition(pod, why)["lastTransitionTime"] == server_clocks.text(now_s)
 

@@ -10,9 +10,9 @@ from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PodState
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from boathouse.scheduling import pod_conditions
     from boathouse.scheduling.pods.facts import PodFacts
-    from boathouse.scheduling.volumes import book, writer
+    from boathouse.scheduling.pods.pending import PendingReport
+    from boathouse.scheduling.volumes import book
     from boathouse.suspension.state import Suspension
     from boathouse_policies import framework, model
 
@@ -41,7 +41,7 @@ class Operation:
     task_class: model.TaskClass
     placement: model.Placement | None
     decided_s: float
-    awaits: writer.Revisions | None = None
+    awaits: book.Revisions | None = None
     until_s: float = 0.0
     has_begun: bool = False
 
@@ -113,7 +113,7 @@ class PodRow:
     suspension: Suspension | None = None
     parent: PodKey | None = None
     successor: tuple[model.JobId, model.Task] | None = None
-    report: pod_conditions.PendingReport | None = None
+    report: PendingReport | None = None
 
     @property
     def key(self) -> PodKey | None:

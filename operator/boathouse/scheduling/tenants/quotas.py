@@ -9,8 +9,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from boathouse.cluster import quotas, wire
-from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import quantities, translate
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse_policies import model
 
 EXCEEDS_QUOTA = "ExceedsQuota"
@@ -72,7 +72,7 @@ class Quotas:
 
     def check(
         self, namespace: str, wanted: Amounts, *, priority_class: str = "", promised: Iterable[Amounts] = ()
-    ) -> pod_conditions.PendingReason | None:
+    ) -> PendingReason | None:
         """Return why pods that request this together cannot be created in a namespace; None if they can.
 
         Args:
@@ -158,13 +158,13 @@ def _is_cpu(resource: str) -> bool:
     return resource in {"cpu", "limits.cpu"}
 
 
-def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> pod_conditions.PendingReason:
+def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> PendingReason:
     left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
     message = (
         f"the driver and its minimum of executors request {_text(limit, need)} {limit.name}, and quota {quota} "
         f"{verb} {_text(limit, left)}"
     )
-    return pod_conditions.PendingReason(reason=reason, message=message)
+    return PendingReason(reason=reason, message=message)
 
 
 def _text(limit: Limit, nano: int) -> str:

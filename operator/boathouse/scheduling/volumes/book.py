@@ -9,8 +9,8 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse.cluster import storage
-from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import facts
+from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
@@ -22,6 +22,8 @@ CLAIM_NOT_BOUND = "VolumeClaimNotBound"
 CLASS_NOT_FOUND = "StorageClassNotFound"
 _KEPT = 256
 
+Revisions: TypeAlias = dict[tuple[str, str], int]
+"""(kind, name) of objects that were written for claims that are not bound yet, with their resourceVersion."""
 _Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
 
 
@@ -126,43 +128,39 @@ class VolumeBook(framework.Filter):
 
     # Errors of a pod's claims, independent of the node
 
-    def problem(self, pod: facts.PodFacts) -> pod_conditions.PendingReason | None:
+    def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
         found = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
         return next((one for one in found if one is not None), None)
 
-    def _problem(self, pod: facts.PodFacts, field: str, key: str) -> pod_conditions.PendingReason | None:
+    def _problem(self, pod: facts.PodFacts, field: str, key: str) -> PendingReason | None:
         namespace, _, name = key.partition("/")
         claim, is_ephemeral = self.storage.claims.get(key), field.endswith(".ephemeral")
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
-            return pod_conditions.PendingReason(
-                CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}'
-            )
+            return PendingReason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
-            return pod_conditions.PendingReason(
+            return PendingReason(
                 CLAIM_NOT_OURS, f"{about} was not created for this pod: delete it, or rename the volume"
             )
         if claim.metadata.deletion_timestamp is not None:
-            return pod_conditions.PendingReason(CLAIM_DELETED, f"{about} is being deleted")
+            return PendingReason(CLAIM_DELETED, f"{about} is being deleted")
         if claim.status.phase == "Lost":
-            return pod_conditions.PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
+            return PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
-    def _unbound(self, claim: storage.ClaimView, about: str) -> pod_conditions.PendingReason | None:
+    def _unbound(self, claim: storage.ClaimView, about: str) -> PendingReason | None:
         if claim.spec.volume_name:
-            return pod_conditions.PendingReason(
-                CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"'
-            )
+            return PendingReason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
         by = self.storage.classes.get(claim.storage_class)
         if claim.storage_class and by is None:
-            return pod_conditions.PendingReason(
+            return PendingReason(
                 CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist'
             )
         if by is None or not by.waits_for_consumer:
-            return pod_conditions.PendingReason(
+            return PendingReason(
                 CLAIM_NOT_BOUND,
                 f"{about} is not bound yet, although its StorageClass binds immediately: check its events",
             )

@@ -5,21 +5,18 @@ Both writes have the resourceVersion of the decision as a precondition, so that 
 volume controller and the provisioner complete the binding.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from boathouse.cluster import client, errors, retries, storage
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import disks
 from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes.book import Revisions
 from boathouse_policies import model
 
 FAILED = "VolumeBindingFailed"
 PROVISIONING_FAILED = "VolumeProvisioningFailed"
 TIMED_OUT = "VolumeBindingTimedOut"
-
-
-Revisions: TypeAlias = dict[tuple[str, str], int]
-"""(kind, name) of objects that were written for claims that are not bound yet, with their resourceVersion."""
 
 
 class VolumeWriter:

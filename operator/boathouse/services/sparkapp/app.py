@@ -18,7 +18,7 @@ from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.frame import pod_template, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
-from boathouse.services.sparkapp.submission import executor_memory, ports, properties_file, sizing, user_properties
+from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
 from boathouse.services.sparkapp.submission.sizes import spark_size
 
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
@@ -153,10 +153,10 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
     asked = spec.executor.elastic_memory if spec.executor else None
     if asked is None:
         return None
-    is_python, least = spec.type == "Python", {**conf, executor_memory.HEAP: spark_size(asked.min)}
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: spark_size(asked.min)}
     found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
     if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
-        raise ValueError(f"executor.elasticMemory.min is more than {executor_memory.HEAP} (absent: 1g): lower it")
+        raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
     return found
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boathouse_lab.reproduce.ila import polynomials
 from boathouse_policies.ila import exponential, fitting, learning, metrics
-from boathouse_sim.reproduce.ila import polynomials
 from tests.builders.core_ila import (
     exponential_model,
     exponential_term,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from boathouse_lab import table2
 from boathouse_policies import yarn_me
-from boathouse_sim import table2
 from boathouse_sim.heartbeat import Heartbeats
 from boathouse_sim.instant import Instant
 from tests.builders import core, simulations

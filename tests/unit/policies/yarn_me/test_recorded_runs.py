@@ -1,6 +1,6 @@
 """The learned penalty models predict recorded runs of the task runtime with sizes that they have not seen.
 
-`benchmarks/task_memory.py` recorded them on a machine with other work, so a run time is the CPU time of an attempt.
+`lab/benchmarks/task_memory.py` recorded them on a machine with other work, so a run time is the CPU time of an attempt.
 """
 
 import json

@@ -12,13 +12,12 @@ from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.frame import pod_template
 from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
-from boathouse.services.sparkapp.submission import executor_memory, pod_parts, ports
+from boathouse.services.sparkapp.submission import pod_parts, ports, sizing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse.services.sparkapp.app import App
-    from boathouse.services.sparkapp.submission import sizing
     from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 CONTAINER: Final = "spark-kubernetes-driver"
@@ -110,7 +109,7 @@ def _arguments(app: App) -> list[str]:
         "driver",
         "--properties-file",
         f"{attempts.CONF_PATH}/{attempts.PROPERTIES_FILE}",
-        *(("--conf", f"{executor_memory.HEAP}={app.conf[executor_memory.HEAP]}") if app.ideal_executor else ()),
+        *(("--conf", f"{sizing.HEAP}={app.conf[sizing.HEAP]}") if app.ideal_executor else ()),
         "--class",
         *map(literal, (app.spec.main_class or _PYTHON_RUNNER, *written)),
     ]

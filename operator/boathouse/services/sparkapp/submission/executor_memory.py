@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from boathouse.services.sparkapp.submission import sizing
 from boathouse.services.sparkapp.submission.sizes import mebibytes
@@ -12,8 +12,6 @@ from boathouse.services.sparkapp.submission.sizes import mebibytes
 if TYPE_CHECKING:
     from boathouse.services.sparkapp.app import App
     from boathouse.services.sparkapp.planning.observation import DriverPod
-
-HEAP: Final = "spark.executor.memory"
 
 
 def resized(app: App, memory_bytes: int) -> App:
@@ -28,11 +26,11 @@ def resized(app: App, memory_bytes: int) -> App:
         return app
     if app.elastic is None or memory_bytes < app.elastic.least.memory_bytes:
         raise ValueError(f"executors cannot have {memory_bytes} bytes of memory: they need more")
-    heaps = range(1, mebibytes(app.conf.get(HEAP, sizing.DEFAULT_MEMORY)) + 1)
+    heaps = range(1, mebibytes(app.conf.get(sizing.HEAP, sizing.DEFAULT_MEMORY)) + 1)
     heap = bisect.bisect_right(heaps, memory_bytes, key=lambda heap: _requests(app, heap).memory_bytes)
     return dataclasses.replace(
         app,
-        conf={**app.conf, HEAP: f"{heap}m"},
+        conf={**app.conf, sizing.HEAP: f"{heap}m"},
         executor=_requests(app, heap),
         ideal_executor=app.executor,
     )
@@ -45,4 +43,4 @@ def of_attempt(app: App, driver: DriverPod | None) -> App:
 
 
 def _requests(app: App, heap: int) -> sizing.Requests:
-    return sizing.executor({**app.conf, HEAP: f"{heap}m"}, is_python=app.is_python)
+    return sizing.executor({**app.conf, sizing.HEAP: f"{heap}m"}, is_python=app.is_python)

@@ -13,6 +13,7 @@ from boathouse.services.sparkapp.submission.sizes import mebibytes
 Properties = Mapping[str, str]
 MIB: Final = 1024**2
 DEFAULT_EXECUTORS: Final = 2
+HEAP: Final = "spark.executor.memory"
 DEFAULT_MEMORY: Final = "1g"
 _DEFAULT_OVERHEAD: Final = "384m"
 _FACTOR: Final = "spark.kubernetes.memoryOverheadFactor"
@@ -111,7 +112,7 @@ def executor(properties: Properties, *, is_python: bool, profile: ResourceProfil
     """
     if profile is not None:
         return _profiled(properties, profile, is_python=is_python)
-    heap = mebibytes(properties.get("spark.executor.memory", DEFAULT_MEMORY))
+    heap = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
     overhead = _overhead("executor", properties, heap, is_python=is_python)
     memory_mib = heap + overhead + _off_heap(properties) + _pyspark(properties, is_python=is_python)
     return Requests(
@@ -154,7 +155,7 @@ def is_true(properties: Properties, key: str) -> bool:
 
 def _profiled(properties: Properties, profile: ResourceProfile, *, is_python: bool) -> Requests:
     """Without an overhead of its own, a profile has that of the application's heap, whatever its heap is."""
-    own = mebibytes(properties.get("spark.executor.memory", DEFAULT_MEMORY))
+    own = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
     heap = own if profile.memory is None else mebibytes(profile.memory)
     if profile.memory_overhead is not None:
         overhead = mebibytes(profile.memory_overhead)

@@ -1,0 +1,65 @@
+"""The laboratory as it is installed: the command finds it, studies have claims, and benchmarks can be imported."""
+
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from boathouse_cli import laboratory
+from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_lab.reproduce import claim, sources, studies
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+PACKAGES = ("decisions", "mrclusters")
+IMPORT_ALL = """
+import importlib, sys
+sys.path.insert(0, sys.argv[1])  # as a program's own folder: the benchmarks import each other by name
+for name in sys.argv[2:]:
+    importlib.import_module(name)
+"""
+
+
+def test_the_installed_laboratory_adds_reproduce_to_the_command_line():
+    program = Path(sys.executable).parent / "boathouse"
+    done = subprocess.run([program, "reproduce", "--help"], capture_output=True, text=True, check=True, timeout=60)
+    assert all(paper in done.stdout for paper in studies.names())
+
+
+def test_without_the_laboratory_reproduce_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints())
+    app = typer.Typer()
+    app.command("simulate")(lambda: None)
+    laboratory.add_commands(app)
+    error = CliRunner().invoke(app, ["reproduce", "fspy", "--quick"]).exception
+    assert isinstance(error, CommandError)
+    assert error.code is ExitCode.USAGE
+    assert "pip install boathouse-lab" in str(error)
+
+
+@pytest.mark.parametrize("study", studies.chosen(studies.ALL), ids=lambda study: study.paper)
+def test_a_study_has_a_catalogue_of_claims(study):
+    kinds = {source.kind for source in sources.catalogue(study.paper).sources.values()}
+    assert kinds
+    assert kinds <= set(claim.Kind)
+
+
+def test_every_benchmark_can_be_imported():
+    names = [path.stem for path in BENCHMARKS.glob("*.py")] + [
+        f"{package}.{path.stem}"
+        for package in PACKAGES
+        for path in (BENCHMARKS / package).glob("*.py")
+        if path.stem != "__init__"
+    ]
+    assert len(names) > 40
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL, BENCHMARKS, *names],
+        cwd=BENCHMARKS.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
