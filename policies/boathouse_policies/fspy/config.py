@@ -20,6 +20,8 @@ class Config:
         shared_allowance: Whether the jobs of unknown size go first while all together they hold less than their virtual
             shares (III.C: "if the fair queue holds less resources"); if not, each while it holds less than its own
             (ours): then a large one that ran before there were others does not keep them waiting.
+        late_first: Whether a job that outlived its virtual size goes before those that have not (the paper). If not, it
+            is ranked by the work that is left of it: a large job of underestimated size would hold all others up.
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
         least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
             coefficients).
@@ -35,6 +37,7 @@ class Config:
     ageing_s: float = 600.0
     least_work_share: float = 0.5
     shared_allowance: bool = True
+    late_first: bool = True
     sampled_splits: int = 10
     least_jobs: int = 16
     forgetting: float = 1.0

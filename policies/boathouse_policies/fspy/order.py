@@ -179,10 +179,26 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         """Return the group of a job in this cycle."""
         return self._rank(job, state)[0]
 
+    def goes_before(self, job: model.Job, other: model.Job, state: CycleState, share: float) -> bool:
+        """Return whether a job of the same queue and namespace goes before another, with a share of its own size."""
+        if (job.queue, job.namespace, job.priority) != (other.queue, other.namespace, other.priority):
+            return False
+        group, value = self._rank(other, state)
+        return self._rank(job, state) < (group, value * share)
+
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
         virtual = self.worlds.jobs.get(job)
-        return math.inf if virtual is None else self.worlds.size_left(virtual)
+        if virtual is None:
+            return math.inf
+        return self._work_left(virtual) if self._is_overrun(virtual) else self.worlds.size_left(virtual)
+
+    def _is_overrun(self, virtual: VirtualJob) -> bool:
+        """Return whether a job outlived its virtual size and is ranked by the work that is left of it."""
+        return virtual.finished and not self.config.late_first and virtual.id in self._jobs and virtual.shape.is_sized
+
+    def _work_left(self, virtual: VirtualJob) -> float:
+        return self._jobs[virtual.id].work_left(virtual.shape)
 
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
         virtual, now_s = self.worlds.jobs.get(job.id), state.view.now_s
@@ -196,6 +212,8 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             if now_s - since_s >= self.config.ageing_s:
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
+            if self._is_overrun(virtual):
+                return Group.SIZED, self._work_left(virtual)
             return Group.LATE, virtual.finish_s
         is_short = job.id in self._fair and self._fair[job.id].is_short
         return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight

@@ -30,7 +30,8 @@ import functools
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
-from boathouse_policies.profiles.sharing import ByStage, OneOfTwo, Unhindered
+from boathouse_policies.profiles.sharing import Ahead, ByStage, OneOfTwo, Unhindered
+from boathouse_policies.profiles.worth import Lending, Prices, Refusing, Smaller
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Config:
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
     """
 
-    fspy: fspy.Config = dataclasses.field(default_factory=lambda: fspy.Config(shared_allowance=False))
+    fspy: fspy.Config = dataclasses.field(default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False))
     ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
     ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
@@ -61,15 +62,16 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
-    running = RunningTasks()
-    spark = ikayak.Parts(running, config.ikayak)
-    interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
-    ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
+    running, prices = RunningTasks(), Prices()
+    spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices))
+    interference, delay = Refusing(config.ila), ila.AdaptiveDelay(config.ila)
+    look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
     regular = Unhindered(interference, spark.shrinking)
-    elastic = yarn_me.Elasticity(config.yarn_me, regular, yarn_me.Outlook(running), ahead)
+    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
+    ahead = Ahead(order)
     aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
@@ -82,10 +84,21 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         },
         patience=delay,
         sizer=sizes,
-        reserve=ByStage(spark.executors, aged, retry, passing),
-        controllers=(elastic, spark.suspension),
+        reserve=ByStage(spark.executors, aged, retry, passing, ahead),
+        controllers=(prices, elastic, spark.suspension),
         observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
         running=running,
         figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), *spark.figures),
-        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
+        hooks=(
+            order,
+            aged,
+            passing,
+            ahead,
+            spark.executors,
+            spark.suspension,
+            spark.shrinking,
+            elastic,
+            interference,
+            delay,
+        ),
     )
