@@ -68,9 +68,9 @@ def test_a_pod_says_why_it_has_its_size():
         "ideal memory 2.0 GiB",
         "predicted run time 40s",
         "30s with the ideal memory",
+        "25% of the node's disk budget",
         "gain 3.1 s of job time",
         "cost 0.0 s",
-        "25% of the node's disk budget",
     ]
 
 
