@@ -21,7 +21,7 @@ class Config:
             shares (III.C: "if the fair queue holds less resources"); if not, each while it holds less than its own
             (ours): then a large one that ran before there were others does not keep them waiting.
         late_first: Whether a job that outlived its virtual size goes before those that have not (the paper). If not, it
-            is ranked by the work that is left of it: a large job of underestimated size would hold all others up.
+            is ranked by the work that is left of it, for `ageing_s`: or an underestimated one holds all others up.
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
         least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
             coefficients).

@@ -191,11 +191,14 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         virtual = self.worlds.jobs.get(job)
         if virtual is None:
             return math.inf
-        return self._work_left(virtual) if self._is_overrun(virtual) else self.worlds.size_left(virtual)
+        is_overrun = self._is_overrun(virtual, virtual.world.now_s)
+        return self._work_left(virtual) if is_overrun else self.worlds.size_left(virtual)
 
-    def _is_overrun(self, virtual: VirtualJob) -> bool:
-        """Return whether a job outlived its virtual size and is ranked by the work that is left of it."""
-        return virtual.finished and not self.config.late_first and virtual.id in self._jobs and virtual.shape.is_sized
+    def _is_overrun(self, virtual: VirtualJob, now_s: float) -> bool:
+        """Return whether a job outlived its virtual size and is ranked by the work that is left of it: for a while."""
+        if self.config.late_first or not virtual.finished or virtual.id not in self._jobs:
+            return False
+        return virtual.shape.is_sized and now_s - virtual.finish_s < self.config.ageing_s
 
     def _work_left(self, virtual: VirtualJob) -> float:
         return self._jobs[virtual.id].work_left(virtual.shape)
@@ -212,7 +215,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             if now_s - since_s >= self.config.ageing_s:
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
-            if self._is_overrun(virtual):
+            if self._is_overrun(virtual, now_s):
                 return Group.SIZED, self._work_left(virtual)
             return Group.LATE, virtual.finish_s
         is_short = job.id in self._fair and self._fair[job.id].is_short
