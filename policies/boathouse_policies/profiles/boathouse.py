@@ -30,6 +30,7 @@ import functools
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
+from boathouse_policies.profiles.guard import Guard
 from boathouse_policies.profiles.sharing import Ahead, ByStage, OneOfTwo, Unhindered
 from boathouse_policies.profiles.worth import Lending, Prices, Refusing, Smaller
 
@@ -62,12 +63,12 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
-    running, prices = RunningTasks(), Prices()
-    spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices))
-    interference, delay = Refusing(config.ila), ila.AdaptiveDelay(config.ila)
+    running, prices, guard = RunningTasks(), Prices(), Guard()
+    spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices, guard=guard))
+    interference, delay = Refusing(config.ila, guard), ila.AdaptiveDelay(config.ila)
     look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
     regular = Unhindered(interference, spark.shrinking)
-    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices)
+    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices, guard)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
@@ -86,9 +87,9 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing, ahead),
         controllers=(prices, elastic, spark.suspension),
-        observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
+        observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay, guard),
         running=running,
-        figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), *spark.figures),
+        figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), guard, *spark.figures),
         hooks=(
             order,
             aged,

@@ -30,6 +30,7 @@ import numpy as np
 from boathouse_policies import ikayak, ila, model, yarn_me
 from boathouse_policies.framework import Controller
 from boathouse_policies.ikayak.suspension import REASON, Suspension
+from boathouse_policies.profiles.guard import Guard, Part, key_of
 from boathouse_policies.yarn_me.penalty import Elastic
 
 if TYPE_CHECKING:
@@ -138,11 +139,30 @@ class Refusing(ila.Interference):
     Gain: what a task that runs alone for T would lose at the least slowdown H for which it is refused, (H - 1)·T, with
     the deviation of T. Cost: the wait so far, and as much again. A class of which nothing was measured, or whose run
     time is not known, is refused nowhere.
+
+    Args:
+        config: The constants.
+        guard: Is told what refusals were worth.
     """
+
+    def __init__(self, config: ila.Config, guard: Guard) -> None:
+        super().__init__(config)
+        self._guard = guard
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether interference may keep a class from hosts."""
         return super().concerns(pending) and self.worth(pending).pays
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Count a placed task; if it was refused before, the guard compares its wait with what it escaped."""
+        pending, now_s = assignment.pending, state.view.now_s
+        known, threshold = self.profiles.get(pending.task_class.id), self.config.threshold
+        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
+        if known is not None and known.refused_s < now_s and known.is_map and seconds and threshold is not None:
+            escaped_s, waited_s = threshold * seconds, now_s - known.refused_s
+            task = assignment.pick.task.id
+            self._guard.acted(Part.REFUSAL, task, pending.job, lambda ran_s: (escaped_s, waited_s + ran_s))
+        super().placed(assignment, state)
 
     def recheck_after_s(self, pending: PendingClass) -> float:
         """Return when to consider a class again: at the latest when another refusal is no longer worth it."""
@@ -153,6 +173,8 @@ class Refusing(ila.Interference):
         task_class, threshold = pending.task_class, self.config.threshold
         known, seconds = self.profiles.get(task_class.id), task_class.estimates.duration_s(task_class.resources)
         if known is None or known.is_guess or seconds is None or threshold is None:
+            return NEUTRAL
+        if not self._guard.allows(Part.REFUSAL, pending.job, pending.state.view.now_s):
             return NEUTRAL
         waited_s = max(0.0, pending.state.view.now_s - known.refused_s)
         deviation_s = task_class.estimates.deviation_s() or 0.0
@@ -168,7 +190,12 @@ class Smaller(yarn_me.Elasticity):
     """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them.
 
     Args:
+        config: The constants.
+        regular: Ranks nodes with room for the ideal size.
+        outlook: What is left to place, and what runs until when.
+        look_ahead: Makes a timeline.
         prices: Of CPU and memory.
+        guard: Is told what smaller sizes were worth.
     """
 
     def __init__(
@@ -178,9 +205,10 @@ class Smaller(yarn_me.Elasticity):
         outlook: Outlook,
         look_ahead: LookingAhead,
         prices: Prices,
+        guard: Guard,
     ) -> None:
         super().__init__(config, regular, outlook, look_ahead)
-        self._prices = prices
+        self._prices, self._guard = prices, guard
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where a class fits regularly, or with less memory that is worth it."""
@@ -191,6 +219,8 @@ class Smaller(yarn_me.Elasticity):
         short = passed & (memory < estimates.ideal_bytes)
         if not short.any():
             return passed
+        if not self._guard.allows(Part.MEMORY, pending.job, state.view.now_s):
+            return passed & ~short
         cpu, of_memory = self._prices.columns[:, where]
         gain, cost, deviation = self._by_level(pending)[:, estimates.levels.places_on(memory)]
         pays: model.BoolVector = of_memory * (gain - CAUTION * deviation) > cpu * cost
@@ -201,7 +231,9 @@ class Smaller(yarn_me.Elasticity):
         if not super().passes(pending, state, node):
             return False
         worth = self.worth(pending, state.free_on(node)[model.MEMORY], node)
-        return worth is None or worth.pays
+        if worth is None:
+            return True
+        return worth.pays and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
 
     def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
         """Return what a size is worth on a node; None for the ideal size."""
@@ -225,6 +257,29 @@ class Smaller(yarn_me.Elasticity):
         unsure = (estimates.ideal_bytes - levels.memory) * (estimates.deviation_s() or 0.0)
         return np.stack([saved, longer, unsure])
 
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Take the disk's bandwidth; the guard compares what a smaller map holds with what a whole one would have."""
+        super().placed(assignment, state)
+        task_class, size = assignment.pending.task_class, assignment.resources
+        estimates, ideal = task_class.estimates, task_class.resources
+        if not isinstance(estimates, Elastic) or size.memory_bytes >= estimates.ideal_bytes:
+            return
+        if task_class.stage is not model.Stage.MAP:
+            return  # a reducer's time is that of the maps that it waits for
+        regular_s = estimates.levels.regular_s
+        cpu, memory = self._prices.columns[:, assignment.node].tolist()
+
+        def measure(ran_s: float) -> tuple[float, float]:
+            longer = cpu * size.cpu_milli * max(0.0, ran_s - regular_s)
+            return memory * ideal.memory_bytes * regular_s, memory * size.memory_bytes * ran_s + longer
+
+        self._guard.acted(Part.MEMORY, assignment.pick.task.id, assignment.pending.job, measure)
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:
+        """Give the disk's bandwidth back."""
+        super().undone(assignment, state)
+        self._guard.undone(assignment.pick.task.id)
+
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
         """Return what less memory costs a task, and what that is worth."""
         found, memory = super().of_placed(assignment, state), assignment.resources.memory_bytes
@@ -243,12 +298,31 @@ class Lending(Suspension):
         config: The constants.
         book: What runs.
         prices: Of CPU.
+        guard: Is told what suspensions were worth.
     """
 
-    def __init__(self, config: ikayak.Config, book: Book, prices: Prices) -> None:
+    def __init__(self, config: ikayak.Config, book: Book, prices: Prices, guard: Guard) -> None:
         super().__init__(config, book)
-        self._prices = prices
+        self._prices, self._guard = prices, guard
         self._worth: dict[Reducer, Worth] = {}
+        self._lent_since: dict[Reducer, tuple[float, float, float]] = {}  # when, gain in a second, cost
+        self._used: set[Reducer] = set()
+
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
+        """Decide whom to suspend and whom to resume; the guard is told what those that are over were worth."""
+        decided = super().advise(queue, view)
+        for reducer in [reducer for reducer in self._lent_since if reducer not in self.paused]:
+            since_s, gain, cost_s = self._lent_since.pop(reducer)
+            used_s = view.now_s - since_s if reducer in self._used else 0.0
+            self._used.discard(reducer)
+            self._guard.ended(key_of(Part.SUSPENSION, reducer.job.job), gain * used_s, cost_s, view.now_s)
+        return decided
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Note whose CPU is used by a map that was placed."""
+        if self._lent_since and assignment.pending.task_class.stage is model.Stage.MAP:
+            node = state.view.layout.names[assignment.node]
+            self._used.update(reducer for reducer in self._lent_since if reducer.task.node == node)
 
     def worthwhile(
         self, reducers: Sequence[Reducer], for_s: float, waiting: Mapping[model.JobId, int], view: ClusterView
@@ -260,11 +334,15 @@ class Lending(Suspension):
         for reducer in reducers:
             place = index[reducer.task.node]
             found = self.worth(reducer, for_s, place)
-            if found.pays and room[place] > 0:
+            if found.pays and room[place] > 0 and self._allows(reducer, view.now_s):
                 room[place] -= 1
                 worth[reducer] = found
+                self._lent_since[reducer] = view.now_s, found.gain_s / for_s, found.cost_s
         self._worth = worth
         return list(worth)
+
+    def _allows(self, reducer: Reducer, now_s: float) -> bool:
+        return self._guard.allows(Part.SUSPENSION, reducer.job.job, now_s)
 
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""

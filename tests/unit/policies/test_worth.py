@@ -8,6 +8,7 @@ import pytest
 from boathouse_policies import fspy, ikayak, ila, model
 from boathouse_policies.ikayak.book import Reducer
 from boathouse_policies.ikayak.suspension import REASON
+from boathouse_policies.profiles.guard import Guard
 from boathouse_policies.profiles.worth import NEUTRAL, Lending, Prices, Worth
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell, elastic_estimates
@@ -152,10 +153,10 @@ def lent(cpu_price, *, seconds=30.0, count=1, free_gib=8.0):
     shell = ElasticShell()
     shell.leave("n0", cpu=4000, gib=free_gib)
     task_class = core.task_class(core.job("mr"), SIZE, estimates=model.Fixed(seconds=seconds))
-    job = SimpleNamespace(classes={task_class.id: task_class})
+    job = SimpleNamespace(job=core.job("mr"), classes={task_class.id: task_class})
     task = SimpleNamespace(node="n0", task_class=task_class.id, resources=SIZE)
     reducers = [Reducer(task, job) for _ in range(count)]
-    lending = Lending(ikayak.Config(), None, SimpleNamespace(columns=np.array([[cpu_price], [0.0]])))
+    lending = Lending(ikayak.Config(), None, SimpleNamespace(columns=np.array([[cpu_price], [0.0]])), Guard())
     chosen = lending.worthwhile(reducers, 60.0, {"other": SIZE.memory_bytes}, shell.ledger.snapshot(0.0))
     return [lending.reason_for(reducer) for reducer in chosen]
 
