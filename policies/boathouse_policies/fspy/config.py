@@ -14,6 +14,8 @@ class Config:
     Attributes:
         probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
         probes: Whether jobs of unknown size are probed.
+        probed_from: Only those whose maps request at least so much of the cluster's memory (the paper: all). The order
+            matters little to a smaller one, and its first tasks tell its size as soon as a probe would.
         ageing_s: A job that is overdue and uses nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
@@ -34,6 +36,7 @@ class Config:
 
     probing_share: float = 0.10
     probes: bool = True
+    probed_from: float = 0.0
     ageing_s: float = 600.0
     least_work_share: float = 0.5
     shared_allowance: bool = True

@@ -312,11 +312,12 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
-        """Return whether a probing job is worth its container: the models know such jobs, and its size is unknown."""
+        """Return whether a probe is worth its container: of a large job of unknown size, of a kind that models know."""
         record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
         if record is None or virtual is None or record.is_probe or not self.config.probes:
             return False
-        return record.is_map_reduce and record.features is None and virtual.size == math.inf
+        is_large = virtual.bound[model.MEMORY] >= self.config.probed_from * virtual.world.cluster[model.MEMORY]
+        return record.is_map_reduce and record.features is None and virtual.size == math.inf and is_large
 
     def prediction(self, job: model.JobId) -> Prediction | None:
         """Return the predicted size of a job that is not over; None while it is not known."""

@@ -8,6 +8,7 @@
 | its memory | YARN-ME: the ideal, or less where the job ends no later for it, as FSPY's order would have it end |
 | its CPU | iKayak: less, for maps at their input, where memory is ideal |
 | reducers that lack map output | iKayak: suspended; their CPU goes to maps |
+| executors beyond the minimum | none while jobs that go before wait |
 | clusters of nodes | Koala: by the controller of its own clusters (`koala`) |
 
 Where two would decide the same:
@@ -32,7 +33,7 @@ from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
 from boathouse_policies.profiles.guard import Guard
 from boathouse_policies.profiles.sharing import Ahead, ByStage, OneOfTwo, Unhindered
-from boathouse_policies.profiles.worth import Lending, Prices, Refusing, Smaller
+from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +41,16 @@ class Config:
     """The constants of each paper, and what the combination changes in them.
 
     Attributes:
-        fspy: Each job of unknown size has an allowance of its own (the paper: one for all).
+        fspy: Each job of unknown size has an allowance of its own (the paper: one for all). A job that outlived its
+            virtual size is ranked by the work that is left of it, and small jobs are not probed.
         ikayak: It shrinks CPU only, or memory would be shrunk twice.
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
     """
 
-    fspy: fspy.Config = dataclasses.field(default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False))
+    fspy: fspy.Config = dataclasses.field(
+        default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False, probed_from=0.1)
+    )
     ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
     ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
@@ -72,7 +76,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
-    ahead = Ahead(order)
+    ahead, growing = Ahead(order), Growing(order, delay)
     aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
@@ -83,7 +87,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
             **dict.fromkeys((model.Stage.MAP, model.Stage.REDUCE), nearest),
             **dict.fromkeys(ikayak.SPARK, spark.most_free),
         },
-        patience=delay,
+        patience=growing,
         sizer=sizes,
         reserve=ByStage(spark.executors, aged, retry, passing, ahead),
         controllers=(prices, elastic, spark.suspension),
@@ -95,6 +99,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
             aged,
             passing,
             ahead,
+            growing,
             spark.executors,
             spark.suspension,
             spark.shrinking,

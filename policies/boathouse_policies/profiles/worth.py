@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from boathouse_policies import ikayak, ila, model, yarn_me
-from boathouse_policies.framework import Controller
+from boathouse_policies import fspy, ikayak, ila, model, yarn_me
+from boathouse_policies.framework import Controller, Hooks
+from boathouse_policies.framework.questions import Patience
 from boathouse_policies.ikayak.suspension import REASON, Suspension
 from boathouse_policies.profiles.guard import Guard, Part, key_of
 from boathouse_policies.yarn_me.penalty import Elastic
@@ -131,6 +132,72 @@ def _prices(queue: SchedulingQueue, view: ClusterView) -> model.FloatVector:
     totals = view.layout.allocatable[_ROWS].sum(axis=1)
     prices: model.FloatVector = (len(jobs) / np.maximum(totals, 1.0))[:, None] * (fits <= fits[::-1])
     return prices
+
+
+class Growing(Patience, Hooks):
+    """Executors beyond an application's minimum are not granted while jobs that go before it wait for room.
+
+    What an executor holds it holds until its application ends, and a job with less left would wait for as long. After
+    `_GROWS_AFTER_S` it is granted all the same: those jobs may wait for something else.
+
+    Args:
+        order: Ranks the jobs.
+        otherwise: Whether other tasks wait.
+    """
+
+    def __init__(self, order: fspy.SizeBased, otherwise: Patience) -> None:
+        self._order, self._otherwise = order, otherwise
+        self._waiting: dict[model.JobId, model.Job] = {}
+        self._left: dict[model.JobId, int] = {}
+        self._since_s: dict[model.JobId, float] = {}
+        self._before: dict[model.JobId, model.JobId] = {}  # who was found to go before an application in this cycle
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """Count what is pending of each job, where executors are pending too."""
+        self._left, self._waiting, self._before = {}, {}, {}
+        classes, growing = queue.sorted_classes(), set()
+        for queued in classes.queued if model.Stage.EXECUTOR in classes.stages else ():
+            job = queued.job
+            if queued.pool.count:
+                self._left[job.id] = self._left.get(job.id, 0) + queued.pool.count
+                self._waiting[job.id] = job
+                if queued.task_class.stage is model.Stage.EXECUTOR:
+                    growing.add(job.id)
+        self._since_s = {job: self._since_s.get(job, state.view.now_s) for job in growing}
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Count a placed task."""
+        self._count(assignment, -1)
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Count a task whose placement was taken back."""
+        self._count(assignment, +1)
+
+    def _count(self, assignment: Assignment, step: int) -> None:
+        job = assignment.pending.job.id
+        self._left[job] = self._left.get(job, 0) + step
+
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
+        """Return that executors beyond the minimum wait while somebody goes before; None takes the node."""
+        task_class, job = pending.task_class, pending.job
+        if task_class.stage is not model.Stage.EXECUTOR or task_class.is_short:
+            return self._otherwise.wait(pending, node, state)
+        # with its driver, an application that is at its minimum has one pod more
+        if state.job_usage(job.id)[model.PODS] <= max(1, task_class.gang_min) or not self._is_refused(pending, state):
+            return None
+        return model.Wait(task_class=task_class, job=job, verdict=BEHIND, until_s=state.view.now_s + RENEWED_S)
+
+    def _is_refused(self, pending: PendingClass, state: CycleState) -> bool:
+        job = pending.job
+        if state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
+            return False
+        known = self._before.get(job.id)
+        if known is None or self._left.get(known, 0) <= 0:
+            others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
+            known = next((other.id for other in others if self._order.goes_before(other, job, state, 1.0)), None)
+            if known is not None:
+                self._before[job.id] = known
+        return known is not None
 
 
 class Refusing(ila.Interference):
@@ -360,5 +427,9 @@ class Lending(Suspension):
         return f"{REASON} (gain {worth.gain_s:.1f} s, cost {worth.cost_s:.1f} s)"
 
 
+BEHIND = model.Verdict(
+    code=model.Code.PATIENCE, message="the application has its minimum of executors, and jobs that go before it wait"
+)
+_GROWS_AFTER_S = 60.0
 _PER_WAIT = 2.0
 _ROWS = [model.CPU, model.MEMORY]

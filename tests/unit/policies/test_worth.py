@@ -145,6 +145,25 @@ def test_who_goes_after_the_owner_may_not(reserved):
     assert core.where(reserved.cycle()) == []
 
 
+# Executors beyond the minimum
+
+
+@pytest.mark.parametrize(("now_s", "seconds", "granted"), [(1.0, 10.0, 1), (61.0, 10.0, 3), (1.0, 1e9, 3)])
+def test_executors_beyond_the_minimum_wait_for_jobs_with_less_left_for_a_while(now_s, seconds, granted):
+    shell = ElasticShell(core.node(), core.node("n1", core.amount(1000, 8)))
+    shell.observer(fspy.SizeBased).predictor.apps.add("etl", 1e14)
+    job = core.job("spark", kind="etl")
+    shell.leave("n0", cpu=4000, gib=6)
+    executors = core.task_class(job, core.amount(1000, 1), "executor", stage=model.Stage.EXECUTOR)
+    shell.submit_job(job, [executors], core.tasks(executors, 3))
+    shell.ledger.observe(core.account("driver", "n1", core.amount(1000, 1), job=job.id))
+    shell.submit("wide", 1, core.amount(4000, 7), estimates=model.Fixed(seconds=seconds))
+    found = core.where(shell.cycle())
+    shell.advance(now_s)
+    found += core.where(shell.cycle())
+    assert len([task for task, _ in found if task.startswith("spark")]) == granted
+
+
 # Suspensions
 
 
