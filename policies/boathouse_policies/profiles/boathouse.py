@@ -4,7 +4,7 @@
 |---|---|
 | whose turn | FSPY: least remaining virtual size first |
 | a driver's or executor's node | iKayak: most free; else nodes are reserved for it |
-| a map's or reducer's node | ILA: not beside neighbours that harm, while that pays; the closest; then the least slowed |
+| a map's or reducer's node | ILA: not beside neighbours that harm, while it pays; the closest; then the least slowed |
 | its memory | YARN-ME: the ideal, or less where that pays and the job ends no later, in FSPY's order |
 | its CPU | iKayak: less, for maps at their input, where memory is ideal |
 | reducers that lack map output | iKayak: suspended where that pays; their CPU goes to maps |
@@ -20,7 +20,8 @@ Where two would decide the same:
    (iKayak's Figure 6; YARN-ME bounds what it costs by the job's end). Only where no close node will do, it waits (ILA).
 3. Of one task either memory is taken or CPU, never both: YARN-ME first.
 4. A node that iKayak or ageing reserves is open to tasks that end before its owner could start there (YARN-ME's rule),
-   for a while to jobs that go before the owner, and to nobody else. YARN-ME itself reserves none: FSPY's order with ageing takes that part.
+   for a while to jobs that go before the owner, and to nobody else. YARN-ME itself reserves none: FSPY's order with
+   ageing takes that part.
 5. CPU that a suspended reducer lends goes to maps only, its own job's first.
 6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
 """
