@@ -154,9 +154,9 @@ class Guard(Observer, Figures):
             self._off[part] = min(off.values())
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
-        """Return for how many programs each part is off."""
+        """Return for how many programs a part is off, if it is for any."""
         off = collections.Counter(key[0] for key, record in self._records.items() if self._now_s < record.off_until_s)
-        return {f"{part}Off": [float(off[part])] for part in Part}
+        return {f"{part}Off": [float(count)] for part, count in off.items()}
 
     def dump(self) -> Mapping[str, Any]:
         """Return what is switched off: the bets begin anew."""
