@@ -54,6 +54,8 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "idealSeconds": ("size", lambda value: f"{text.duration(value)} with the ideal memory"),
     "diskShare": ("size", "{:.0%} of the node's disk budget".format),
     "cpuShare": ("size", "{:.0%} of the requested CPU".format),
+    "gainSeconds": ("size", "gain {:.1f} s of job time".format),
+    "costSeconds": ("size", "cost {:.1f} s".format),
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
     "group": ("order", _group),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),

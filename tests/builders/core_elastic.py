@@ -57,6 +57,11 @@ class ElasticShell(core.ReportingShell):
         fields = {"submitted_s": self.now_s, "estimates": estimates, "class_name": stage.name.lower()} | fields
         return super().submit(name, count, size, locations, stage=stage, **fields)
 
+    def measured(self, *classes: model.TaskClass) -> None:
+        """Have tasks of these classes measured: what ILA guesses of others refuses nothing."""
+        for task_class in classes:
+            self.observer(ila.Interference).profiles.get(task_class.id).is_guess = False
+
     def submit_spark(self, size: model.Resources | None = None, **fields) -> model.TaskClass:
         """Submit an application with one executor, which needs a whole node unless a size is given."""
         fields = {"stage": model.Stage.EXECUTOR, "seconds": None} | fields

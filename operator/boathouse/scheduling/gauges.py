@@ -12,6 +12,7 @@ from boathouse.suspension import keeper
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry import gauges, metrics
 from boathouse_policies import framework, model
+from boathouse_policies.profiles import guard
 
 _MILLI = 1000.0
 _REASONS = tuple(str(code) for code in model.Code)
@@ -114,6 +115,12 @@ class SchedulerGauges(Part):
                 self._thresholds,
             ),
             (
+                "profile_parts_off",
+                "Programs for which a part of the profile is off, because its decisions did harm",
+                ("part",),
+                self._parts_off,
+            ),
+            (
                 "suspended_tasks",
                 "Running tasks whose CPU is lent",
                 (),
@@ -167,6 +174,9 @@ class SchedulerGauges(Part):
         values = self._figures("interferenceThreshold")
         known = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
         return {(name,): value for name, value in known.items()}
+
+    def _parts_off(self) -> gauges.Reading:
+        return {(part.value,): sum(self._figures(f"{part}Off")) for part in guard.Part}
 
     # Suspended tasks
 

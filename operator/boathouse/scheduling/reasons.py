@@ -160,6 +160,9 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
         yield f"{jobs_ahead:.0f} job{'s' * (jobs_ahead != 1)} of its queue and namespace go before it"
     if "slowdown" in figures and "threshold" in figures:
         yield f"predicted slowdown of the tasks on a node {figures['slowdown']:.1f}, allowed {figures['threshold']:.1f}"
+    if "gainSeconds" in figures and "costSeconds" in figures:
+        gain_s, cost_s = (round(figures[name] / step_s) * step_s for name in ("gainSeconds", "costSeconds"))
+        yield f"waiting for another node gains {gain_s} s and costs {cost_s} s of job time"
     if "reservedForSeconds" in figures:
         yield f"nodes have been reserved for it for {round(figures['reservedForSeconds'] / step_s) * step_s} s"
     if "predictedWaitSeconds" in figures:

@@ -14,12 +14,16 @@ class Config:
     Attributes:
         probing_share: The probing queue's part of the cluster's memory (III.C: "a specified fraction"; 10 % is ours).
         probes: Whether jobs of unknown size are probed.
+        probed_from: Only those whose maps request at least so much of the cluster's memory (the paper: all). The order
+            matters little to a smaller one, and its first tasks tell its size as soon as a probe would.
         ageing_s: A job that is overdue and uses nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
         shared_allowance: Whether the jobs of unknown size go first while all together they hold less than their virtual
             shares (III.C: "if the fair queue holds less resources"); if not, each while it holds less than its own
             (ours): then a large one that ran before there were others does not keep them waiting.
+        late_first: Whether a job that outlived its virtual size goes before those that have not (the paper). If not, it
+            is ranked by the work that is left of it, for `ageing_s`: or an underestimated one holds all others up.
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
         least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
             coefficients).
@@ -32,9 +36,11 @@ class Config:
 
     probing_share: float = 0.10
     probes: bool = True
+    probed_from: float = 0.0
     ageing_s: float = 600.0
     least_work_share: float = 0.5
     shared_allowance: bool = True
+    late_first: bool = True
     sampled_splits: int = 10
     least_jobs: int = 16
     forgetting: float = 1.0

@@ -274,6 +274,13 @@ class JobRecord:
         )
         return Shape(phases=phases, master=masters[0] if masters else NOTHING, uber=self.is_uber)
 
+    def work_left(self, shape: Shape) -> float:
+        """Return the byte-seconds of the tasks that have not succeeded, of a shape with known run times."""
+        return sum(
+            max(0, record.total - record.succeeded) * phase.container[1] * (phase.task_s or 0.0)
+            for record, phase in zip(self._work(), shape.phases, strict=True)
+        )
+
     def prediction(self, shape: Shape) -> Prediction | None:
         """Return the predicted size of the job, which has this shape; None while it is not known."""
         if self.source is None or not shape.is_sized:

@@ -179,10 +179,29 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         """Return the group of a job in this cycle."""
         return self._rank(job, state)[0]
 
+    def goes_before(self, job: model.Job, other: model.Job, state: CycleState, share: float) -> bool:
+        """Return whether a job of the same queue and namespace goes before another, with a share of its own size."""
+        if (job.queue, job.namespace, job.priority) != (other.queue, other.namespace, other.priority):
+            return False
+        group, value = self._rank(other, state)
+        return self._rank(job, state) < (group, value * share)
+
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
         virtual = self.worlds.jobs.get(job)
-        return math.inf if virtual is None else self.worlds.size_left(virtual)
+        if virtual is None:
+            return math.inf
+        is_overrun = self._is_overrun(virtual, virtual.world.now_s)
+        return self._work_left(virtual) if is_overrun else self.worlds.size_left(virtual)
+
+    def _is_overrun(self, virtual: VirtualJob, now_s: float) -> bool:
+        """Return whether a job outlived its virtual size and is ranked by the work that is left of it: for a while."""
+        if self.config.late_first or not virtual.finished or virtual.id not in self._jobs:
+            return False
+        return virtual.shape.is_sized and now_s - virtual.finish_s < self.config.ageing_s
+
+    def _work_left(self, virtual: VirtualJob) -> float:
+        return self._jobs[virtual.id].work_left(virtual.shape)
 
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
         virtual, now_s = self.worlds.jobs.get(job.id), state.view.now_s
@@ -196,6 +215,8 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             if now_s - since_s >= self.config.ageing_s:
                 return Group.AGED, since_s
         if virtual is not None and virtual.finished:
+            if self._is_overrun(virtual, now_s):
+                return Group.SIZED, self._work_left(virtual)
             return Group.LATE, virtual.finish_s
         is_short = job.id in self._fair and self._fair[job.id].is_short
         return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight
@@ -291,11 +312,12 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 
     def needs_probe(self, job: model.JobId) -> bool:
-        """Return whether a probing job is worth its container: the models know such jobs, and its size is unknown."""
+        """Return whether a probe is worth its container: of a large job of unknown size, of a kind that models know."""
         record, virtual = self._jobs.get(job), self.worlds.jobs.get(job)
         if record is None or virtual is None or record.is_probe or not self.config.probes:
             return False
-        return record.is_map_reduce and record.features is None and virtual.size == math.inf
+        is_large = virtual.bound[model.MEMORY] >= self.config.probed_from * virtual.world.cluster[model.MEMORY]
+        return record.is_map_reduce and record.features is None and virtual.size == math.inf and is_large
 
     def prediction(self, job: model.JobId) -> Prediction | None:
         """Return the predicted size of a job that is not over; None while it is not known."""

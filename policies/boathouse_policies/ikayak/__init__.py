@@ -18,6 +18,7 @@ Each module lists its deviations with their reasons. All pieces act only on thei
 from __future__ import annotations
 
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from boathouse_policies.baselines import LEAST_LOADED, FairShare
 from boathouse_policies.framework import PREDICATES, Figures, JobOrder, Profile, RunningTasks, Score, questions
@@ -27,6 +28,9 @@ from boathouse_policies.ikayak.placement import Executors, MostFree
 from boathouse_policies.ikayak.shrinking import LocalFirst, Shrinking
 from boathouse_policies.ikayak.suspension import Suspension
 from boathouse_policies.model import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["SPARK", "Config", "Parts", "Shrink", "build"]
 
@@ -39,6 +43,7 @@ class Parts:
     Args:
         running: Which task runs where.
         config: The constants.
+        suspension: Makes the controller of suspensions.
 
     Attributes:
         book: Observer, after `RunningTasks`: what runs, the models, and μ.
@@ -49,9 +54,14 @@ class Parts:
         figures: What explains their decisions.
     """
 
-    def __init__(self, running: RunningTasks, config: Config = _PAPER) -> None:
+    def __init__(
+        self,
+        running: RunningTasks,
+        config: Config = _PAPER,
+        suspension: Callable[[Config, Book], Suspension] = Suspension,
+    ) -> None:
         self.book = Book(config, running)
-        self.suspension = Suspension(config, self.book)
+        self.suspension = suspension(config, self.book)
         self.executors = Executors(config, self.book, self.suspension)
         self.most_free = MostFree(self.suspension)
         self.shrinking = Shrinking(config, self.book)

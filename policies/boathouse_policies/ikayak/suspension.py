@@ -130,7 +130,28 @@ class Suspension(Controller, Filter, Hooks, Figures):
         free, least, index = view.free()[model.MEMORY], min(waiting.values()), view.layout.index
         places = {reducer: index.get(reducer.task.node) for reducer in due if reducer.task.node not in queue.reserved}
         has_room = [reducer for reducer, place in places.items() if place is not None and free[place] >= least]
-        return dict.fromkeys(has_room, view.now_s + for_s)
+        return dict.fromkeys(self.worthwhile(has_room, for_s, waiting, view), view.now_s + for_s)
+
+    def worthwhile(
+        self,
+        reducers: Sequence[Reducer],
+        for_s: float,  # noqa: ARG002 - for those who compare
+        waiting: Mapping[model.JobId, int],  # noqa: ARG002
+        view: ClusterView,  # noqa: ARG002
+    ) -> Sequence[Reducer]:
+        """Return which reducers to suspend, of those beside which a map has room: all of them, as the paper does.
+
+        Args:
+            reducers: Those that may be suspended.
+            for_s: For how long.
+            waiting: The memory of the smallest pending map of each job.
+            view: The cluster.
+        """
+        return reducers
+
+    def reason_for(self, reducer: Reducer) -> str:  # noqa: ARG002 - for those who compare
+        """Return why a reducer is suspended."""
+        return REASON
 
     def delay_factor(self, view: ClusterView) -> float:
         """Return λ of what jobs hold now."""
@@ -148,7 +169,9 @@ class Suspension(Controller, Filter, Hooks, Figures):
             ephemeral_storage_bytes=holds.ephemeral_storage_bytes,
             extended=holds.extended,
         )
-        return model.Suspend(task=_task(reducer), node=task.node, resources=size, until_s=until_s, reason=REASON)
+        return model.Suspend(
+            task=_task(reducer), node=task.node, resources=size, until_s=until_s, reason=self.reason_for(reducer)
+        )
 
     # Lent CPU
 

@@ -52,6 +52,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         learners: The model of each namespace.
         monitor: What runs.
         thresholds: H_d of each host.
+        config: The constants.
         measure_every_s: Instruments of nodes are used; reports of running tasks are not.
     """
 
@@ -60,7 +61,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
     slowdowns: Slowdowns
 
     def __init__(self, config: Config) -> None:
-        self._config = config
+        self.config = config
         self.measure_every_s = config.measure_every_s
         self.profiles = Profiles(config)
         self.learners = Learners(config)
@@ -81,10 +82,10 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether these are maps or reducers that have not been refused everywhere for too long."""
-        if pending.task_class.stage not in STAGES or self._config.threshold is None:
+        if pending.task_class.stage not in STAGES or self.config.threshold is None:
             return False
         known = self.profiles.get(pending.task_class.id)
-        return known is None or pending.state.view.now_s - known.refused_s < self._config.longest_wait_s
+        return known is None or pending.state.view.now_s - known.refused_s < self.config.longest_wait_s
 
     def key(self, pending: PendingClass) -> Hashable:
         """Return the demand and the model."""
@@ -115,17 +116,21 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         has_room, is_accepted = self.slowdowns.takers(pending, self._judged(pending))
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
-        recheck_s = pending.state.view.now_s + self._config.recheck_s
+        recheck_s = pending.state.view.now_s + self.recheck_after_s(pending)
         until_s = math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
         return True, model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
+
+    def recheck_after_s(self, pending: PendingClass) -> float:  # noqa: ARG002 - for those who compare
+        """Return after how long a class that is refused everywhere is considered again, events aside."""
+        return self.config.recheck_s
 
     # Hooks
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Begin a cycle: note full hosts, and predict the slowdown of running tasks."""
         self.monitor.adopt(state.view.layout)
-        self.slowdowns = Slowdowns(state, self.monitor, self.thresholds, self._weights, self._config)
-        self._limits = self.slowdowns.limits(min(self._error(), self._config.largest_error))
+        self.slowdowns = Slowdowns(state, self.monitor, self.thresholds, self._weights, self.config)
+        self._limits = self.slowdowns.limits(min(self._error(), self.config.largest_error))
         self._reached.clear()
         self._accepted.clear()
 
@@ -225,7 +230,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def _finished(self, event: model.Finished) -> None:
         given, used = self.monitor.given(event.task), self.monitor.gone(event.task, event.now_s)
-        known, disk_mb_per_s = self.profiles.get(event.task_class), self._config.disk_mb_per_s
+        known, disk_mb_per_s = self.profiles.get(event.task_class), self.config.disk_mb_per_s
         if known is None or known.task_class.stage not in STAGES or event.duration_s <= 0:
             return
         stated_s = self._stated_s(known.task_class, given)
@@ -251,7 +256,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         """Return the estimated run time of a task with the memory that it was given; None where it is not known."""
         estimates = task_class.estimates
         stated_s, deviation_s = estimates.duration_s(given or task_class.resources), estimates.deviation_s()
-        if stated_s is None or deviation_s is None or deviation_s <= self._config.uncertain * stated_s:
+        if stated_s is None or deviation_s is None or deviation_s <= self.config.uncertain * stated_s:
             return stated_s
         return None
 
@@ -262,7 +267,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         """
         alone_s, most = (
             (known.is_map and (stated_s or known.alone_s)) or event.duration_s,
-            self._config.largest_slowdown,
+            self.config.largest_slowdown,
         )
         computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
         return min(max(alone_s, computes_s, event.duration_s / most), event.duration_s * most)

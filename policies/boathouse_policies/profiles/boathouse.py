@@ -4,11 +4,14 @@
 |---|---|
 | whose turn | FSPY: least remaining virtual size first |
 | a driver's or executor's node | iKayak: most free; else nodes are reserved for it |
-| a map's or reducer's node | ILA: not beside neighbours that harm; the closest; then the least slowed down |
-| its memory | YARN-ME: the ideal, or less where the job ends no later for it, as FSPY's order would have it end |
+| a map's or reducer's node | ILA: not beside neighbours that harm, while it pays; the closest; then the least slowed |
+| its memory | YARN-ME: the ideal, or less where that pays and the job ends no later, in FSPY's order |
 | its CPU | iKayak: less, for maps at their input, where memory is ideal |
-| reducers that lack map output | iKayak: suspended; their CPU goes to maps |
+| reducers that lack map output | iKayak: suspended where that pays; their CPU goes to maps |
+| executors beyond the minimum | none while jobs that go before wait |
 | clusters of nodes | Koala: by the controller of its own clusters (`koala`) |
+
+What pays, `worth` says; `guard` switches a part off that turns out not to.
 
 Where two would decide the same:
 
@@ -17,7 +20,8 @@ Where two would decide the same:
    (iKayak's Figure 6; YARN-ME bounds what it costs by the job's end). Only where no close node will do, it waits (ILA).
 3. Of one task either memory is taken or CPU, never both: YARN-ME first.
 4. A node that iKayak or ageing reserves is open to tasks that end before its owner could start there (YARN-ME's rule),
-   and to nobody else. YARN-ME itself reserves none: FSPY's order with ageing takes that part.
+   for a while to jobs that go before the owner, and to nobody else. YARN-ME itself reserves none: FSPY's order with
+   ageing takes that part.
 5. CPU that a suspended reducer lends goes to maps only, its own job's first.
 6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
 """
@@ -30,7 +34,9 @@ import functools
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
-from boathouse_policies.profiles.sharing import ByStage, OneOfTwo, Unhindered
+from boathouse_policies.profiles.guard import Guard
+from boathouse_policies.profiles.sharing import Ahead, ByStage, OneOfTwo, Unhindered
+from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +44,16 @@ class Config:
     """The constants of each paper, and what the combination changes in them.
 
     Attributes:
-        fspy: Each job of unknown size has an allowance of its own (the paper: one for all).
+        fspy: Each job of unknown size has an allowance of its own (the paper: one for all). A job that outlived its
+            virtual size is ranked by the work that is left of it, and small jobs are not probed.
         ikayak: It shrinks CPU only, or memory would be shrunk twice.
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
     """
 
-    fspy: fspy.Config = dataclasses.field(default_factory=lambda: fspy.Config(shared_allowance=False))
+    fspy: fspy.Config = dataclasses.field(
+        default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False, probed_from=0.1)
+    )
     ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
     ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
@@ -61,15 +70,16 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
-    running = RunningTasks()
-    spark = ikayak.Parts(running, config.ikayak)
-    interference, delay = ila.Interference(config.ila), ila.AdaptiveDelay(config.ila)
-    ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
+    running, prices, guard = RunningTasks(), Prices(), Guard()
+    spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices, guard=guard))
+    interference, delay = Refusing(config.ila, guard), ila.AdaptiveDelay(config.ila)
+    look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
     regular = Unhindered(interference, spark.shrinking)
-    elastic = yarn_me.Elasticity(config.yarn_me, regular, yarn_me.Outlook(running), ahead)
+    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices, guard)
     sizes = OneOfTwo(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
+    ahead, growing = Ahead(order), Growing(order, delay)
     aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",
@@ -80,12 +90,24 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
             **dict.fromkeys((model.Stage.MAP, model.Stage.REDUCE), nearest),
             **dict.fromkeys(ikayak.SPARK, spark.most_free),
         },
-        patience=delay,
+        patience=growing,
         sizer=sizes,
-        reserve=ByStage(spark.executors, aged, retry, passing),
-        controllers=(elastic, spark.suspension),
-        observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay),
+        reserve=ByStage(spark.executors, aged, retry, passing, ahead),
+        controllers=(prices, elastic, spark.suspension),
+        observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay, guard),
         running=running,
-        figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), *spark.figures),
-        hooks=(order, aged, passing, spark.executors, spark.suspension, spark.shrinking, elastic, interference, delay),
+        figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), guard, *spark.figures),
+        hooks=(
+            order,
+            aged,
+            passing,
+            ahead,
+            growing,
+            spark.executors,
+            spark.suspension,
+            spark.shrinking,
+            elastic,
+            interference,
+            delay,
+        ),
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from boathouse_policies import model
-from boathouse_policies.framework.questions import Filter, Reserve, ReservedNode, Score, Sizer
+from boathouse_policies.framework.questions import Filter, Hooks, Reserve, ReservedNode, Score, Sizer
+from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak import SPARK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boathouse_policies.framework import CycleState, PendingClass, Sized, Where
-    from boathouse_policies.fspy import AgeingReserve
+    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
+    from boathouse_policies.fspy import AgeingReserve, SizeBased
     from boathouse_policies.ikayak.placement import Executors
     from boathouse_policies.ikayak.shrinking import Shrinking
     from boathouse_policies.ila import Interference, Retry
@@ -105,21 +109,67 @@ class OneOfTwo(Sizer, Filter):
         return free[model.MEMORY] >= ideal.memory_bytes and self.cpu.passes(pending, state, node)
 
 
+class Ahead(Hooks):
+    """Who may use a reserved node because its job goes before the owner's.
+
+    The order decides as if no node were reserved, for tasks whose run time is known. The older a reservation, the
+    smaller must a job be to pass it: after `_PASSED_FOR_S` nobody does, so that an owner waits for a bounded time.
+
+    Args:
+        order: Ranks the jobs.
+    """
+
+    def __init__(self, order: SizeBased) -> None:
+        self._order = order
+        self._classes = NO_CLASSES
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Begin a cycle: note its classes, to find the owners' jobs."""
+        self._classes = queue.sorted_classes()
+
+    def mask(self, pending: PendingClass, state: CycleState) -> model.BoolVector:
+        """Return the reserved nodes that a class may use, shape [N]."""
+        mask = np.zeros(len(state.offered), np.bool_)
+        if state.reserved and self._ends_s(pending) < _PASSED_FOR_S:
+            mask[[node for node in state.reserved if self.passes(pending, state, node)]] = True
+        return mask
+
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+        """Return whether a class may use one reserved node."""
+        owner, now_s = state.reserved[node], state.view.now_s
+        place = self._classes.places.get(owner)
+        since_s = state.reserved_since_s(node, owner)
+        left = 1.0 - (0.0 if since_s is None else now_s - since_s) / _PASSED_FOR_S
+        if place is None or left * _PASSED_FOR_S <= self._ends_s(pending):
+            return False
+        return self._order.goes_before(pending.job, self._classes.queued[place].job, state, left)
+
+    @staticmethod
+    def _ends_s(pending: PendingClass) -> float:
+        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
+        return math.inf if seconds is None or pending.task_class.stage in SPARK else seconds
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class ByStage(Reserve):
-    """Reserve nodes by stage; a reserved node is open to its owner's job and to tasks that end before it could start.
+    """Reserve nodes by stage, closed to all but a few others.
+
+    A reserved node is open to its owner's job, to tasks that end before it could start, and to tasks of jobs that go
+    before the owner: a reservation is worth what its owner is worth in the order, and more with its age.
 
     Attributes:
         executors: Reserves nodes for drivers and executors (iKayak).
         aged: Reserves a node for whoever waited too long (FSPY).
         retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
         passing_early: Says who ends in time (YARN-ME).
+        ahead: Says who goes before the owner.
     """
 
     executors: Executors
     aged: AgeingReserve
     retry: Retry
     passing_early: Passing
+    ahead: Ahead
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
@@ -131,13 +181,22 @@ class ByStage(Reserve):
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return the nodes that are reserved for no class or that the class may pass, shape [N]; None for all."""
         in_time, own = self.passing_early.mask(pending, state, where), self.executors.mask(pending, state, where)
-        return None if in_time is None or own is None else in_time | own
+        if in_time is None or own is None:
+            return None
+        passed = in_time | own
+        if not passed.all():
+            passed |= self.ahead.mask(pending, state)[where]
+        return passed
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return whether one node is reserved for no class, or the class may pass there."""
         if node not in state.reserved:
             return True
-        return self.passing_early.passes(pending, state, node) or self.executors.passes(pending, state, node)
+        return (
+            self.passing_early.passes(pending, state, node)
+            or self.executors.passes(pending, state, node)
+            or self.ahead.passes(pending, state, node)
+        )
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve nodes for a class that found none."""
@@ -156,4 +215,6 @@ class ByStage(Reserve):
         return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
 
 
+_PASSED_FOR_S = 300.0
+"""Age of a reservation from which on nobody passes its owner."""
 _MAP = model.Stage.MAP  # to look into an enum each time is slow

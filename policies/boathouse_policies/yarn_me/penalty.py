@@ -157,13 +157,14 @@ class Levels:
         seconds: The run time of each level, infinite where the memory is too little, shape [L].
 
     Attributes:
+        memory: The memory of each level.
         seconds: The run times.
         regular_s: The last of them: with the ideal memory.
         slow_s: Those above the regular one, descending.
     """
 
     def __init__(self, edges: model.IntVector, memory: model.IntVector, seconds: model.FloatVector) -> None:
-        self.seconds = seconds
+        self.memory, self.seconds = memory, seconds
         self._edges = edges
         self._edges_listed: list[int] = edges.tolist()
         self._levels: list[tuple[int, float]] = list(zip(memory.tolist(), seconds.tolist(), strict=True))
@@ -176,8 +177,12 @@ class Levels:
 
     def seconds_on(self, free_bytes: model.IntVector) -> model.FloatVector:
         """Return the run times on several nodes."""
-        seconds: model.FloatVector = self.seconds[self._edges.searchsorted(free_bytes, "right")]
+        seconds: model.FloatVector = self.seconds[self.places_on(free_bytes)]
         return seconds
+
+    def places_on(self, free_bytes: model.IntVector) -> model.IntVector:
+        """Return the level of several nodes."""
+        return np.asarray(self._edges.searchsorted(free_bytes, "right"), np.int64)
 
 
 class Elastic:

@@ -54,7 +54,14 @@ def test_a_pod_says_why_it_is_on_its_node():
 
 
 def test_a_pod_says_why_it_has_its_size():
-    figures = {"idealBytes": 2.0 * 1024**3, "seconds": 40.0, "idealSeconds": 30.0, "diskShare": 0.25}
+    figures = {
+        "idealBytes": 2.0 * 1024**3,
+        "seconds": 40.0,
+        "idealSeconds": 30.0,
+        "gainSeconds": 3.14,
+        "costSeconds": 0.0,
+    }
+    figures["diskShare"] = 0.25
     pod = with_annotations(cli.task_pod(), figures=json.dumps(figures), decision="started with 1Gi instead of 2Gi")
     assert rows(pod, "size")[0][1].split("; ") == [
         "started with 1Gi instead of 2Gi",
@@ -62,6 +69,8 @@ def test_a_pod_says_why_it_has_its_size():
         "predicted run time 40s",
         "30s with the ideal memory",
         "25% of the node's disk budget",
+        "gain 3.1 s of job time",
+        "cost 0.0 s",
     ]
 
 

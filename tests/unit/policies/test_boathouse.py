@@ -60,7 +60,7 @@ def test_where_neighbours_would_harm_nothing_is_made_smaller_to_fit(monkeypatch,
     monkeypatch.setattr(ila.Interference, "mask", lambda _self, _want, _scratch, where: np.array([not refused])[where])
     shell = ElasticShell()
     shell.leave("n0", cpu=4000, gib=1)
-    shell.submit(count=8, locations=["n0"])
+    shell.measured(shell.submit(count=8, locations=["n0"]))
     assert bool(core.sizes_of(shell.cycle())) is not refused
 
 
@@ -116,6 +116,7 @@ def test_an_executor_is_placed_where_most_is_free():
 def submit_two_each(shell, *names):
     """Jobs of two tasks, and the plan of a cycle."""
     classes = [shell.submit(name, 2) for name in names]
+    shell.measured(*classes)
     return {of.id for of in classes}, shell.cycle()
 
 

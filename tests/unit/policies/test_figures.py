@@ -110,8 +110,11 @@ def test_a_class_that_neighbours_keep_out_says_the_least_slowdown_and_what_is_al
     shell = ElasticShell(slowdown=9.0)
     shell.submit("first")
     shell.cycle()
-    found = pending_figures(shell, shell.submit("second"))
+    second = shell.submit("second")
+    shell.measured(second)
+    found = pending_figures(shell, second)
     assert found["slowdown"] == 9.0 > found["threshold"] >= 2.0
+    assert (found["gainSeconds"], found["costSeconds"]) == (100.0, 0.0)
 
 
 @pytest.mark.parametrize("profile", ["boathouse", "ikayak"])

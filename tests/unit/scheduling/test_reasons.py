@@ -55,12 +55,14 @@ def largest(who: holders.Holders, namespace: str = "demo") -> list[tuple[str, in
 
 
 def test_figures_of_the_policies_are_in_the_messages_of_jobs_and_in_coarser_steps_in_those_of_pods():
-    figures = (("jobsAhead", 2.0), ("reservedForSeconds", 134.0), ("predictedWaitSeconds", 26.0))
+    figures = (("jobsAhead", 2.0), ("gainSeconds", 48.0), ("costSeconds", 12.0))
+    figures += (("reservedForSeconds", 134.0), ("predictedWaitSeconds", 26.0))
     waiting = dataclasses.replace(found(), figures=figures)
     of_job, of_pod = reasons.diagnose(JOB, [waiting], held()), reasons.for_pod(waiting, "demo", held())
     ahead = "0/2 nodes are available; 2 jobs of its queue and namespace go before it"
-    assert of_job.message.endswith(f"{ahead}; nodes have been reserved for it for 130 s; predicted wait 30 s")
-    assert of_pod.message == f"{ahead}; nodes have been reserved for it for 120 s; predicted wait 60 s"
+    worth = "waiting for another node gains {} s and costs {} s of job time; nodes have been reserved for it for {} s"
+    assert of_job.message.endswith(f"{ahead}; {worth.format(50, 10, 130)}; predicted wait 30 s")
+    assert of_pod.message == f"{ahead}; {worth.format(60, 0, 120)}; predicted wait 60 s"
 
 
 def test_a_line_counts_the_tasks_and_names_the_scarce_resource_and_its_largest_holders():

@@ -54,6 +54,16 @@ def test_a_job_that_finished_virtually_is_before_all_of_larger_virtual_size():
     assert [name for _, name in shell.placed[2:]] == ["second", "first", "first", "tiny", "tiny"]
 
 
+@pytest.mark.parametrize(("late_first", "first"), [(True, "large"), (False, "tiny")])
+def test_a_job_that_finished_virtually_may_be_ranked_by_the_work_that_is_left(late_first, first):
+    shell = core_fspy.slots_shell(2, fspy.Config(late_first=late_first))
+    shell.submit_at("blocks", 0.0, map_stage(2, 30.0, stated=False))
+    shell.submit_at("large", 1.0, map_stage(20, 1.0))
+    shell.submit_at("tiny", 29.5, map_stage(2, 0.4))
+    shell.run()
+    assert shell.placed[2][1] == first
+
+
 # Fair sub-queue
 
 
@@ -143,8 +153,8 @@ def train(shell: core_fspy.FspyShell) -> None:
         shell.order.predictor.learn(job, core_fspy.total_times(job))
 
 
-def map_reduce() -> tuple[core_fspy.Stage, core_fspy.Stage]:
-    return map_stage(6, 5.0, stated=False), reduce_stage(2, 5.0, stated=False)
+def map_reduce(maps: int = 6) -> tuple[core_fspy.Stage, core_fspy.Stage]:
+    return map_stage(maps, 5.0, stated=False), reduce_stage(2, 5.0, stated=False)
 
 
 def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
@@ -158,6 +168,15 @@ def test_a_probe_gives_its_job_a_size_and_moves_it_to_the_size_based_queue():
     times = shell.order.predictor.predict(probed._replace(maps=6, reduces=2))
     assert job.size == pytest.approx((times.map_s + times.reduce_s) * core.GIB)
     assert (group_of(shell, "job"), shell.order.needs_probe(job.id)) == (Group.SIZED, False)
+
+
+@pytest.mark.parametrize(("maps", "probes"), [(1, False), (6, True)])
+def test_only_a_large_job_is_worth_a_probe_where_the_config_says_so(maps, probes):
+    shell = core_fspy.slots_shell(4, fspy.Config(probed_from=0.5))
+    train(shell)
+    shell.submit_at("job", 0.0, *map_reduce(maps), probed=features())
+    shell.run(until_s=1.0)
+    assert shell.order.needs_probe(model.JobId("job")) is probes
 
 
 def test_what_a_job_used_up_while_it_was_probed_counts():

@@ -1,0 +1,435 @@
+"""Whether a decision is worth more than its alternative: what `boathouse` asks before a paper's part acts.
+
+The unit is a second of the sum of the jobs' completion times. `Prices` says what a second of a resource is worth on
+each node, from the pending jobs as a fluid: one byte-second more for one delays all that wait by 1/total seconds, so
+
+    price = jobs that wait / total of the cluster,
+
+0 where the resource is not what stops the next pending tasks there: of CPU and memory only that one has a price of
+which fewer of them fit. Prices are frozen as a cycle begins, and what a decision frees is used once in it.
+
+A part acts where gain - cost - z·deviation > 0 (`Worth.pays`). Estimates that are not known make it neutral: it does
+not act.
+
+| part | gain | cost |
+|---|---|---|
+| refuse hosts (`Refusing`) | the slowdown that the task escapes | the wait so far, and as much again |
+| less memory (`Smaller`) | memory-seconds left to others, at their price | longer CPU-seconds, at theirs |
+| suspend a reducer (`Lending`) | CPU-seconds lent, at their price | output copied later, and the latency |
+
+The fourth, reservations, are worth what their owner is worth in the order, and more with their age (`sharing.Ahead`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from boathouse_policies import fspy, ikayak, ila, model, yarn_me
+from boathouse_policies.framework import Controller, Hooks
+from boathouse_policies.framework.questions import Patience
+from boathouse_policies.ikayak.suspension import REASON, Suspension
+from boathouse_policies.profiles.guard import Guard, Part, key_of
+from boathouse_policies.yarn_me.penalty import Elastic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from boathouse_policies.framework import (
+        ClusterView,
+        CycleState,
+        Figure,
+        PendingClass,
+        SchedulingQueue,
+        Score,
+        Where,
+    )
+    from boathouse_policies.framework.cycle_state import Assignment
+    from boathouse_policies.ikayak.book import Book, Reducer
+    from boathouse_policies.yarn_me.decide import LookingAhead
+    from boathouse_policies.yarn_me.outlook import Outlook
+
+CAUTION = 1.0
+"""z: by how many standard deviations a gain must exceed its cost."""
+RENEWED_S = 1.0
+"""Prices are at most so old."""
+LATENCY_S = 1.0
+"""From the decision to suspend to the CPU that is free, and from that to resume to the shuffle that runs."""
+COPY_SHARE = 1 / 3
+"""Part of a reduce's run time in which it copies map output: as in Hadoop's progress."""
+
+
+class Worth(NamedTuple):
+    """What a decision is expected to change in the sum of completion times.
+
+    Attributes:
+        gain_s: What it saves.
+        cost_s: What it costs.
+        deviation_s: The standard deviation of the difference.
+    """
+
+    gain_s: float
+    cost_s: float
+    deviation_s: float = 0.0
+
+    @property
+    def surplus_s(self) -> float:
+        """By how much the gain exceeds the cost beyond chance."""
+        return self.gain_s - self.cost_s - CAUTION * self.deviation_s
+
+    @property
+    def pays(self) -> bool:
+        """Whether the gain exceeds the cost by more than chance."""
+        return self.surplus_s > 0
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Return both, for `explain`."""
+        return ("gainSeconds", self.gain_s), ("costSeconds", self.cost_s)
+
+
+NEUTRAL = Worth(0.0, 0.0)
+"""Of what is not known: the part does not act."""
+
+
+class Prices(Controller):
+    """What a second of CPU and of memory is worth on each node: the first controller, so that the others may ask."""
+
+    def __init__(self) -> None:
+        self._queue: SchedulingQueue | None = None
+        self._view: ClusterView | None = None
+        self._columns: model.FloatVector | None = None
+        self._made_s = -math.inf
+
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
+        """Decide nothing, but forget old prices: they are worked out when somebody asks."""
+        is_other = self._view is None or self._view.layout is not view.layout
+        if is_other or not 0 <= view.now_s - self._made_s < RENEWED_S:
+            self._columns = None
+        self._queue, self._view = queue, view
+        return ()
+
+    @property
+    def columns(self) -> model.FloatVector:
+        """The price of a millicore-second and of a byte-second on each node, shape [2, N]."""
+        if self._columns is None:
+            assert self._queue is not None
+            assert self._view is not None
+            self._columns, self._made_s = _prices(self._queue, self._view), self._view.now_s
+        return self._columns
+
+
+def _prices(queue: SchedulingQueue, view: ClusterView) -> model.FloatVector:
+    wanted, jobs = np.zeros(2), set()
+    for queued in queue.sorted_classes().queued:
+        if count := queued.pool.count:
+            size = queued.task_class.resources
+            wanted += count * size.cpu_milli, count * size.memory_bytes
+            jobs.add(queued.job.id)
+    fits = np.maximum(view.free()[_ROWS], 0) / np.maximum(wanted, 1.0)[:, None]
+    totals = view.layout.allocatable[_ROWS].sum(axis=1)
+    prices: model.FloatVector = (len(jobs) / np.maximum(totals, 1.0))[:, None] * (fits <= fits[::-1])
+    return prices
+
+
+class Growing(Patience, Hooks):
+    """Executors beyond an application's minimum are not granted while jobs that go before it wait for room.
+
+    What an executor holds it holds until its application ends, and a job with less left would wait for as long. After
+    `_GROWS_AFTER_S` it is granted all the same: those jobs may wait for something else.
+
+    Args:
+        order: Ranks the jobs.
+        otherwise: Whether other tasks wait.
+    """
+
+    def __init__(self, order: fspy.SizeBased, otherwise: Patience) -> None:
+        self._order, self._otherwise = order, otherwise
+        self._waiting: dict[model.JobId, model.Job] = {}
+        self._left: dict[model.JobId, int] = {}
+        self._since_s: dict[model.JobId, float] = {}
+        self._before: dict[model.JobId, model.JobId] = {}  # who was found to go before an application in this cycle
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """Count what is pending of each job, where executors are pending too."""
+        self._left, self._waiting, self._before = {}, {}, {}
+        classes, growing = queue.sorted_classes(), set()
+        for queued in classes.queued if model.Stage.EXECUTOR in classes.stages else ():
+            job = queued.job
+            if queued.pool.count:
+                self._left[job.id] = self._left.get(job.id, 0) + queued.pool.count
+                self._waiting[job.id] = job
+                if queued.task_class.stage is model.Stage.EXECUTOR:
+                    growing.add(job.id)
+        self._since_s = {job: self._since_s.get(job, state.view.now_s) for job in growing}
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Count a placed task."""
+        self._count(assignment, -1)
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Count a task whose placement was taken back."""
+        self._count(assignment, +1)
+
+    def _count(self, assignment: Assignment, step: int) -> None:
+        job = assignment.pending.job.id
+        self._left[job] = self._left.get(job, 0) + step
+
+    def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
+        """Return that executors beyond the minimum wait while somebody goes before; None takes the node."""
+        task_class, job = pending.task_class, pending.job
+        if task_class.stage is not model.Stage.EXECUTOR or task_class.is_short:
+            return self._otherwise.wait(pending, node, state)
+        # with its driver, an application that is at its minimum has one pod more
+        if state.job_usage(job.id)[model.PODS] <= max(1, task_class.gang_min) or not self._is_refused(pending, state):
+            return None
+        return model.Wait(task_class=task_class, job=job, verdict=BEHIND, until_s=state.view.now_s + RENEWED_S)
+
+    def _is_refused(self, pending: PendingClass, state: CycleState) -> bool:
+        job = pending.job
+        if state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
+            return False
+        known = self._before.get(job.id)
+        if known is None or self._left.get(known, 0) <= 0:
+            others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
+            known = next((other.id for other in others if self._order.goes_before(other, job, state, 1.0)), None)
+            if known is not None:
+                self._before[job.id] = known
+        return known is not None
+
+
+class Refusing(ila.Interference):
+    """ILA, which refuses hosts only for as long as a task escapes more slowdown than it waits.
+
+    Gain: what a task that runs alone for T would lose at the least slowdown H for which it is refused, (H - 1)·T, with
+    the deviation of T. Cost: the wait so far, and as much again. A class of which nothing was measured, or whose run
+    time is not known, is refused nowhere.
+
+    Args:
+        config: The constants.
+        guard: Is told what refusals were worth.
+    """
+
+    def __init__(self, config: ila.Config, guard: Guard) -> None:
+        super().__init__(config)
+        self._guard = guard
+
+    def concerns(self, pending: PendingClass) -> bool:
+        """Return whether interference may keep a class from hosts."""
+        return super().concerns(pending) and self.worth(pending).pays
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Count a placed task; if it was refused before, the guard compares its wait with what it escaped."""
+        pending, now_s = assignment.pending, state.view.now_s
+        known, threshold = self.profiles.get(pending.task_class.id), self.config.threshold
+        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
+        if known is not None and known.refused_s < now_s and known.is_map and seconds and threshold is not None:
+            escaped_s, waited_s = threshold * seconds, now_s - known.refused_s
+            task = assignment.pick.task.id
+            self._guard.acted(Part.REFUSAL, task, pending.job, lambda ran_s: (escaped_s, waited_s + ran_s))
+        super().placed(assignment, state)
+
+    def recheck_after_s(self, pending: PendingClass) -> float:
+        """Return when to consider a class again: at the latest when another refusal is no longer worth it."""
+        return min(self.config.recheck_s, self.worth(pending).surplus_s / _PER_WAIT)
+
+    def worth(self, pending: PendingClass) -> Worth:
+        """Return what it is worth to refuse a class once more."""
+        task_class, threshold = pending.task_class, self.config.threshold
+        known, seconds = self.profiles.get(task_class.id), task_class.estimates.duration_s(task_class.resources)
+        if known is None or known.is_guess or seconds is None or threshold is None:
+            return NEUTRAL
+        if not self._guard.allows(Part.REFUSAL, pending.job, pending.state.view.now_s):
+            return NEUTRAL
+        waited_s = max(0.0, pending.state.view.now_s - known.refused_s)
+        deviation_s = task_class.estimates.deviation_s() or 0.0
+        return Worth((threshold - 1.0) * seconds, _PER_WAIT * waited_s, (threshold - 1.0) * deviation_s)
+
+    def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
+        """Return the predicted slowdown, and what the refusal is worth."""
+        found = super().of_pending(pending, state)
+        return (*found, *self.worth(pending).figures) if found else ()
+
+
+class Smaller(yarn_me.Elasticity):
+    """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them.
+
+    Args:
+        config: The constants.
+        regular: Ranks nodes with room for the ideal size.
+        outlook: What is left to place, and what runs until when.
+        look_ahead: Makes a timeline.
+        prices: Of CPU and memory.
+        guard: Is told what smaller sizes were worth.
+    """
+
+    def __init__(
+        self,
+        config: yarn_me.Config,
+        regular: Score,
+        outlook: Outlook,
+        look_ahead: LookingAhead,
+        prices: Prices,
+        guard: Guard,
+    ) -> None:
+        super().__init__(config, regular, outlook, look_ahead)
+        self._prices, self._guard = prices, guard
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return where a class fits regularly, or with less memory that is worth it."""
+        passed, estimates = super().mask(pending, state, where), pending.task_class.estimates
+        if passed is None or not isinstance(estimates, Elastic):
+            return passed
+        memory = state.free[model.MEMORY, where]
+        short = passed & (memory < estimates.ideal_bytes)
+        if not short.any():
+            return passed
+        if not self._guard.allows(Part.MEMORY, pending.job, state.view.now_s):
+            return passed & ~short
+        cpu, of_memory = self._prices.columns[:, where]
+        gain, cost, deviation = self._by_level(pending)[:, estimates.levels.places_on(memory)]
+        pays: model.BoolVector = of_memory * (gain - CAUTION * deviation) > cpu * cost
+        return passed & (pays | ~short)
+
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+        """Return the answer for one node."""
+        if not super().passes(pending, state, node):
+            return False
+        worth = self.worth(pending, state.free_on(node)[model.MEMORY], node)
+        if worth is None:
+            return True
+        return worth.pays and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
+
+    def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
+        """Return what a size is worth on a node; None for the ideal size."""
+        estimates = pending.task_class.estimates
+        if not isinstance(estimates, Elastic) or memory_bytes >= estimates.ideal_bytes:
+            return None
+        level = int(estimates.levels.places_on(np.array([memory_bytes]))[0])
+        gain, cost, deviation = self._by_level(pending)[:, level].tolist()
+        cpu, of_memory = self._prices.columns[:, node].tolist()
+        return Worth(of_memory * gain, cpu * cost, of_memory * deviation)
+
+    @staticmethod
+    def _by_level(pending: PendingClass) -> model.FloatVector:
+        """Return of each level the byte-seconds saved, the millicore-seconds more, the deviation of the first."""
+        estimates = pending.task_class.estimates
+        assert isinstance(estimates, Elastic)
+        levels = estimates.levels
+        seconds = np.where(np.isfinite(levels.seconds), levels.seconds, 0.0)
+        saved = estimates.ideal_bytes * levels.regular_s - levels.memory * seconds
+        longer = pending.task_class.resources.cpu_milli * (seconds - levels.regular_s)
+        unsure = (estimates.ideal_bytes - levels.memory) * (estimates.deviation_s() or 0.0)
+        return np.stack([saved, longer, unsure])
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Take the disk's bandwidth; the guard compares what a smaller map holds with what a whole one would have."""
+        super().placed(assignment, state)
+        task_class, size = assignment.pending.task_class, assignment.resources
+        estimates, ideal = task_class.estimates, task_class.resources
+        if not isinstance(estimates, Elastic) or size.memory_bytes >= estimates.ideal_bytes:
+            return
+        if task_class.stage is not model.Stage.MAP:
+            return  # a reducer's time is that of the maps that it waits for
+        regular_s = estimates.levels.regular_s
+        cpu, memory = self._prices.columns[:, assignment.node].tolist()
+
+        def measure(ran_s: float) -> tuple[float, float]:
+            longer = cpu * size.cpu_milli * max(0.0, ran_s - regular_s)
+            return memory * ideal.memory_bytes * regular_s, memory * size.memory_bytes * ran_s + longer
+
+        self._guard.acted(Part.MEMORY, assignment.pick.task.id, assignment.pending.job, measure)
+
+    def undone(self, assignment: Assignment, state: CycleState) -> None:
+        """Give the disk's bandwidth back."""
+        super().undone(assignment, state)
+        self._guard.undone(assignment.pick.task.id)
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
+        """Return what less memory costs a task, and what that is worth."""
+        found, memory = super().of_placed(assignment, state), assignment.resources.memory_bytes
+        worth = self.worth(assignment.pending, memory, assignment.node) if found else None
+        return found if worth is None else (*found, *worth.figures)
+
+
+class Lending(Suspension):
+    """iKayak's suspension, for reducers whose CPU is worth more to maps that fit beside them than to their own job.
+
+    Gain: the CPU at its price, which is 0 where CPU is not what stops tasks on the node. Cost: the reducer copies later
+    what it would have copied meanwhile, and both steps take time. Each map that waits, and the memory that it needs
+    beside the reducer, counts once.
+
+    Args:
+        config: The constants.
+        book: What runs.
+        prices: Of CPU.
+        guard: Is told what suspensions were worth.
+    """
+
+    def __init__(self, config: ikayak.Config, book: Book, prices: Prices, guard: Guard) -> None:
+        super().__init__(config, book)
+        self._prices, self._guard = prices, guard
+        self._worth: dict[Reducer, Worth] = {}
+        self._lent_since: dict[Reducer, tuple[float, float, float]] = {}  # when, gain in a second, cost
+        self._used: set[Reducer] = set()
+
+    def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
+        """Decide whom to suspend and whom to resume; the guard is told what those that are over were worth."""
+        decided = super().advise(queue, view)
+        for reducer in [reducer for reducer in self._lent_since if reducer not in self.paused]:
+            since_s, gain, cost_s = self._lent_since.pop(reducer)
+            used_s = view.now_s - since_s if reducer in self._used else 0.0
+            self._used.discard(reducer)
+            self._guard.ended(key_of(Part.SUSPENSION, reducer.job.job), gain * used_s, cost_s, view.now_s)
+        return decided
+
+    def placed(self, assignment: Assignment, state: CycleState) -> None:
+        """Note whose CPU is used by a map that was placed."""
+        if self._lent_since and assignment.pending.task_class.stage is model.Stage.MAP:
+            node = state.view.layout.names[assignment.node]
+            self._used.update(reducer for reducer in self._lent_since if reducer.task.node == node)
+
+    def worthwhile(
+        self, reducers: Sequence[Reducer], for_s: float, waiting: Mapping[model.JobId, int], view: ClusterView
+    ) -> Sequence[Reducer]:
+        """Return the reducers whose suspension pays."""
+        least, index = min(waiting.values()), view.layout.index
+        room = view.free()[model.MEMORY] // max(1, least)
+        worth = {}
+        for reducer in reducers:
+            place = index[reducer.task.node]
+            found = self.worth(reducer, for_s, place)
+            if found.pays and room[place] > 0 and self._allows(reducer, view.now_s):
+                room[place] -= 1
+                worth[reducer] = found
+                self._lent_since[reducer] = view.now_s, found.gain_s / for_s, found.cost_s
+        self._worth = worth
+        return list(worth)
+
+    def _allows(self, reducer: Reducer, now_s: float) -> bool:
+        return self._guard.allows(Part.SUSPENSION, reducer.job.job, now_s)
+
+    def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
+        """Return what it is worth to suspend a reducer."""
+        task_class = reducer.job.classes[reducer.task.task_class]
+        seconds = task_class.estimates.duration_s(task_class.resources)
+        if seconds is None:
+            return NEUTRAL
+        gain_s = float(self._prices.columns[0, place]) * reducer.task.resources.cpu_milli * for_s
+        deviation_s = COPY_SHARE * (task_class.estimates.deviation_s() or 0.0)
+        return Worth(gain_s, LATENCY_S + COPY_SHARE * seconds, deviation_s)
+
+    def reason_for(self, reducer: Reducer) -> str:
+        """Return why a reducer is suspended, with what that is worth."""
+        worth = self._worth[reducer]
+        return f"{REASON} (gain {worth.gain_s:.1f} s, cost {worth.cost_s:.1f} s)"
+
+
+BEHIND = model.Verdict(
+    code=model.Code.PATIENCE, message="the application has its minimum of executors, and jobs that go before it wait"
+)
+_GROWS_AFTER_S = 60.0
+_PER_WAIT = 2.0
+_ROWS = [model.CPU, model.MEMORY]
