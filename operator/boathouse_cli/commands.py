@@ -11,6 +11,7 @@ import typer
 
 from boathouse.resources import names
 from boathouse_cli import (
+    board,
     changing,
     completing,
     convert,
@@ -282,3 +283,4 @@ app.command("delete")(changing.delete)
 app.command("top")(top.top)
 app.command("simulate")(simulate.simulate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("board")(board.board)
