@@ -29,12 +29,13 @@ def test_the_installed_laboratory_adds_reproduce_to_the_command_line():
     assert all(paper in done.stdout for paper in studies.names())
 
 
-def test_without_the_laboratory_reproduce_says_what_to_install(monkeypatch):
+@pytest.mark.parametrize("words", [("reproduce", "fspy", "--quick"), ("board", "--quick")])
+def test_without_the_laboratory_its_commands_say_what_to_install(monkeypatch, words):
     monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints())
     app = typer.Typer()
     app.command("simulate")(lambda: None)
     laboratory.add_commands(app)
-    error = CliRunner().invoke(app, ["reproduce", "fspy", "--quick"]).exception
+    error = CliRunner().invoke(app, words).exception
     assert isinstance(error, CommandError)
     assert error.code is ExitCode.USAGE
     assert "pip install boathouse-lab" in str(error)

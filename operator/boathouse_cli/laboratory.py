@@ -1,5 +1,6 @@
-"""Commands of the laboratory, a distribution of its own: `boathouse reproduce` runs the papers' experiments."""
+"""Commands of the laboratory, a distribution of its own: `boathouse reproduce` and `boathouse board`."""
 
+from collections.abc import Callable
 from importlib import metadata
 from typing import Final
 
@@ -9,22 +10,33 @@ from boathouse_cli.errors import CommandError, ExitCode
 
 GROUP: Final = "boathouse.commands"
 """Entry points by which a distribution adds commands: the name of a command, and its function."""
-REPRODUCE: Final = "reproduce"
+COMMANDS: Final = {
+    "reproduce": "Run the papers' experiments.",
+    "board": "Compare profiles on many workloads.",
+}
+"""Commands of the laboratory, and what they do."""
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the commands of the installed laboratory; without it, a `reproduce` that says what to install."""
+    """Add the commands of the installed laboratory; without it, commands that say what to install."""
     installed = metadata.entry_points(group=GROUP)
     for command in installed:
         app.command(command.name)(command.load())
-    if REPRODUCE not in installed.names:
-        app.command(REPRODUCE, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(_missing)
+    for name, does in COMMANDS.items():
+        if name not in installed.names:
+            app.command(
+                name,
+                help=f"{does} Needs the distribution boathouse-lab: pip install boathouse-lab.",
+                context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+            )(_missing(name))
 
 
-def _missing() -> None:
-    """Run the papers' experiments. Needs the distribution boathouse-lab: pip install boathouse-lab."""
-    raise CommandError(
-        f"{REPRODUCE} is a command of the distribution boathouse-lab, which is not installed: "
-        "pip install boathouse-lab",
-        ExitCode.USAGE,
+def _missing(name: str) -> Callable[[], None]:
+    message = (
+        f"{name} is a command of the distribution boathouse-lab, which is not installed: pip install boathouse-lab"
     )
+
+    def refuse() -> None:
+        raise CommandError(message, ExitCode.USAGE)
+
+    return refuse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from typing import TYPE_CHECKING
 
 from boathouse_sim.work import PLAIN_READING, Pool, Reading
@@ -41,6 +42,16 @@ class Outages:
     mean_time_to_recovery_s: float = 300.0
 
 
+class Told(enum.StrEnum):
+    """What policies are told of run times."""
+
+    EXACT = "exact"
+    """The workload's own, before a job's first task."""
+    LEARNED = "learned"
+    """What the operator's learner makes of the program's tasks that ended (`boathouse_policies.run_times`)."""
+    NOTHING = "nothing"
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """What holds for a whole simulation.
@@ -53,9 +64,14 @@ class Conditions:
         jitter: Coefficient of variation of run times, log-normal with mean 1, drawn for each attempt.
         launch_ms: From a task's placement until it starts.
         suspend_ms: From the decision to suspend until the CPU is free.
+        resume_ms: From a resumed task's having its CPU again until its work goes on.
         tick_ms: How often controllers are asked, where the profile has any.
         preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them is preempted.
         records: Whether to keep a record of each task.
+        told: What policies are told of run times.
+        misjudged: With `LEARNED`: each program's run times are told to the learner times a factor between 1 over this
+            and this, drawn log-uniformly for each program; 1 for as they were.
+        spills_load_disks: Whether what tasks with less memory spill loads the disk of their host.
     """
 
     contention: Contention | None = None
@@ -65,9 +81,13 @@ class Conditions:
     jitter: float = 0.0
     launch_ms: int = 0
     suspend_ms: int = 500
+    resume_ms: int = 0
     tick_ms: int = 5000
     preempt_ms: int = 15_000
     records: bool = False
+    told: Told = Told.EXACT
+    misjudged: float = 1.0
+    spills_load_disks: bool = False
 
 
 PLAIN = Conditions()

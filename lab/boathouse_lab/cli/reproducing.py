@@ -31,7 +31,7 @@ def show(
         raise CommandError(str(error), ExitCode.USAGE) from None
     write = _writer(report)
     scale = study.Scale.of(study.Form.QUICK if quick else study.Form.FULL, seeds)
-    with _progress() as shown, study.Runner(workers=workers, progress=shown) as runner:
+    with progress_of() as shown, study.Runner(workers=workers, progress=shown) as runner:
         found = [(one, one.run(scale, runner)) for one in chosen]
     claims = [claim for _, findings in found for claim in findings.claims]
     if write is not None:
@@ -70,7 +70,7 @@ def _writer(report: Path | None) -> Callable[[Found, study.Scale], None] | None:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[study.Progress]:
+def progress_of() -> Iterator[study.Progress]:
     """Show progress: a bar on a terminal, otherwise a line every ten seconds."""
     errors = console.Console(stderr=True)
     if not errors.is_terminal:

@@ -171,6 +171,7 @@ class Runner:
         cases: Sequence[Case],
         *,
         cost: Callable[[Case], float] | None = None,
+        ended: Callable[[Case, Result], None] = lambda _case, _result: None,
     ) -> list[Result]:
         """Simulate each case.
 
@@ -180,6 +181,7 @@ class Runner:
                 that change, randomness only from a seed in the case.
             cases: Values that can be pickled.
             cost: The dearest are begun first, so that none is left alone at the end; in the cases' order without it.
+            ended: Is told of each result in this process, as soon as it is there.
 
         Returns:
             In the order of the cases.
@@ -187,7 +189,7 @@ class Runner:
         self._progress.begin(what, len(cases))
         order = sorted(range(len(cases)), key=lambda i: (-cost(cases[i]) if cost else 0.0, i))
         if self.workers == 1:
-            return self._here(simulate, cases, order)
+            return self._here(simulate, cases, order, ended)
         if self._pool is None:
             # A fresh process for each worker: nothing that this one has drawn or cached can change a result.
             self._pool = concurrent.futures.ProcessPoolExecutor(
@@ -196,7 +198,9 @@ class Runner:
         futures = {self._pool.submit(simulate, cases[i]): i for i in order}
         results: dict[int, Result] = {}
         for done in concurrent.futures.as_completed(futures):
-            results[futures[done]] = done.result()
+            place = futures[done]
+            results[place] = done.result()
+            ended(cases[place], results[place])
             self._progress.advance()
         return [results[i] for i in range(len(cases))]
 
@@ -213,10 +217,17 @@ class Runner:
         seen = dict(zip(cases, self.map(what, simulate, cases, cost=cost), strict=True))
         return Findings.joined(one.findings(seen) for one in experiments)
 
-    def _here(self, simulate: Callable[[Case], Result], cases: Sequence[Case], order: Sequence[int]) -> list[Result]:
+    def _here(
+        self,
+        simulate: Callable[[Case], Result],
+        cases: Sequence[Case],
+        order: Sequence[int],
+        ended: Callable[[Case, Result], None],
+    ) -> list[Result]:
         results: dict[int, Result] = {}
         for i in order:
             results[i] = simulate(cases[i])
+            ended(cases[i], results[i])
             self._progress.advance()
         return [results[i] for i in range(len(cases))]
 

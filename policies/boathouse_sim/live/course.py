@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_sim.live.rates import Activity
@@ -35,6 +35,13 @@ class Course:
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
         """Return all its classes, in order, with their numbers of tasks."""
         return ()
+
+    def left(self) -> Mapping[model.ClassId, int]:
+        """Return how many tasks of each class are not placed."""
+        return {}
+
+    def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
+        """Take over the new estimates of its classes, and submit its pending tasks again (`LiveWorld.wait`)."""
 
     def container(self, task_class: model.TaskClass) -> Container:
         """Return what a task of a class requests and does."""
@@ -104,9 +111,12 @@ class Pod:
         luck: What chance makes it longer or shorter by.
         activities: What it does now.
         segment: How many of its segments are done.
+        resuming: Whether it has its CPU again, and is about to go on.
         rival: The other attempt of the same task, if one runs.
         is_second: Whether this one was started because the other was slow.
         computed_core_ms: What its ended work computed.
+        waited_ms: How long a reducer had nothing to copy, or was suspended after that.
+        opened_ms: When its job's last map had ended; -1 before, or where it started later.
     """
 
     run: LiveRun
@@ -127,15 +137,26 @@ class Pod:
     suspended: bool = False
     suspended_at_ms: int = 0
     suspended_ms: int = 0
+    resuming: bool = False
     growing: model.Resources | None = None
     rival: Pod | None = None
     is_second: bool = False
     computed_core_ms: float = 0.0
+    waited_ms: int = 0
+    opened_ms: int = -1
 
     @property
     def id(self) -> model.TaskId:
         """Of its task."""
         return self.task.id
+
+    def stop_counting_suspension(self, now_ms: int) -> None:
+        """Count the time of a suspension that is over now; nothing for what is not suspended."""
+        if not self.suspended:
+            return
+        self.suspended_ms += now_ms - self.suspended_at_ms
+        if self.opened_ms >= 0:
+            self.waited_ms += now_ms - max(self.suspended_at_ms, self.opened_ms)
 
     def about(self, now_s: float) -> model.About:
         """Return the fields that every event of a task has."""

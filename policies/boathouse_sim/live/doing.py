@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies.model import Distance
+from boathouse_sim.topology import DISK_MB_PER_S
 
 if TYPE_CHECKING:
     from boathouse_sim.live.course import Pod
@@ -44,14 +45,36 @@ def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Re
     )
 
 
-def loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four) -> Four:
+def loads(
+    segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool = False
+) -> Four:
     """Return the use without contention: cores, and MB/s of disks, network and pool."""
     remote = distance is not None and distance > Distance.SERVER
     seconds = work_ms(segment) * sum(stretch) / 1000
     on_disk = segment.write_mb + (0.0 if remote else segment.read_mb)
+    if spills_load_disks and pod.penalty > 1.0:  # what is spilled is written, and read again
+        on_disk += 2 * spilled_mb(pod) * work_ms(segment) / max(1, pod.container.work_ms)
     on_network = segment.copy_mb + (segment.read_mb if remote else 0.0)
     cores = segment.cores * cpu_share(pod) * stretch[0] / sum(stretch)
     return cores, on_disk / seconds, on_network / seconds, segment.pool_mb / seconds
+
+
+def spill_ms(pod: Pod) -> float:
+    """Return how much longer a task takes for want of memory, without contention."""
+    return (pod.penalty - 1.0) * pod.container.work_ms
+
+
+def spilled_mb(pod: Pod) -> float:
+    """Return what a task spills for want of memory.
+
+    A map spills its output and a reducer what it has copied, which its segments write, too: all of it where the penalty
+    is the whole of its factor. It takes no longer to write and to read again than the penalty is.
+    """
+    full = pod.container.penalty.factor - 1.0
+    if full <= 0 or pod.penalty <= 1.0:
+        return 0.0
+    buffered = sum(one.write_mb + one.pool_mb for one in pod.container.segments)
+    return min(buffered * (pod.penalty - 1.0) / full, spill_ms(pod) / 1000 * DISK_MB_PER_S / 2)
 
 
 def cpu_share(pod: Pod) -> float:

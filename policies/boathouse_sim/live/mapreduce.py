@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from typing import TYPE_CHECKING
@@ -24,7 +25,7 @@ from boathouse_sim.live.course import Course, Report
 from boathouse_sim.live.gate import Gate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_sim.live.course import LiveRun, Pod
     from boathouse_sim.live.world import LiveWorld
@@ -112,6 +113,19 @@ class MapReduceCourse(Course):
         return found if self._reduce is None else [*found, (self._reduce, self._spec.reduces)]
 
     @override
+    def left(self) -> Mapping[model.ClassId, int]:
+        running = collections.Counter(pod.task_class.id for pod in self._running.values() if not pod.is_second)
+        over = {self._map.id: len(self._output)}
+        if self._reduce is not None:
+            over[self._reduce.id] = len(self._reduced)
+        return {one.id: max(0, count - over[one.id] - running[one.id]) for one, count in self.classes()}
+
+    @override
+    def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
+        self._map, self._reduce = renewed(self._map), self._reduce and renewed(self._reduce)
+        self._offer()
+
+    @override
     def container(self, task_class: model.TaskClass) -> Container:
         if task_class.id == self._map.id:
             return self._spec.map
@@ -181,6 +195,14 @@ class MapReduceCourse(Course):
     def _mend_copies(self) -> None:
         for pod in self._copying():
             self._world.rates.mend(pod.activities[0])
+            if self.gate.open:
+                self._note_wait(pod)
+
+    def _note_wait(self, pod: Pod) -> None:
+        """Note how long a reducer had nothing to copy: the time that its copy so far would not have taken."""
+        copy, pod.opened_ms = pod.activities[0], self._world.clock.now_ms
+        busy_ms = (copy.work_ms - self._world.rates.left_ms(copy)) * sum(copy.stretch)
+        pod.waited_ms = max(0, pod.opened_ms - pod.started_ms - round(busy_ms))
 
     # What goes wrong
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -14,7 +15,7 @@ from boathouse_sim.work import Container, Segment
 from boathouse_sim.world import STAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from boathouse_sim.jobs import JobSpec, Phase
     from boathouse_sim.live.course import LiveRun, Pod
@@ -39,12 +40,26 @@ class Phased(Course):
         self._over: set[model.TaskId] = set()
         self._unplaced: set[model.TaskId] = set()
         self._master: Pod | None = None
+        self._placed: collections.Counter[model.ClassId] = collections.Counter()
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
         tasks = [phase.tasks for phase in self._spec.phases]
         last = [] if self._spec.master is None else [(self._classes[-1], 1)]
         return [*last, *zip(self._classes, tasks, strict=False)]
+
+    @override
+    def left(self) -> Mapping[model.ClassId, int]:
+        left = {one.id: count for one, count in self.classes()}
+        for one in self._placed:
+            left[one] -= self._placed[one]
+        return left
+
+    @override
+    def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
+        self._classes = [renewed(one) for one in self._classes]
+        if self._phase >= 0:
+            self._wait()
 
     @override
     def container(self, task_class: model.TaskClass) -> Container:
@@ -60,6 +75,7 @@ class Phased(Course):
     @override
     def placed(self, pod: Pod) -> None:
         self._unplaced.discard(pod.id)
+        self._placed[pod.task_class.id] += 1
         phase = self._by_class[pod.task_class.id]
         more = phase == self._phase and phase + 1 < len(self._spec.phases)
         if more and not self._unplaced and not self._spec.phases[phase + 1].when_ended:
@@ -77,6 +93,7 @@ class Phased(Course):
 
     @override
     def lost(self, pod: Pod) -> None:
+        self._placed[pod.task_class.id] -= 1
         if pod is self._master:
             self._master = None
         self._wait()

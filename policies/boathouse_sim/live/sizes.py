@@ -118,13 +118,13 @@ class Sizes:
     def resume(self, decision: model.Resume) -> None:
         """Give a suspended task its resources back, as soon as there is room, and continue it."""
         pod = self._pods.get(decision.task.id)
-        if pod is not None and pod.suspended:
+        if pod is not None and pod.suspended and not pod.resuming:
             self._resume(pod)
         else:
             self._world.notify_refused(decision, _reason(pod))
 
     def _resume(self, pod: Pod) -> None:
-        if self._runs(pod) and pod.growing is None:
+        if self._runs(pod) and pod.growing is None and not pod.resuming:
             self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
             self._grow(pod, pod.asked)
 
@@ -156,12 +156,22 @@ class Sizes:
             size, pod.growing = pod.growing, None
             assert size is not None
             self._have(pod, size)
-            if pod.suspended:
-                pod.suspended = False
-                pod.suspended_ms += self._world.clock.now_ms - pod.suspended_at_ms
-                self._pause(pod, paused=False)
-            else:
+            if not pod.suspended:
                 self._resized(pod, size)
+            elif self._conditions.resume_ms:
+                pod.resuming = True
+                goes_on = Call(self._go_on, (pod, pod.suspended_at_ms))
+                self._world.clock.at(self._world.clock.now_ms + self._conditions.resume_ms, Priority.ARRIVAL, goes_on)
+            else:
+                self._go_on((pod, pod.suspended_at_ms))
+
+    def _go_on(self, what: tuple[Pod, int]) -> None:
+        """Continue the work of a pod that has its CPU again."""
+        pod, since_ms = what
+        if pod.suspended and pod.suspended_at_ms == since_ms and self._runs(pod):
+            pod.stop_counting_suspension(self._world.clock.now_ms)
+            pod.suspended = pod.resuming = False
+            self._pause(pod, paused=False)
 
     def _fits(self, pod: Pod) -> bool:
         size, room, whole = pod.growing, self.taken[pod.node], self._whole[pod.node]
@@ -200,7 +210,13 @@ class Sizes:
             if one.segment is not None:
                 self._rates.mend(one)  # what was done so far, at the old rate
                 one.stretch = doing.stretches(one.segment, pod, one.distance, self._conditions.reading, one.luck)
-                one.load = doing.loads(one.segment, pod, one.distance, one.stretch)
+                one.load = doing.loads(
+                    one.segment,
+                    pod,
+                    one.distance,
+                    one.stretch,
+                    spills_load_disks=self._conditions.spills_load_disks,
+                )
                 self._rates.mend(one)
 
     def _pause(self, pod: Pod, *, paused: bool) -> None:

@@ -8,20 +8,21 @@ import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
 from boathouse_policies import model
 from boathouse_sim import blocks, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
-from boathouse_sim.conditions import PLAIN
+from boathouse_sim.conditions import PLAIN, Told
 from boathouse_sim.errors import Errors
 from boathouse_sim.live import doing, recording
 from boathouse_sim.live.course import LiveRun, Pod
+from boathouse_sim.live.knowledge import Knowledge
 from boathouse_sim.live.rates import Activity, Rates
 from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.live.sizes import Sizes
-from boathouse_sim.topology import Machine
-from boathouse_sim.world import estimates
+from boathouse_sim.topology import DISK_MB_PER_S, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +48,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
 
     Attributes:
         conditions: Of the workload.
+        knowledge: What policies are told of run times.
         rates: What progresses.
         sizes: What pods take.
         pods: What runs or is about to.
@@ -69,6 +71,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.errors = errors or Errors()
         self.machines = {one.name: one for one in _machines(workload, self.nodes)}
         self.rates: Progressing = self._rates()
+        self.knowledge = Knowledge(self.conditions, workload.cluster, seed)
         self.pods: dict[model.TaskId, Pod] = {}
         self.sizes = Sizes(self, self.pods, self.rates, self.conditions)
         self.records: list[TaskRecord] = []
@@ -133,16 +136,31 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             known: Whether policies are told how long one runs alone.
         """
         size = model.Resources(cpu_milli=container.cores * 1000, memory_bytes=container.mem_mb * MB)
-        told = estimates(container.phase(kind, tasks), self.workload.cluster) if known else model.UNKNOWN
-        return model.TaskClass(
+        one = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
             job=run.job.id,
             resources=size,
             stage=stage,
             step=step,
             gang_min=gang_min,
-            estimates=told,
+            estimates=model.UNKNOWN,
         )
+        if not known:
+            return one
+        return dataclasses.replace(one, estimates=self.knowledge.estimates(run, one, container, tasks))
+
+    def _renew(self, run: LiveRun) -> None:
+        """Tell the policies new estimates of a job that has not ended."""
+        run.course.renew(self.knowledge.renewed)
+        if self.profile.observers:
+            classes = tuple(one for one, _ in run.course.classes())
+            self.notify(model.Submitted(now_s=self.clock.now_s, job=run.job, classes=classes, tasks=run.course.left()))
+
+    @override
+    def end_job(self, run: LiveRun) -> None:
+        """Submit the jobs that waited for the end of all of the job."""
+        self.knowledge.forget(run)
+        super().end_job(run)
 
     def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
         """Return the nodes of the blocks of a job's input: equal for equal seeds, whatever policy runs."""
@@ -289,7 +307,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             pod.machine.server or pod.machine.name,
             doing.work_ms(segment),
             stretch,
-            doing.loads(segment, pod, distance, stretch),
+            doing.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
             gate=gate,
@@ -312,17 +330,16 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
+        learned = self.conditions.told is Told.LEARNED
+        worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
         if self.profile.observers:
-            share = pod.penalty - 1.0
-            self.notify(
-                model.Finished(
-                    **self.about(pod),
-                    duration_s=ran_ms / 1000,
-                    counters=work.counters(
-                        pod.container.segments, spilled_mb=share * pod.container.work_ms / 1000 * _DISK, remote=remote
-                    ),
-                )
-            )
+            # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
+            at_disk_rate_mb = doing.spill_ms(pod) / 1000 * DISK_MB_PER_S
+            spilled_mb = doing.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
+            counters = work.counters(pod.container.segments, spilled_mb=spilled_mb, remote=remote)
+            self.notify(model.Finished(**self.about(pod), duration_s=worked_ms / 1000, counters=counters))
+        for run in self.knowledge.learn(pod, worked_ms):
+            self._renew(run)
 
     def lose(self, pod: Pod, reason: str) -> None:
         """End a task before its end: requeue it, or do what its job prescribes.
@@ -358,8 +375,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
     def _leave(self, pod: Pod, *, lost: bool) -> int:
         """Free its room; return how long it ran, in milliseconds."""
         now_ms = self.clock.now_ms
-        if pod.suspended:
-            pod.suspended_ms += now_ms - pod.suspended_at_ms
+        pod.stop_counting_suspension(now_ms)
         del self.pods[pod.id]
         self.sizes.leave(pod)
         if pod.started_ms < 0:
@@ -379,7 +395,6 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
 
 _MOST_LOST = 1000
 _FINE = 1_000_000  # a run time in which a penalty's rounding is not seen
-_DISK = 100.0  # MB/s at which a penalty's time is told as bytes
 
 
 def _machines(workload: Workload, nodes: Sequence[model.Node]) -> Sequence[Machine]:

@@ -101,6 +101,32 @@ def test_the_cpu_of_a_suspended_task_is_free_after_a_while():
         assert [event.now_s for event in script.of(model.Placed)] == placed_s
 
 
+def test_a_resumed_task_has_its_cpu_at_once_and_goes_on_a_little_later():
+    found = simulations.live_workload(simulations.mapreduce("0"), cores=1, tick_ms=1000, resume_ms=2000)
+    assert Script({5.0: suspend_first, 8.0: resume_first}).run(found).job_times_s == (15.0,)
+
+
+def test_a_task_that_is_about_to_go_on_is_not_resumed_twice():
+    found = simulations.live_workload(simulations.mapreduce("0"), cores=1, tick_ms=1000, resume_ms=2000)
+    script = Script({5.0: suspend_first, 8.0: resume_first, 9.0: resume_first})
+    assert script.run(found).job_times_s == (15.0,)
+    assert len(script.of(model.Resumed)) == len(script.of(model.Refused)) == 1
+
+
+def test_what_a_task_with_less_memory_spills_is_in_the_way_of_its_neighbours():
+    writes = work.segment("map", cpu_s=6, write_mb=400)
+    elastic = simulations.mapreduce("0", maps=2, map=simulations.container(writes, mb=6000, factor=1.5))
+    other = simulations.mapreduce("1", map=simulations.container(work.segment("map", read_mb=2000), mb=500))
+
+    def time_s(**conditions):
+        found = simulations.live_workload(elastic, other, cores=4, mb=10_500, contention=SATURATION, **conditions)
+        outcome = simulations.results(found, "yarn-me")
+        assert outcome.elastic_tasks == 1
+        return outcome.job_times_s[1]
+
+    assert time_s(spills_load_disks=True) > 1.05 * time_s()
+
+
 def test_a_task_resized_to_half_its_cpu_computes_at_half_its_rate():
     found = simulations.live_workload(simulations.mapreduce(map=simulations.mapper(10)), tick_ms=1000)
     assert Script({4.0: resize_first(500)}).run(found).job_times_s == (16.0,)

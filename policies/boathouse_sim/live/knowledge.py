@@ -1,0 +1,135 @@
+"""What policies are told of run times: the workload's own, nothing, or what the operator learns as tasks end.
+
+Learned is as in a cluster (`operator/boathouse/services/mrjob/policy_events.py`): from maps and reducers that
+succeeded, by program, without their waits; a job's classes have new estimates as soon as these change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from boathouse_policies import model, run_times
+from boathouse_sim.base_world import MB
+from boathouse_sim.conditions import Told
+from boathouse_sim.live import doing
+from boathouse_sim.world import estimates
+
+if TYPE_CHECKING:
+    from boathouse_sim.conditions import Conditions
+    from boathouse_sim.live.course import LiveRun, Pod
+    from boathouse_sim.topology import Cluster
+    from boathouse_sim.work import Container
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Known:
+    """A class as the learner knows it.
+
+    Attributes:
+        stage: Its stage of a program.
+        input_bytes: What a task is known to read before it runs; 0 for a reducer.
+    """
+
+    stage: run_times.Stage
+    input_bytes: float
+
+
+class Knowledge:
+    """See the module's docstring.
+
+    Args:
+        conditions: Say what is told.
+        cluster: Has the least share of its memory that a task may have.
+        seed: Of what is drawn for programs that are misjudged.
+    """
+
+    def __init__(self, conditions: Conditions, cluster: Cluster, seed: int) -> None:
+        self._told, self._misjudged, self._cluster, self._seed = conditions.told, conditions.misjudged, cluster, seed
+        self._learner = run_times.Learner()
+        self._classes: dict[model.ClassId, _Known] = {}
+        self._runs: dict[str, dict[model.JobId, LiveRun]] = {}
+
+    def estimates(self, run: LiveRun, task_class: model.TaskClass, container: Container, tasks: int) -> model.Estimates:
+        """Return the first estimates of a class.
+
+        Args:
+            run: Its job.
+            task_class: The class, without estimates.
+            container: What a task of it is.
+            tasks: How many there are.
+        """
+        if self._told is Told.EXACT:
+            return estimates(container.phase(str(task_class.stage), tasks), self._cluster)
+        if self._told is Told.NOTHING:
+            return model.UNKNOWN
+        ideal = container.mem_mb * MB
+        program = f"{run.job.namespace}/{run.spec.program or run.job.id}"
+        stage = run_times.Stage(
+            job=run.job.id,
+            program=program,
+            step=task_class.step,
+            stage=task_class.stage,
+            ideal_bytes=ideal,
+            least_bytes=int(self._cluster.min_mem_fraction * ideal),
+            slowdown=container.penalty.factor,
+        )
+        input_bytes = 0.0 if stage.stage is model.Stage.REDUCE else container.input_mb * MB
+        known = self._classes[task_class.id] = _Known(stage, input_bytes)
+        self._runs.setdefault(program, {})[run.job.id] = run
+        return self._learner.estimates(stage, known.input_bytes)
+
+    def renewed(self, task_class: model.TaskClass) -> model.TaskClass:
+        """Return the class with the estimates of now: the same object if they have not changed."""
+        known = self._classes.get(task_class.id)
+        if known is None:
+            return task_class
+        found = self._learner.estimates(known.stage, known.input_bytes)
+        return task_class if found is task_class.estimates else dataclasses.replace(task_class, estimates=found)
+
+    def learn(self, pod: Pod, worked_ms: int) -> list[LiveRun]:
+        """Learn from a task that succeeded; return the jobs that have other estimates now.
+
+        Args:
+            pod: The task.
+            worked_ms: How long it ran, without its waits.
+        """
+        known = self._classes.get(pod.task_class.id)
+        if known is None:
+            return []
+        program = known.stage.program
+        spilled, longer_s = doing.spilled_mb(pod) * MB, doing.spill_ms(pod) / 1000
+        used = run_times.MemoryUse(
+            memory_bytes=pod.resources.memory_bytes,
+            spilled_bytes=spilled,
+            spill_bytes_per_s=2 * spilled / longer_s if longer_s else 0.0,  # it is written, and read again
+        )
+        self._learner.learn(
+            known.stage,
+            seconds=max(1, worked_ms) / 1000 * self._factor(program),
+            input_bytes=pod.container.input_mb * MB,
+            less=pod.resources.memory_bytes < known.stage.ideal_bytes,
+            used=used,
+        )
+        return [run for run in self._runs.get(program, {}).values() if self._has_changed(run)]
+
+    def _has_changed(self, run: LiveRun) -> bool:
+        return any(self.renewed(one) is not one for one, _ in run.course.classes())
+
+    def forget(self, run: LiveRun) -> None:
+        """Forget a job that ended; what its program taught stays."""
+        for one, _ in run.course.classes():
+            known = self._classes.pop(one.id, None)
+            if known is not None:
+                self._runs[known.stage.program].pop(run.job.id, None)
+        self._learner.forget(run.job.id)
+
+    def _factor(self, program: str) -> float:
+        """Return what the program's run times are misjudged by: equal for equal seeds, whatever policy runs."""
+        if self._misjudged == 1.0:
+            return 1.0
+        random = np.random.default_rng([self._seed, zlib.crc32(program.encode())])
+        return float(self._misjudged ** random.uniform(-1.0, 1.0))
