@@ -66,6 +66,21 @@ def test_an_application_that_cannot_fit_beside_a_pod_that_stays_keeps_nobody_wai
     assert 0 < job.ended_ms <= 25_000
 
 
+def speculate_first(events):
+    """A decision to start a second attempt of the task that started first, beside it."""
+    (first,) = simulations.suspend_first(events)
+    size = model.Resources(cpu_milli=1000, memory_bytes=1 << 30)
+    attempt = model.TaskId(f"{first.task.id}-second")
+    return [model.Speculate(task=first.task, attempt=attempt, node=first.node, resources=size, reason="test")]
+
+
+@pytest.mark.parametrize("decide", [simulations.resize_first(2000), speculate_first], ids=["resize", "speculate"])
+def test_running_tasks_get_nothing_that_is_kept_for_a_gang(decide):
+    script = simulations.Script({5.0: lambda _: [], 40.0: decide})
+    script.run(simulations.live_workload(maps("m", 2, seconds=60.0), application("app", 2, cores=1), nodes=1, cores=4))
+    assert [(refused.now_s, refused.reason) for refused in script.of(model.Refused)] == [(40.0, "KeptForGang")]
+
+
 @pytest.mark.parametrize(("profile", "keeps"), [("boathouse", True), ("fair", False)])
 def test_the_outcome_has_the_wait_of_gangs_and_what_was_free_on_nodes_kept_for_them(profile, keeps):
     first = maps("m", 4, seconds=20.0)
