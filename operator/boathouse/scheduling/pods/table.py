@@ -488,7 +488,7 @@ class PodTable:
             if pod is None or pod.task_of is not None or self.children.driver(row.parent) is not None:
                 continue
             sums = held.setdefault(model.NodeName(pod.node_name), {})
-            for name, amount in holders.amounts(pod.resources).items():
+            for name, amount in pod.resources.by_name.items():
                 sums[name] = sums.get(name, 0) + amount
         return held
 
