@@ -37,6 +37,14 @@ def test_four_applications_and_two_jobs_on_a_third_of_their_room_all_end(profile
     assert found.jobs == 6
 
 
+@pytest.mark.parametrize("profile", ["boathouse", "fair"])
+def test_three_hundred_applications_and_a_hundred_jobs_all_end(profile):
+    apps = [application(f"a{number:03}", 2, cores=1, at_s=number // 8) for number in range(300)]
+    jobs = [maps(f"m{number:03}", 2, at_s=number // 3, seconds=5.0) for number in range(100)]
+    found = simulations.results(simulations.live_workload(*apps, *jobs, nodes=40, cores=8), profile)
+    assert found.jobs == 400
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_large_application_starts_long_before_a_stream_of_small_jobs_ends(profile):
     stream = [maps(f"m{number:03}", 4, at_s=5 * number, namespace="small") for number in range(150)]
@@ -89,3 +97,11 @@ def test_the_outcome_has_the_wait_of_gangs_and_what_was_free_on_nodes_kept_for_t
     outcome = simulations.results(simulations.live_workload(first, large, small, nodes=2, cores=4), profile)
     assert outcome.gang_wait_s > 0
     assert (outcome.kept_idle_share > 0) is keeps
+
+
+@pytest.mark.parametrize(("profile", "kept_core_s"), [("fair", 2 * 29), ("ikayak", 2 * 59)])
+def test_what_is_kept_and_idle_is_two_cores_from_when_they_are_kept_until_the_gang_starts(profile, kept_core_s):
+    first, app = maps("m", 2, seconds=60.0), application("app", 2, cores=1, at_s=1)
+    outcome = simulations.results(simulations.live_workload(first, app, nodes=1, cores=4), profile)
+    assert outcome.gang_wait_s == 59.0
+    assert outcome.kept_idle_share * outcome.makespan_s * 4 == pytest.approx(kept_core_s)
