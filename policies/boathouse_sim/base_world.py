@@ -72,6 +72,7 @@ class BaseWorld(Generic[S, R]):
         self.ended_jobs = 0
         self.freed: set[model.NodeName] = set()
         self.renewed = False
+        self.reserved_milli = 0  # for expected tasks, which are not there yet
         self._kept_idle: tuple[int, int] = 0, 0  # millicores that are kept for gangs, and since when
         self.runs: dict[model.JobId, R] = {}
         self.nodes = nodes_of(workload.cluster)
@@ -153,7 +154,8 @@ class BaseWorld(Generic[S, R]):
         self.tally.kept_idle_core_ms += milli * (self.clock.now_ms - since_ms) // 1000
         kept = self.room.kept_room
         free = [(node, room) for node in kept.nodes() if (room := self.ledger.free(node)) is not None]
-        self._kept_idle = sum(kept.idle(node, room)[model.CPU] for node, room in free), self.clock.now_ms
+        idle_milli = sum(kept.idle(node, room)[model.CPU] for node, room in free)
+        self._kept_idle = idle_milli + self.reserved_milli, self.clock.now_ms
 
     def finished(self) -> results.Outcome:
         """Return the outcome when no events are left.

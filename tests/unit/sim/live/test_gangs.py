@@ -105,3 +105,70 @@ def test_what_is_kept_and_idle_is_two_cores_from_when_they_are_kept_until_the_ga
     outcome = simulations.results(simulations.live_workload(first, app, nodes=1, cores=4), profile)
     assert outcome.gang_wait_s == 59.0
     assert outcome.kept_idle_share * outcome.makespan_s * 4 == pytest.approx(kept_core_s)
+
+
+# A driver that requests its executors some time after it has started
+
+
+def requesting(members: int, *, seconds: float = 20.0, **fields):
+    """An application whose driver requests its executors after so long."""
+    return application("app", members, cores=1, request_ms=round(seconds * 1000), **fields)
+
+
+def executors_s(world) -> list[float]:
+    """When each executor got its node, without those that were lost."""
+    return [one.placed_ms / 1000 for one in world.records if one.kind == "executor" and not one.lost]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_room_is_reserved_for_the_minimum_until_the_driver_requests_it(profile):
+    small = maps("m", 4, at_s=1)
+    world = simulations.live_world(simulations.live_workload(requesting(2), small, nodes=1, cores=4), profile)
+    assert executors_s(world) == [20.0, 20.0]
+    outcome = world.finished()
+    assert outcome.gang_wait_s == 0.0
+    assert outcome.kept_idle_share * outcome.makespan_s * 4 == pytest.approx(2 * 20)
+    assert world.ledger.snapshot(0.0).by_node.plain == {}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_executors_that_were_lost_go_before_what_waits(profile):
+    workload = simulations.live_workload(
+        requesting(3), maps("m", 60, at_s=1), nodes=2, cores=2, outages=simulations.outages(("n0", 25.0, 30.0))
+    )
+    world = simulations.live_world(workload, profile)
+    assert sorted(executors_s(world)) == [20.0, 30.0, 30.0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_places_on_a_node_that_is_lost_are_reserved_elsewhere(profile):
+    workload = simulations.live_workload(
+        requesting(3), nodes=3, cores=2, outages=simulations.outages(("n1", 10.0, None))
+    )
+    assert executors_s(simulations.live_world(workload, profile)) == [20.0, 20.0, 20.0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_driver_that_is_lost_starts_again_with_its_minimum(profile):
+    workload = simulations.live_workload(
+        requesting(2), nodes=2, cores=4, outages=simulations.outages(("n0", 10.0, None))
+    )
+    assert executors_s(simulations.live_world(workload, profile)) == [30.0, 30.0]
+
+
+def test_executors_beyond_the_minimum_come_one_after_the_other_as_there_is_room():
+    app = simulations.spark(
+        "app",
+        4,
+        (4,),
+        cores=1,
+        mb=1000,
+        driver=simulations.container(mb=500),
+        min_executors=2,
+        request_ms=20_000,
+        seconds=40.0,
+        registered=0.1,
+    )
+    busy = maps("m", 2, seconds=30.0)
+    world = simulations.live_world(simulations.live_workload(busy, app, nodes=1, cores=5), "fair")
+    assert executors_s(world) == [20.0, 20.0, 30.0, 30.0]
