@@ -32,9 +32,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _missing(name: str) -> Callable[[], None]:
-    message = (
-        f"{name} is a command of the distribution boathouse-lab, which is not installed: pip install boathouse-lab"
-    )
+    message = f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab"
 
     def refuse() -> None:
         raise CommandError(message, ExitCode.USAGE)

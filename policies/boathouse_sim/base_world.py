@@ -72,6 +72,7 @@ class BaseWorld(Generic[S, R]):
         self.ended_jobs = 0
         self.freed: set[model.NodeName] = set()
         self.renewed = False
+        self.reserved_milli = 0  # for expected tasks, which are not there yet
         self._kept_idle: tuple[int, int] = 0, 0  # millicores that are kept for gangs, and since when
         self.runs: dict[model.JobId, R] = {}
         self.nodes = nodes_of(workload.cluster)
@@ -142,14 +143,19 @@ class BaseWorld(Generic[S, R]):
         self.room.apply(plan, now_s, park=park)
         return plan.decisions
 
+    def kept_refusal(self, node: model.NodeName, more: Sequence[int]) -> str:
+        """Return why a running task may not take so much more of a node, for it is kept; empty if it may."""
+        free = self.ledger.free(node)
+        return "" if free is None else self.room.kept_room.refusal(node, free, more)
+
     def note_kept(self) -> None:
         """Count what was kept for gangs and idle since the last call; called after the cycles of each moment."""
         milli, since_ms = self._kept_idle
         self.tally.kept_idle_core_ms += milli * (self.clock.now_ms - since_ms) // 1000
-        kept = [node for node, owner in self.room.reserved.items() if self.room.starts_whole(owner)]
-        free = [room[model.CPU] for node in kept if (room := self.ledger.free(node)) is not None]
-        drained = [one.amounts[model.CPU] for one in self.profile.draining.kept]
-        self._kept_idle = sum(max(0, one) for one in free) + sum(drained), self.clock.now_ms
+        kept = self.room.kept_room
+        free = [(node, room) for node in kept.nodes() if (room := self.ledger.free(node)) is not None]
+        idle_milli = sum(kept.idle(node, room)[model.CPU] for node, room in free)
+        self._kept_idle = idle_milli + self.reserved_milli, self.clock.now_ms
 
     def finished(self) -> results.Outcome:
         """Return the outcome when no events are left.

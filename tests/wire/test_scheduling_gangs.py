@@ -42,7 +42,7 @@ def executor(api, app: App, number: int, **more) -> str:
 
 def reserved(w, app: App) -> list[str]:
     entry = w.scheduler.state.jobs.entry(app.job.id)
-    rows = gangs.members(entry.gang, w.scheduler.state.pods, 0.0).expected if entry and entry.gang else ()
+    rows = gangs.members(entry.gang, w.scheduler.state.pods).expected if entry and entry.gang else ()
     return sorted(row.reserved.node for row in rows if row.reserved is not None)
 
 

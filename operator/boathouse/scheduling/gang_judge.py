@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 
 from boathouse.scheduling import gangs, jobs
-from boathouse.scheduling.pods import holders, translate
+from boathouse.scheduling.pods import translate
 from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.telemetry import logs
 from boathouse_policies import model
-from boathouse_policies.framework import judging
+from boathouse_policies.framework import judging, seating
 
 log = logs.get(__name__)
 
@@ -37,7 +37,7 @@ class GangJudge(Part):
             return PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
         return self._quotas.check(
             entry.namespace,
-            self._amounts(entry, gang),
+            judging.of_quota(gang, self._limits(entry, gang)),
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
         )
@@ -45,36 +45,23 @@ class GangJudge(Part):
     def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
         """Yield what other drivers of a namespace may still create of their minimum."""
         for entry, gang in self._jobs.gangs_in(but.namespace):
-            found = gangs.members(gang, self._pods, self._clock())
-            if entry is but or found.driver is None or not found.has_begun:
-                continue
-            missing = max(0, len(gang.expected) - found.requested)
-            of_driver, of_executor = self._limits(entry, gang)
-            executor = {**holders.amounts(gang.executor.resources), **of_executor}
-            yield {name: missing * amount for name, amount in executor.items()}
-            if found.driver.state is PodState.CREATING:
-                yield {**holders.amounts(gang.leader.resources), **of_driver}
+            found = gangs.members(gang, self._pods)
+            if entry is not but and found.driver is not None and found.has_begun:
+                is_creating = found.driver.state is PodState.CREATING
+                missing = seating.uncreated(gang, found.executors)
+                yield judging.promised(gang, self._limits(entry, gang), missing, with_driver=is_creating)
 
-    def _amounts(self, entry: jobs.Entry, gang: judging.Gang) -> Mapping[str, int]:
-        """Return all that a gang requests, and its limits as far as a quota counts them."""
-        of_driver, of_executor = self._limits(entry, gang)
-        total, minimum = holders.amounts(gang.leader.resources), len(gang.expected)
-        for name, amount in holders.amounts(gang.executor.resources).items():
-            total[name] = total.get(name, 0) + minimum * amount
-        limits = {line: of_driver[line] + minimum * of_executor[line] for line in of_driver if line in of_executor}
-        return {**total, **limits}
-
-    def _limits(self, entry: jobs.Entry, gang: judging.Gang) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """Return the limits of the driver's pod and of an executor's by line, if a quota counts any."""
+    def _limits(self, entry: jobs.Entry, gang: judging.Gang) -> judging.Limits:
+        """Return the limits of the gang's pods, if a quota of their namespace counts any."""
         is_counted = any(self._quotas.counts(entry.namespace, line) for line in translate.LIMITS)
         if not is_counted or not isinstance(entry.factory, jobs.ExpectingFactory):
-            return {}, {}
+            return judging.Limits()
         if entry.limits is None:
             try:
                 driver = entry.factory.build(gang.driver, gang.leader.resources, None)
                 found = [translate.manifest_limits(one) for one in (driver, entry.factory.build_expected(None))]
-                entry.limits = found[0], found[1]
+                entry.limits = judging.Limits(driver=found[0], executor=found[1])
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
                 log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
-                entry.limits = {}, {}
+                entry.limits = judging.Limits()
         return entry.limits

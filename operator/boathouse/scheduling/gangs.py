@@ -1,22 +1,16 @@
-"""A gang: a driver, and the minimum of its executors, which start only together. Pure.
-
-An expected executor has no pod and gets none from Boathouse: the driver creates its executors. Until it does, room is
-reserved for those that are expected. How many follows from the pods that exist: the minimum, less the executors that
-have a node or are about to get a place that is reserved. So a crash of the operator changes nothing.
-"""
+"""The members of a gang as the pod table shows them: a driver, and the executors that it has created."""
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from boathouse.scheduling.pods import holders, rows, table
+from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
-from boathouse_policies.framework import judging
+from boathouse_policies.framework import judging, seating
 
 _ON_A_NODE = RUNNING | {PodState.BINDING, PodState.BOUND}
 _BEGUN = _ON_A_NODE | {PodState.CREATING}
-_BACKOFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 10.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +20,12 @@ class Members:
     Attributes:
         driver: The driver; None after its end, and while a pod of another owner has its name.
         expected: The expected tasks.
-        placed: For how many expected ones those stand that have a node, or are being bound to one (`stands_for`).
-        requested: The same, with the pending ones that a node may be written for.
-        takers: Pending executors that may take the place of an expected one, in the order of their names.
-        others: Pending executors that are larger than expected, or have other constraints: admission made them so.
-        retry_s: When another one may: its bind failed; None for none.
+        executors: The executors that have a node, are being bound to one, or may be.
     """
 
     driver: rows.PodRow | None
     expected: Sequence[rows.PodRow]
-    placed: int
-    requested: int
-    takers: Sequence[rows.PodRow]
-    others: Sequence[rows.PodRow] = ()
-    retry_s: float | None = None
+    executors: Sequence[seating.Executor]
 
     @property
     def has_begun(self) -> bool:
@@ -48,87 +34,61 @@ class Members:
         return row is not None and row.state in _BEGUN and not row.is_undecided
 
     @property
-    def needed(self) -> int:
-        """Return how many executors are short of the minimum."""
-        return max(0, len(self.expected) - self.placed)
+    def places(self) -> list[seating.Place]:
+        """Where room is reserved for expected tasks."""
+        return [seating.Place(row.id, row.reserved.node) for row in self.expected if row.reserved is not None]
 
 
-def members(gang: judging.Gang, pods: table.PodTable, now_s: float) -> Members:
-    """Return the rows of a gang."""
+def members(
+    gang: judging.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
+) -> Members:
+    """Return the rows of a gang.
+
+    Args:
+        gang: The gang.
+        pods: The pod table.
+        is_held: Returns whether no bind of a pending executor is tried now.
+    """
     driver = pods.get(gang.driver)
     if driver is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
-    executors = pods.children.of(driver.key).values() if driver is not None else ()
-    placed = sum(stands_for(row, gang.executor) for row in executors if row.state in _ON_A_NODE)
-    takers, others, retry_s, pending = list[rows.PodRow](), list[rows.PodRow](), None, list[rows.PodRow]()
-    if placed < len(gang.expected):
-        pending = [row for row in executors if row.state is PodState.PENDING and row.task and row.may_be_placed]
-    for row in sorted(pending, key=lambda row: (len(row.id), row.id)):
-        due_s = row.since_s + _BACKOFF_S[min(row.failures, len(_BACKOFF_S) - 1)]
-        if due_s <= now_s:
-            (takers if replaces(row, gang.executor) else others).append(row)
-        else:
-            retry_s = due_s if retry_s is None else min(retry_s, due_s)
+    children = pods.children.of(driver.key).values() if driver is not None else ()
     return Members(
         driver=driver,
-        expected=[one for task in gang.expected if (one := pods.get(task)) is not None],
-        placed=placed,
-        requested=placed + sum(stands_for(row, gang.executor) for row in pending),
-        takers=takers,
-        others=others,
-        retry_s=retry_s,
+        expected=[row for task in gang.expected if (row := pods.get(task)) is not None],
+        executors=[executor(row, is_held=_may_bind(row) and is_held(row)) for row in children if _counts(row)],
     )
 
 
-def stands_for(row: rows.PodRow, executor: model.TaskClass) -> int:
-    """Return for how many expected executors one stands: for as many as it is as large as.
-
-    Else a driver whose minimum is of small executors could have large ones placed before all that waits.
-    """
-    if row.facts is None or executor.resources.covers(row.facts.resources):
-        return 1
-    expected = holders.amounts(executor.resources)
-    return max(
-        -(-amount // max(1, expected.get(name, 0))) for name, amount in holders.amounts(row.facts.resources).items()
+def executor(row: rows.PodRow, *, is_held: bool = False) -> seating.Executor:
+    """Return an executor as the core sees it."""
+    pod = row.facts
+    return seating.Executor(
+        id=row.id,
+        resources=None if pod is None else pod.resources,
+        constraints=pod.constraints if pod is not None and isinstance(pod.constraints, model.Constraints) else None,
+        is_placed=row.state in _ON_A_NODE,
+        since_s=row.since_s,
+        failures=row.failures,
+        is_held=is_held,
     )
 
 
-def replaces(row: rows.PodRow, executor: model.TaskClass) -> bool:
-    """Say whether a pod can take the place of an expected one: it needs no more room, and may go to the same nodes."""
-    pod, wanted = row.facts, executor.constraints
-    if pod is None or not isinstance(pod.constraints, model.Constraints):
-        return False
-    found = pod.constraints
-    return (
-        executor.resources.covers(pod.resources)
-        and not found.host_ports
-        and (found.node_selector, found.affinity, found.claims)
-        == (wanted.node_selector, wanted.affinity, wanted.claims)
-        and set(wanted.tolerations) <= set(found.tolerations)
-    )
+def former_places(gang: judging.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:
+    """Return where room was reserved for executors that are not there, as the driver's pod says: a node for each."""
+    driver = pods.get(gang.driver)
+    if driver is None or driver.facts is None:
+        return ()
+    nodes = collections.Counter(dict(driver.facts.reserved))
+    for row in pods.children.of(driver.key).values() if nodes else ():
+        account = pods.ledger.account(row.id)
+        nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
+    return tuple(map(model.NodeName, nodes.elements()))
 
 
-def together(
-    classes: Sequence[model.TaskClass],
-    tasks: Iterable[model.Task],
-    gang: judging.Gang | None,
-    *,
-    is_short: bool = False,
-) -> Sequence[model.TaskClass]:
-    """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none.
+def _counts(row: rows.PodRow) -> bool:
+    return row.state in _ON_A_NODE or _may_bind(row)
 
-    Args:
-        classes: The classes.
-        tasks: The tasks of the job that wait in line.
-        gang: Its gang; None for none.
-        is_short: Whether they are what a gang that has begun lacks.
-    """
-    if not any(one.gang_min for one in classes) and not is_short:
-        return classes
-    counts = collections.Counter(task.task_class for task in tasks)
-    is_gang = gang is not None and counts[gang.executor.id] > 0 and not is_short
-    return [
-        dataclasses.replace(one, gang_min=counts[one.id] * is_gang, is_short=is_short)
-        for one in classes
-        if counts[one.id]
-    ]
+
+def _may_bind(row: rows.PodRow) -> bool:
+    return row.state is PodState.PENDING and row.task is not None and row.may_be_placed

@@ -19,7 +19,7 @@ from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
-from boathouse_policies.framework import judging
+from boathouse_policies.framework import judging, seating
 from boathouse_task import contract
 
 
@@ -102,7 +102,7 @@ class Entry:
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
         planned: Its submitted classes as its owner submitted them, without what admission adds.
         admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
-        limits: Limits of the driver's pod and of an expected one by line of a quota; None if not yet computed.
+        limits: Limits of the driver's pod and of an expected one; None if not yet computed.
         unpredictable: Classes whose pods are created without a node, because a webhook refuses dry runs.
     """
 
@@ -121,7 +121,7 @@ class Entry:
     suspend_until_s: float | None = None
     planned: tuple[model.TaskClass, ...] = ()
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
-    limits: tuple[Mapping[str, int], Mapping[str, int]] | None = None
+    limits: judging.Limits | None = None
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
     def as_admitted(self, task_class: model.TaskClass) -> model.TaskClass:
@@ -331,7 +331,7 @@ class Jobs:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
         entry, task_class = self._entries[job], self._class_of(pod, job)
         self._learn_of_child(entry, task_class)
-        is_expected = entry.gang is not None and gangs.replaces(row, entry.gang.executor)
+        is_expected = entry.gang is not None and seating.replaces(gangs.executor(row), entry.gang.executor)
         why = None if is_expected else self._variety.refusal(row.namespace, task_class)
         if why is not None:
             self.dismiss(row, is_excess=True)
@@ -450,7 +450,8 @@ class Jobs:
                 tasks.append(task)
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
-        classes = gangs.together(classes, tasks, entry.gang, is_short=bool(entry.first))
+        former = gangs.former_places(entry.gang, self._pods) if entry.gang is not None and entry.first else ()
+        classes = seating.together(classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former)
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
@@ -462,12 +463,12 @@ class Jobs:
 
         Those go one after another: a job that is short of its minimum gets nothing else.
         """
-        found = gangs.members(gang, self._pods, self._clock())
+        found = gangs.members(gang, self._pods)
         if not found.has_begun:
             is_out = entry.pending_reason is not None or entry.excess
             if is_out or found.driver is None or self.hold_of(found.driver) is not None:
                 return ()
-            return found.driver, *found.expected[: found.needed]
+            return found.driver, *found.expected[: seating.short_of(gang, found.executors)]
         return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:

@@ -1,15 +1,12 @@
 """Reservations for gangs: what is decided before the cycle, because it goes before all that waits.
 
-* An executor that a driver created takes the place of an expected one, on the node where room is reserved for that.
-  One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
-  it stands for are released, and it waits in line: nobody could use them.
-* A gang that has begun and is short of its minimum, after a restart of the operator or the loss of a node, gets the
-  room that an earlier leader had reserved. For the rest its tasks go before all others in the cycle (`is_short`).
+* Executors that a driver created take reserved places, as the core decides (`framework.seating`).
+* What a gang that has begun is short of, after a restart of the operator or the loss of a node, goes before all others
+  in the cycle (`is_short`), to the places first that an earlier leader had reserved (`former_places`).
 
 Room that is reserved is charged to the queue of the job.
 """
 
-import collections
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping
@@ -19,7 +16,7 @@ from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse_policies import model
-from boathouse_policies.framework import eligibility
+from boathouse_policies.framework import eligibility, judging, seating
 
 RESTORE_S = 15.0
 LEARN_S = 5.0
@@ -38,7 +35,6 @@ class Reservations(Part):
         self._room, self._judge = gang_room.GangRoom(state), gang_judge.GangJudge(state)
         self._waiting: set[model.JobId] = set()  # gangs that have not begun
         self.reserve, self.may_begin = self._room.reserve, self._judge.may_begin
-        self._short: dict[model.JobId, int] = {}  # the room changes that were seen at the last attempt
         self._retry: dict[model.JobId, float] = {}
         self._checked_at = -1
         self._began_s = state.clock()
@@ -92,9 +88,6 @@ class Reservations(Part):
             for job in touched:
                 operations += self._settle(job)
             self._judge_quotas()
-        for entry in self._ranked(self._short):
-            if self._short[entry.job.id] != self._pods.room_changes:
-                self._restore(entry)
         return self._freed(operations)
 
     def _freed(self, operations: list[rows.Operation]) -> list[rows.Operation]:
@@ -112,15 +105,12 @@ class Reservations(Part):
         """Let executors take reserved places; keep as many reservations as executors are expected."""
         entry = self._jobs.entry(job)
         self._retry.pop(job, None)
-        self._short.pop(job, None)
         if entry is not None and entry.namespace in self._quotas and job not in self._waiting:
             self._quotas.changed.add(entry.namespace)
         self._waiting.discard(job)
         if entry is None or entry.gang is None or entry.is_aside:
             return []
-        found = gangs.members(entry.gang, self._pods, self._clock())
-        if found.retry_s is not None:
-            self._retry[job] = found.retry_s
+        found = gangs.members(entry.gang, self._pods, lambda row: self._jobs.hold_of(row) is not None)
         self._room.release(row for row in found.expected if not _is_enough(row.reserved, entry.gang.executor))
         if not (entry.has_begun and found.has_begun) or entry.first:
             self._jobs.mark_job(job)
@@ -132,9 +122,8 @@ class Reservations(Part):
                 entry.pending_reason = self._judge.pending_reason(entry, entry.gang)
             self._room.release(found.expected)
             return []
-        operations, entry.first = self._seat(entry, found)
+        operations = self._seat(entry, entry.gang, found)
         if entry.first:
-            self._short[job] = -1
             self._jobs.mark_job(job)
         for operation in operations:
             self._jobs.mark_changed(operation.row)
@@ -160,69 +149,33 @@ class Reservations(Part):
             for job in self._waiting:
                 self._jobs.touch(job)
 
-    def _seat(self, entry: jobs.Entry, found: gangs.Members) -> tuple[list[rows.Operation], list[rows.PodRow]]:
-        """Give executors reserved places; return the writes, and the tasks for which there is no place yet."""
-        assert entry.gang is not None
-        takers = [row for row in found.takers if self._jobs.hold_of(row) is None][: found.needed]
-        reserved = [row for row in found.expected if row.reserved is not None]
-        operations, first, open_places = [], list[rows.PodRow](), found.needed - len(takers)
-        for row in takers:
-            operation = self._take_place(entry, row, reserved.pop()) if reserved else None
+    def _seat(self, entry: jobs.Entry, gang: judging.Gang, found: gangs.Members) -> list[rows.Operation]:
+        """Give executors reserved places; return the writes, and note the tasks for which there is no place yet."""
+        seating_ = seating.seat(gang, found.executors, found.places, self._pods.nodes, self._clock())
+        if seating_.retry_s < math.inf:
+            self._retry[entry.job.id] = seating_.retry_s
+        by_id, operations, short = {row.id: row for row in found.expected}, [], list(seating_.short)
+        for seat in seating_.seats:
+            self._room.release(by_id[expected] for expected in seat.expected)
+            operation = self._bind(entry, seat)
             if operation is None:
-                first.append(row)
+                short.append(seat.executor)
             else:
                 operations.append(operation)
-        for row in found.others:
-            if open_places <= 0 or self._jobs.hold_of(row) is not None:
-                continue
-            operation = self._take_places(entry, row, reserved)
-            operations += [operation] if operation is not None else []
-            open_places = max(0, open_places - gangs.stands_for(row, entry.gang.executor))
-        self._room.release(reserved[open_places:])
-        missing = open_places - min(open_places, len(reserved))
+        self._room.release(by_id[expected] for expected in seating_.released)
         free = [row for row in found.expected if row.reserved is None]
-        return operations, first + free[:missing]
+        entry.first = [row for task in short if (row := self._pods.get(task)) is not None] + free[: seating_.missing]
+        return operations
 
-    def _take_place(self, entry: jobs.Entry, row: rows.PodRow, expected: rows.PodRow) -> rows.Operation | None:
-        """Bind an executor where room is reserved; None if something changed since."""
-        assert expected.reserved is not None
-        assert row.task is not None
-        node = expected.reserved.node
-        self._pods.unreserve(expected)
-        return self._bind(entry, row, node)
-
-    def _take_places(self, entry: jobs.Entry, row: rows.PodRow, reserved: list[rows.PodRow]) -> rows.Operation | None:
-        """Bind an executor that is not as expected where places of one node together have room for it; None for none.
-
-        Args:
-            entry: Its job.
-            row: The executor.
-            reserved: The places: those that it takes are removed.
-        """
-        assert entry.gang is not None
-        count, found = gangs.stands_for(row, entry.gang.executor), dict[model.NodeName, list[rows.PodRow]]()
-        wanted = None if row.facts is None else row.facts.constraints
-        if not isinstance(wanted, model.Constraints) or wanted.claims or wanted.host_ports or wanted.concern_pods:
-            return None  # a cycle can say where it may go
-        for expected in reserved:
-            assert expected.reserved is not None
-            found.setdefault(expected.reserved.node, []).append(expected)
-        for name, places in sorted(found.items()):
-            node = self._pods.nodes.get(name)
-            if len(places) < count or node is None or eligibility.refusal(wanted, node) is not None:
-                continue
-            for expected in places[:count]:
-                reserved.remove(expected)
-                self._pods.unreserve(expected)
-            return self._bind(entry, row, name)
-        return None
-
-    def _bind(self, entry: jobs.Entry, row: rows.PodRow, node: model.NodeName) -> rows.Operation | None:
-        """Bind an executor to a node; None if something changed since."""
-        assert row.task is not None
+    def _bind(self, entry: jobs.Entry, seat: seating.Seat) -> rows.Operation | None:
+        """Bind an executor to its seat's node; None if something changed since."""
+        row = self._pods.get(seat.executor)
+        if row is None or row.task is None:
+            return None
         task_class = next(one for one in entry.classes if one.id == row.task.task_class)
         task = dataclasses.replace(row.task, pod_uid=row.pending_uid)
-        bind = model.Bind(task=task, task_class=task_class, job=entry.job, node=node, resources=task_class.resources)
+        size = task_class.resources
+        bind = model.Bind(task=task, task_class=task_class, job=entry.job, node=seat.node, resources=size)
         operation = self._pods.decide(row, bind)
         return operation if isinstance(operation, rows.Operation) else None
 
@@ -243,45 +196,6 @@ class Reservations(Part):
                     self._pods.unreserve(row)
                     self._jobs.touch(entry.job.id)
 
-    # Room before all others
-
-    def _restore(self, entry: jobs.Entry) -> None:
-        """Reserve what a gang that has begun is short of where it was reserved before; a cycle finds the rest."""
-        self._reserve_as_before(entry)
-        before, entry.first = entry.first, [row for row in entry.first if row.state in _WAITS and row.reserved is None]
-        self._short[entry.job.id] = self._pods.room_changes
-        if len(entry.first) < len(before):
-            self._jobs.mark_job(entry.job.id)
-        if not entry.first:
-            del self._short[entry.job.id]
-
-    def _reserve_as_before(self, entry: jobs.Entry) -> None:
-        """Reserve the room that an earlier leader had reserved, as the driver's pod says, if it is free."""
-        driver = None if entry.gang is None else self._pods.get(entry.gang.driver)
-        if entry.gang is None or driver is None or driver.facts is None or not driver.facts.reserved:
-            return
-        nodes = collections.Counter(dict(driver.facts.reserved))
-        for row in self._pods.children.of(driver.key).values():
-            account = self._ledger.account(row.id)
-            nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
-        size, places = self._state.axis.amounts(entry.gang.executor.resources), nodes.elements()
-        for row in entry.first:
-            if row.state is not PodState.PLANNED or row.reserved is not None or row.task is None:
-                continue
-            node = next(
-                (one for one in map(model.NodeName, places) if self._room.has_room(entry.gang.executor, one, size)),
-                None,
-            )
-            if node is None:
-                return
-            self._room.reserve_at(entry, row, entry.gang.executor, node)
-
 
 def _is_enough(place: model.Create | None, executor: model.TaskClass) -> bool:
-    """Return whether a reservation is of use for an executor: admission may add to its requests and constraints."""
-    return place is None or (
-        place.task_class.resources.covers(executor.resources) and place.task_class.constraints == executor.constraints
-    )
-
-
-_WAITS = {PodState.PLANNED, PodState.PENDING}
+    return place is None or seating.is_enough(place.task_class, executor)

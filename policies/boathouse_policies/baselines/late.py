@@ -8,6 +8,7 @@ adds up to no less than the 25th percentile of nodes (SlowNodeThreshold).
 
 * "When a slot is free" is: in the first cycle after a report, for jobs whose turn it would be by fair sharing. Jobs
   with tasks that wait and less of the cluster go before.
+* A second attempt takes no room that is kept for a gang (`KeptRoom`).
 * A shell that places second attempts by its ordinary cycle keeps them off slow nodes and off that of the first attempt
   (`Speculate.avoids`), but ranks the other nodes by the profile.
 * Hadoop asks a minute of a task before it may have a second attempt; tasks of the paper that this is compared in are
@@ -118,7 +119,7 @@ class Late(Controller, Observer, Follower):
         if not self._is_due or seconds >= (cap := self._cap(view)):
             return ()
         self._is_due = False  # nothing is known better before the next reports
-        names, free, decisions = view.layout.names, view.free(), list[model.Decision]()
+        names, free, decisions = view.layout.names, queue.kept_room.beside(view), list[model.Decision]()
         progress = np.array([self._node_progress.get(name, 0.0) for name in names])
         is_slow = progress < np.percentile(progress, self._config.slow_node_percentile)
         avoids = tuple([names[node] for node in is_slow.nonzero()[0]])
@@ -175,7 +176,7 @@ class Late(Controller, Observer, Follower):
 
         Args:
             slow: The first attempt.
-            free: What is free of each resource on each node.
+            free: What is free of each resource on each node, and not kept for gangs.
             progress: Of the tasks of each node; negative for slow nodes.
             view: The cluster.
         """

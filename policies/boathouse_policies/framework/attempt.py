@@ -99,14 +99,15 @@ class Attempt:
         if sized is member.ideal and member.is_rigid:
             return sized  # the filters and the limit have just seen this very size
         amounts = self._state.view.axis.amounts(sized.resources)
-        if not self._has_room(amounts, node):
+        if not self.has_room(amounts, node):
             message = "the size that was decided does not fit the node"
             self._refusal = model.Verdict(code=model.Code.SIZING, message=message)
             return None
         self._refusal = self._turns.over_limit(member, amounts)
         return sized if self._refusal is None else None
 
-    def _has_room(self, amounts: Sequence[int], node: int) -> bool:
+    def has_room(self, amounts: Sequence[int], node: int) -> bool:
+        """Return whether a node has so much left, by row."""
         room = self._state.free_on(node)
         return all(map(operator.ge, room, amounts)) or all(
             amount <= room[row] for row, amount in enumerate(amounts) if amount
@@ -138,7 +139,7 @@ class Attempt:
     def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
         return (
             self._turns.rankings.may_use(member, node)
-            and self._has_room(amounts, node)
+            and self.has_room(amounts, node)
             and self._turns.over_limit(member, amounts) is None
             and self._profile.patience.wait(member, node, self._state) is None
         )

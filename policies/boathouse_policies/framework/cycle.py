@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from boathouse_policies.framework import plan as plans
 from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.cycle_state import CycleState
+from boathouse_policies.framework.restoring import restored
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
     turns = TurnOrder(queue, profile, state)
     plan = plans.Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)
+    # Gangs that have begun take the places of before (`TaskClass.former_places`), ahead of all turns.
+    plan.decide(list(restored(turns, profile, state)))
     if profile.depends_on_shape_only:
         plan.decide(turns.quick_turns())
     # 2. Take the next class: one task of it, or the minimum of its gang, all or nothing.

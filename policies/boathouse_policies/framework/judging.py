@@ -9,7 +9,7 @@ from boathouse_policies import model
 from boathouse_policies.framework.gathering import Member, how_many, most_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.queue import LeastSizes
     from boathouse_policies.framework.view import ClusterView
@@ -69,6 +69,44 @@ class Gang:
             for task_class in (self.leader, self.executor)
         )
         return dataclasses.replace(self, leader=leader, executor=executor)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The limits of a gang's pods, by line of a quota that counts limits; a pod without a limit has no line.
+
+    Attributes:
+        driver: Those of the driver.
+        executor: Those of one executor.
+    """
+
+    driver: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    executor: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def of_quota(gang: Gang, limits: Limits) -> dict[str, int]:
+    """Return what a gang takes of the quotas of its namespace as a whole, by resource and by line of limits."""
+    minimum = len(gang.expected)
+    total = _sum(gang.leader.resources.by_name, minimum, gang.executor.resources.by_name)
+    both = limits.driver.keys() & limits.executor.keys()
+    return total | {line: limits.driver[line] + minimum * limits.executor[line] for line in both}
+
+
+def promised(gang: Gang, limits: Limits, executors: int, *, with_driver: bool) -> dict[str, int]:
+    """Return what a gang that has begun will still take of the quotas of its namespace.
+
+    Args:
+        gang: The gang.
+        limits: The limits of its pods.
+        executors: How many executors of its minimum the driver has not created (`seating.uncreated`).
+        with_driver: Whether the driver's pod is not there either.
+    """
+    driver = {**gang.leader.resources.by_name, **limits.driver} if with_driver else {}
+    return _sum(driver, executors, {**gang.executor.resources.by_name, **limits.executor})
+
+
+def _sum(driver: Mapping[str, int], executors: int, executor: Mapping[str, int]) -> dict[str, int]:
+    return {name: driver.get(name, 0) + executors * executor.get(name, 0) for name in {**driver, **executor}}
 
 
 def above_limit(gang: Gang, queue: model.Queue | None, axis: model.Axis) -> str | None:

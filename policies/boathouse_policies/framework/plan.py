@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework import diagnosis
+from boathouse_policies.framework.queue import KeptPart
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_policies.framework.attempt import Attempt
     from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
@@ -29,10 +30,10 @@ class Plan:
 
     Attributes:
         decisions: For the shell to assume and carry out.
-        kept_for: The classes for which room is kept until more comes free.
+        kept: The room that is kept for a gang until more comes free.
     """
 
-    kept_for: Collection[model.ClassId] = ()
+    kept: Sequence[KeptPart] = ()
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
@@ -95,7 +96,8 @@ class Plan:
         members = [member for member, _ in attempt.gang] or [attempt.pending]
         if attempt.kept:
             self._profile.draining.kept = attempt.kept
-            self.kept_for = {kept.pending.task_class.id for kept in attempt.kept}
+            names = self._state.view.layout.names
+            self.kept = [KeptPart(one.pending.task_class.id, names[one.node], one.amounts) for one in attempt.kept]
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
@@ -202,14 +204,22 @@ class Plan:
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
-    """Ask the controllers, who look at the whole before the cycle."""
+    """Ask the controllers, who look at the whole before the cycle.
+
+    A second attempt has the room that it needs, unless that is kept for a gang: then the shell refuses the decision.
+    """
     decisions: list[model.Decision] = []
     for controller in profile.controllers:
         for decision in controller.advise(queue, state.view):
             decisions.append(decision)
-            if isinstance(decision, model.Speculate):
+            if isinstance(decision, model.Speculate) and not _is_kept(decision, queue, state):
                 state.take(decision.node, decision.resources)
     return decisions
+
+
+def _is_kept(decision: model.Speculate, queue: SchedulingQueue, state: CycleState) -> bool:
+    free, more = state.free_on(state.view.layout.index[decision.node]), state.view.axis.amounts(decision.resources)
+    return bool(queue.kept_room.refusal(decision.node, free, more))
 
 
 def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:

@@ -118,6 +118,14 @@ class TurnOrder:
         found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
         return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
 
+    def short(self) -> list[PendingClass]:
+        """Return the open classes of which started gangs are short, with all jobs lined up; none for most cycles."""
+        if not self._sorted.short:
+            return []
+        if not self._open:
+            self._join()
+        return [pending for pending in self._first if pending.task_class.is_short]
+
     def _gang_of(self, job: model.JobId) -> list[PendingClass]:
         """Return the open classes of a gang that has not started."""
         places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]

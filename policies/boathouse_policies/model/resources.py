@@ -75,6 +75,17 @@ class Resources:
             extended=pairs,
         )
 
+    @property
+    def by_name(self) -> dict[str, int]:
+        """What one pod of this size takes, by Kubernetes' name of the resource."""
+        named = {
+            "cpu": self.cpu_milli,
+            "memory": self.memory_bytes,
+            "ephemeral-storage": self.ephemeral_storage_bytes,
+            "pods": 1,
+        }
+        return named | dict(self.extended)
+
     def most(self, other: Resources) -> Resources:
         """Return the larger amount of each resource: how a resize in flight is counted."""
         extended, others = dict(self.extended), dict(other.extended)

@@ -143,6 +143,7 @@ class TaskClass:
             running ones counted; 0 for no gang.
         is_short: Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one,
             at their full size, and to nodes that are reserved too.
+        former_places: If it is short, the nodes where an earlier leader had reserved room, one for each task.
         estimates: Predictions.
         labels: Labels of its pods, as far as they share them.
         cpu_limit_milli: The most CPU that one task can use; 0 for not known.
@@ -156,6 +157,7 @@ class TaskClass:
     constraints: Constraints = UNCONSTRAINED
     gang_min: int = 0
     is_short: bool = False
+    former_places: tuple[NodeName, ...] = ()
     estimates: Estimates = UNKNOWN
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     cpu_limit_milli: int = 0

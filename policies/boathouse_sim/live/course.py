@@ -73,6 +73,9 @@ class Course:
         """
         raise ValueError(f"{type(self).__name__} has a fixed number of tasks; {decision.workers} workers cannot be had")
 
+    def reserve(self, decision: model.Reservation) -> None:
+        """Keep room for an expected task where a cycle placed it."""
+
     def report(self, pod: Pod) -> Report | None:
         """Return the report of a running task's runtime; None for those that report nothing."""
 

@@ -63,6 +63,8 @@ class Live:
         match decision:
             case model.Create() | model.Bind():
                 pass  # placed before
+            case model.Reservation() if decision.task is not None:
+                world.runs[decision.job.id].course.reserve(decision)
             case model.Reservation(until_s=until_s) | model.Wait(until_s=until_s):
                 if until_s is not None and until_s > now_s:
                     world.clock.background(math.ceil(until_s * 1000), Priority.ARRIVAL, self._look_again)

@@ -8,6 +8,7 @@ when there is room, before all others.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import framework, model
@@ -129,10 +130,15 @@ class Sizes:
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
-        """Change what a running task has: less at once, more as soon as there is room."""
+        """Change what a running task has: less at once, more as soon as there is room that is not kept for a gang."""
         pod = self._pods.get(decision.task.id)
         if pod is None or pod.suspended or pod.growing is not None:
             self._world.notify_refused(decision, _reason(pod))
+            return
+        amounts = self._world.axis.amounts
+        more = tuple(map(operator.sub, amounts(decision.resources), amounts(pod.resources)))
+        if refusal := self._world.kept_refusal(pod.node, more):
+            self._world.notify_refused(decision, refusal)
             return
         self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):

@@ -25,6 +25,7 @@ from boathouse_sim.jobs import Submission
 from boathouse_sim.live import doing
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
+from boathouse_sim.live.minimum import Minimum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,8 @@ class Spark(Submission, Application):
         stages: In order.
         driver: What the driver asks for; None for one outside of the cluster (client mode).
         min_executors: That start together with the driver, or not at all; 0 for no gang.
+        request_ms: From the driver's start until it requests its executors, for whose minimum room is reserved until
+            then; 0 for executors that come with the driver. Only with a driver and `min_executors`.
         task_cores: spark.task.cpus.
         startup_ms: From a container's start until it takes tasks.
         registered: Share of the executors that the first stage waits for.
@@ -89,6 +92,7 @@ class Spark(Submission, Application):
     stages: tuple[SparkStage, ...]
     driver: Container | None = None
     min_executors: int = 0
+    request_ms: int = 0
     task_cores: int = 1
     startup_ms: int = 3000
     registered: float = 0.8
@@ -161,6 +165,10 @@ class SparkCourse(Course):
         self._executor = world.task_class(
             run, "executor", model.Stage.EXECUTOR, spec.executor, spec.executors, gang_min=gang, known=False
         )
+        self._minimum: Minimum | None = None
+        if spec.request_ms and gang and self._driver is not None:
+            driver = self._driver, _task_of(self._driver)
+            self._minimum = Minimum(world, run, driver, self._executor, gang)
         self._up: dict[model.TaskId, _Executor] = {}
         self._driver_pod: Pod | None = None
         self._running: dict[model.TaskId, Pod] = {}
@@ -195,22 +203,72 @@ class SparkCourse(Course):
 
     def _offer(self) -> None:
         """Submit the pending tasks: the driver, and the executors once it runs (or with it, in a gang)."""
-        offers = []
+        offers: list[tuple[model.TaskClass, Sequence[model.Task]]] = []
         if self._driver is not None:
-            driver = model.Task(id=model.TaskId(f"{self._driver.id}-0"), task_class=self._driver.id)
-            offers.append((self._driver, [driver]))
-        if self._driver is None or self._spec.min_executors or self._driver_pod is not None:
-            one = self._executor
-            indexes = [i for i in range(self._spec.most) if i not in self._released][: self._wanted]
-            tasks = [model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i) for i in indexes]
-            offers.append((one, tasks))
+            offers.append((self._driver, [_task_of(self._driver)]))
+        if self._minimum is not None:
+            offers.append(self._offer_of_minimum(self._minimum))
+        elif self._driver is None or self._spec.min_executors or self._driver_pod is not None:
+            offers.append((self._executor, self._wanted_tasks()))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
+
+    def _wanted_tasks(self) -> list[model.Task]:
+        indexes = [i for i in range(self._spec.most) if i not in self._released][: self._wanted]
+        return [_task_of(self._executor, i) for i in indexes]
+
+    # A minimum that the driver requests later than it starts
+
+    @property
+    def _executors_running(self) -> list[model.TaskId]:
+        return [task for task, pod in self._running.items() if pod.task_class.id == self._executor.id]
+
+    @property
+    def _driver_is_placed(self) -> bool:
+        return self._driver is not None and _task_of(self._driver).id in self._running
+
+    def _offer_of_minimum(self, minimum: Minimum) -> tuple[model.TaskClass, Sequence[model.Task]]:
+        """Return what of the executors is pending: expected ones with the driver, what it is short of, or all."""
+        if not self._driver_is_placed:
+            return self._executor, minimum.expected(self._executors_running)
+        if minimum.short:
+            (short,) = minimum.short_classes()
+            return short, minimum.short
+        if minimum.requested:
+            minimum.requested = self._wanted_tasks()  # more or fewer than at first, with dynamic allocation
+        return self._executor, minimum.requested
+
+    @override
+    def reserve(self, decision: model.Reservation) -> None:
+        if self._minimum is not None and self._driver_is_placed:
+            self._minimum.reserve(decision)
+            self._offer()
+
+    @override
+    def node_lost(self, node: model.NodeName) -> None:
+        if self._minimum is not None and self._minimum.node_lost(node):
+            self._settle()
+
+    def _request(self, driver: Pod) -> None:
+        if self._minimum is not None and self._running.get(driver.id) is driver:
+            self._minimum.requested = self._wanted_tasks()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let executors take the places that are reserved for them."""
+        if self._minimum is not None and self._driver_is_placed:
+            for seat in self._minimum.settle(self._executors_running):
+                self._world.place(seat)
+        self._offer()
 
     # Containers
 
     @override
     def placed(self, pod: Pod) -> None:
         self._running[pod.id] = pod
+        minimum = self._minimum
+        if minimum is not None and any(task.id == pod.id for task in minimum.short):
+            minimum.short = [task for task in minimum.short if task.id != pod.id]
+            self._offer()
         if self._spec.min_executors and not self._has_started:
             self._has_started = True
             self._world.tally.gang_waits_ms.append(self._world.clock.now_ms - self._run.submitted_ms)
@@ -219,6 +277,9 @@ class SparkCourse(Course):
     def started(self, pod: Pod) -> None:
         up_ms = self._world.clock.now_ms + self._spec.startup_ms
         self._world.clock.at(up_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+        if self._minimum is not None and pod.task_class.id != self._executor.id:
+            request_ms = self._world.clock.now_ms + self._spec.request_ms
+            self._world.clock.at(request_ms, Priority.ARRIVAL, Call(self._request, pod))
 
     def _is_up(self, pod: Pod) -> None:
         if self._running.get(pod.id) is not pod:
@@ -252,8 +313,10 @@ class SparkCourse(Course):
             self._waiting = dict.fromkeys([*gone.busy, *self._waiting])
         if pod is self._driver_pod:
             self._driver_pod = None
+        if self._minimum is not None and not self._driver_is_placed:
+            self._minimum.release()
         if not self._over:
-            self._offer()
+            self._settle()
             self._assign()
 
     # Stages
@@ -343,6 +406,8 @@ class SparkCourse(Course):
 
     def _end(self) -> None:
         self._over = True
+        if self._minimum is not None:
+            self._minimum.release()
         for pod in sorted(self._running.values(), key=lambda pod: pod.id):
             self._world.finish(pod)
         self._running.clear()
@@ -384,3 +449,7 @@ class SparkCourse(Course):
         self._wanted -= 1
         self._world.finish(one.pod)
         self._offer()
+
+
+def _task_of(task_class: model.TaskClass, index: int = 0) -> model.Task:
+    return model.Task(id=model.TaskId(f"{task_class.id}-{index}"), task_class=task_class.id, index=index)

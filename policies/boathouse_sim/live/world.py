@@ -188,6 +188,9 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if first is None or first.rival is not None or first.is_second or not first.run.course.speculative:
             self.notify_refused(decision, "TaskEnded" if first is None else "NotSpeculative")
             return
+        if refusal := self.kept_refusal(decision.node, self.axis.amounts(decision.resources)):
+            self.notify_refused(decision, refusal)
+            return
         task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
         distance = self.distance(decision.node, task.locations)
         create = model.Create(

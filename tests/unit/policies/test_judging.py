@@ -73,3 +73,24 @@ def test_a_cluster_without_nodes_says_nothing():
 def test_a_limit_of_a_queue_holds_for_the_sum(limit, why):
     found = judging.above_limit(gang(minimum=3), core.queue(**limit), model.Axis())
     assert found is None if why is None else why in found
+
+
+# What a gang takes of a quota
+
+
+def test_a_gang_takes_of_a_quota_what_its_driver_and_its_minimum_request():
+    found = judging.of_quota(gang(minimum=3, cpu=2, driver_cpu=1), judging.Limits())
+    assert (found["cpu"], found["memory"], found["pods"]) == (7000, 4 << 30, 4)
+
+
+def test_limits_count_only_where_driver_and_executors_have_them():
+    limits = judging.Limits(driver={"limits.cpu": 1000}, executor={"limits.cpu": 2000, "limits.memory": 5})
+    found = judging.of_quota(gang(minimum=3), limits)
+    assert (found["limits.cpu"], "limits.memory" in found) == (7000, False)
+
+
+@pytest.mark.parametrize(("with_driver", "cpu", "pods"), [(False, 4000, 2), (True, 5000, 3)])
+def test_what_was_promised_is_what_is_not_created_yet(with_driver, cpu, pods):
+    limits = judging.Limits(driver={"limits.cpu": 1}, executor={"limits.cpu": 10})
+    found = judging.promised(gang(minimum=3, cpu=2), limits, 2, with_driver=with_driver)
+    assert (found["cpu"], found["pods"], found["limits.cpu"]) == (cpu, pods, 20 + with_driver)

@@ -199,6 +199,18 @@ def test_room_that_one_takes_is_not_there_for_the_next():
     assert shell.seconds() == [("job/map-0", "n3"), ("job/map-1", "n2")]
 
 
+def test_a_node_that_is_kept_for_a_gang_gets_none():
+    shell = SpeculatingShell()
+    shell.run([0.2, *USUAL, 0.8])
+    gang = shell.submit("gang", 50, gang_min=50, class_name="executor")
+    for node in ("n1", "n2", "n3", "n4"):  # else the gang's job would go before
+        shell.ledger.observe(core.account(f"held-{node}", node, core.amount(3000, 1), job=gang.job, queue="default"))
+    assert shell.seconds() == [("job/map-0", "n9")]
+    shell.late._is_due = True
+    shell.queue.reserved.reserve(model.NodeName("n9"), gang.id, 0.0)
+    assert shell.seconds() == [("job/map-0", "n5")]
+
+
 def test_a_slow_node_gets_none_and_neither_does_its_own():
     shell = SpeculatingShell(nodes=5)
     shell.run([0.1, 0.5, 0.5, 0.5])  # n4 has done nothing

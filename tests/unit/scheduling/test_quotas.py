@@ -3,12 +3,11 @@
 import pytest
 
 from boathouse.cluster import quotas, wire
-from boathouse.scheduling.pods import holders
 from boathouse.scheduling.tenants.quotas import Quotas
 from boathouse_policies import model
 
 GIB = 1 << 30
-FOUR = holders.amounts(model.Resources(cpu_milli=4000, memory_bytes=8 * GIB)) | {"pods": 3, "example.com/gpu": 2}
+FOUR = model.Resources(cpu_milli=4000, memory_bytes=8 * GIB).by_name | {"pods": 3, "example.com/gpu": 2}
 
 
 def known(*, used: dict[str, str] | None = None, name: str = "q", **spec) -> Quotas:

@@ -79,7 +79,7 @@ class Resizing(Part):
         axis = self._state.axis
         more = [wanted - held for wanted, held in zip(axis.amounts(size), axis.amounts(pod.resources), strict=False)]
         has_room = all(left >= amount for left, amount in zip(free, more, strict=False) if amount > 0)
-        return "" if has_room else "NoRoom"
+        return self._queue.kept_room.refusal(model.NodeName(pod.node_name), free, more) if has_room else "NoRoom"
 
     async def run(self, row: rows.PodRow, size: model.Resources) -> outcomes.Outcome:
         """Resize a task; the ledger counts the larger size until a watch shows the new one."""

@@ -11,17 +11,6 @@ Amounts = dict[str, int]
 _ALL = ""
 
 
-def amounts(resources: model.Resources) -> Amounts:
-    """Return what one pod takes, by resource name."""
-    named = {
-        "cpu": resources.cpu_milli,
-        "memory": resources.memory_bytes,
-        "ephemeral-storage": resources.ephemeral_storage_bytes,
-        "pods": 1,
-    }
-    return named | dict(resources.extended)
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """Who holds a resource, as a namespace may know it: the others' owners have no names.
@@ -44,7 +33,7 @@ class Holders:
 
     def add(self, namespace: str, owner: str, resources: model.Resources, sign: int) -> None:
         """Add what one pod of an owner holds, or with the sign -1 take it away."""
-        held, owners = amounts(resources), self._owners.setdefault(namespace, {})
+        held, owners = resources.by_name, self._owners.setdefault(namespace, {})
         for sums, key in ((owners, owner), (self._totals, namespace), (self._totals, _ALL)):
             total = sums.setdefault(key, {})
             for name, amount in held.items():

@@ -50,7 +50,6 @@ class PodTable:
         nodes: The nodes that exist.
         children: Pods that other pods control.
         nominations: Pending pods by the node for which they are nominated.
-        room_changes: Counts how often room came free, or a node changed.
         node_changes: Counts how often a node changed.
     """
 
@@ -67,7 +66,7 @@ class PodTable:
         self.holders = holders.Holders()
         self.nodes: dict[model.NodeName, model.Node] = {}
         self.children = children.Children()
-        self.room_changes = self.node_changes = 0
+        self.node_changes = 0
         self._volumes = volumes
         self._mounts = volumes.mounts
         self._clock = clock
@@ -173,7 +172,7 @@ class PodTable:
             self._count_holders(node.name, +1)
         self.nodes[node.name] = node
         has_changed = self.ledger.set_node(node)
-        self._count_change(is_news=has_changed)
+        self.node_changes += has_changed
         return has_changed
 
     def remove_node(self, name: model.NodeName) -> tuple[set[model.QueueName], list[Change]]:
@@ -184,16 +183,12 @@ class PodTable:
         """
         self._count_holders(name, -1)
         self.nodes.pop(name, None)
-        self._count_change(is_news=True)
+        self.node_changes += 1
         queues, assumed = self.ledger.queues_on(name), self.ledger.remove_node(name)
         for task in assumed:
             if task.startswith(_RESERVED):
                 self._rows[model.TaskId(task.removeprefix(_RESERVED))].reserved = None
         return queues, [self._release(self._rows[task]) for task in assumed if not task.startswith(_RESERVED)]
-
-    def _count_change(self, *, is_news: bool) -> None:
-        self.room_changes += is_news
-        self.node_changes += is_news
 
     def _count_holders(self, node: model.NodeName, sign: int) -> None:
         for row in self._in(ON_NODE):
@@ -375,7 +370,6 @@ class PodTable:
         if row.reserved is not None:
             row.reserved = None
             freed = self.ledger.gone(model.TaskId(_RESERVED + row.id))
-            self.room_changes += 1
             if freed is not None:
                 self._released.append(freed)
 
@@ -488,7 +482,7 @@ class PodTable:
             if pod is None or pod.task_of is not None or self.children.driver(row.parent) is not None:
                 continue
             sums = held.setdefault(model.NodeName(pod.node_name), {})
-            for name, amount in holders.amounts(pod.resources).items():
+            for name, amount in pod.resources.by_name.items():
                 sums[name] = sums.get(name, 0) + amount
         return held
 
@@ -533,7 +527,6 @@ class PodTable:
         freed = self._charge(row, action)
         if row.reserved is not None and to is not PodState.PLANNED:
             self.unreserve(row)
-        self.room_changes += bool(freed)
         if to not in WITH_OPERATION:
             row.operation = None
         if to in ON_NODE:

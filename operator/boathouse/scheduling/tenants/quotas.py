@@ -19,7 +19,7 @@ QUOTA_EXCEEDED = "QuotaExceeded"
 """More is requested than others leave of a quota now."""
 
 Amounts = Mapping[str, int]
-"""By resource name, as `holders.amounts`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
+"""By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

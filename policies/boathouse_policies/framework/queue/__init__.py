@@ -1,5 +1,6 @@
 """The scheduling queue: pending tasks by class, and which classes the next cycle considers."""  # noqa: A005 - no stdlib
 
+from boathouse_policies.framework.queue.kept_room import KEPT_FOR_GANG, KeptPart, KeptRoom
 from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
 from boathouse_policies.framework.queue.reservations import Reservations
 from boathouse_policies.framework.queue.scheduling_queue import SchedulingQueue
@@ -7,9 +8,12 @@ from boathouse_policies.framework.queue.sorted_classes import NO_CLASSES, Band, 
 from boathouse_policies.framework.queue.tasks import Closeness, Pick, Picker, TaskPool
 
 __all__ = [
+    "KEPT_FOR_GANG",
     "NO_CLASSES",
     "Band",
     "Closeness",
+    "KeptPart",
+    "KeptRoom",
     "LeastSizes",
     "Pick",
     "Picker",

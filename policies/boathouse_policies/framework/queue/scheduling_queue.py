@@ -30,6 +30,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
+from boathouse_policies.framework.queue.kept_room import KeptPart, KeptRoom
 from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
 from boathouse_policies.framework.queue.reservations import Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
@@ -76,8 +77,8 @@ class CycleResult(Protocol):
         ...
 
     @property
-    def kept_for(self) -> Collection[model.ClassId]:
-        """The classes for which room is kept until more comes free."""
+    def kept(self) -> Sequence[KeptPart]:
+        """The room that is kept for a gang until more comes free."""
         ...
 
 
@@ -91,6 +92,7 @@ class SchedulingQueue:
     Attributes:
         queues: The queues by name.
         reserved: The class that each reserved node is for: the profile's reservations, over cycles.
+        kept_room: The room that is kept for gangs until the next cycle.
         on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
     """
 
@@ -105,6 +107,7 @@ class SchedulingQueue:
         self.queues: Mapping[model.QueueName, model.Queue] = {}
         self.on_removed: list[Callable[[model.ClassId], None]] = []
         self.reserved = Reservations(self._classes, self._jobs)
+        self.kept_room = KeptRoom(self.reserved, self.starts_whole)
         self._kept: Collection[model.ClassId] = ()
         self.set_queues(queues)
 
@@ -257,6 +260,7 @@ class SchedulingQueue:
                 may take their tasks.
         """
         left = plan.news if park else {}  # worked out before anything is taken out
+        self.kept_room.replace(plan.kept)
         released = False
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
@@ -272,7 +276,7 @@ class SchedulingQueue:
                 released = True
         if park:
             waits = [decision for decision in plan.decisions if isinstance(decision, _WAITS)]
-            self._keep_active(plan.kept_for)
+            self._keep_active({part.task_class for part in plan.kept})
             self._park(left, {wait.task_class.id: wait for wait in waits}, now_s)
             if released:
                 self._wake(Wake.NODES)  # whoever is ahead may want a reservation of the node, fitting or not

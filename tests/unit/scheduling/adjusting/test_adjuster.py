@@ -10,7 +10,7 @@ from boathouse.scheduling.adjusting import adjuster
 from boathouse.suspension import record as suspension_record
 from boathouse.suspension import timeouts
 from boathouse_policies import model, profiles
-from tests.builders import manifests
+from tests.builders import core, manifests
 from tests.builders.operators.desks import settle
 from tests.builders.operators.suspensions import (
     CONTINUED,
@@ -537,6 +537,20 @@ async def test_a_running_task_is_resized_where_there_is_room():
         await settle()
         assert (list(world.requests), world.charged(OTHER)) == ([("resize", "u 1600m/2")], 1600)
         assert world.refusals == ["NoRoom", "MemoryOfRunningTask"]
+
+
+async def test_a_running_task_gets_nothing_that_is_kept_for_a_gang():
+    async with desk() as world:
+        gang = core.task_class(core.job("gang"), name="executor", gang_min=1)
+        queue = world.scheduler.state.queue
+        queue.submit(core.job("gang"), [gang], core.tasks(gang, 1))
+        queue.reserved.reserve(model.NodeName("n1"), gang.id, world.now_s)
+        world.take(model.Resize, cpu_milli=1500)
+        assert (world.refusals, world.charged()) == (["KeptForGang"], 1000)
+        queue.withdraw(model.JobId("gang"))
+        world.take(model.Resize, cpu_milli=1500)
+        await settle()
+        assert world.charged() == 1500
 
 
 async def test_limits_are_only_raised_and_stay_above_the_request():

@@ -1,0 +1,133 @@
+"""The minimum of an application whose driver requests its executors some time after it has started.
+
+Until then the executors are expected: the cycle reserves their room with the driver's, and the core decides which
+executor takes which place (`framework.seating`), as in the operator.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from boathouse_policies import model
+from boathouse_policies.framework import judging, seating
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from boathouse_sim.live.course import LiveRun
+    from boathouse_sim.live.world import LiveWorld
+
+_RESERVED = "reserved:"
+
+
+class Minimum:
+    """Places that are reserved for the expected executors of an application, and what it is short of.
+
+    Args:
+        world: The world.
+        run: The application.
+        driver: The driver's class, and its task.
+        executor: The class of the executors.
+        count: The minimum.
+
+    Attributes:
+        requested: The executors that the driver has requested: it requests them all at once.
+        short: What goes before all others: executors and expected ones that have no place.
+    """
+
+    def __init__(
+        self,
+        world: LiveWorld,
+        run: LiveRun,
+        driver: tuple[model.TaskClass, model.Task],
+        executor: model.TaskClass,
+        count: int,
+    ) -> None:
+        self._world, self._run = world, run
+        self._expected = {
+            task.id: task
+            for i in range(count)
+            for task in (
+                model.Task(id=model.TaskId(f"{executor.id}#{i}"), task_class=executor.id, index=i, expected=True),
+            )
+        }
+        self._gang = judging.Gang(
+            driver=driver[1].id, expected=tuple(self._expected), leader=driver[0], executor=executor
+        )
+        self._places: dict[model.TaskId, model.Create] = {}
+        self.requested: Sequence[model.Task] = ()
+        self.short: Sequence[model.Task] = ()
+
+    def expected(self, running: Collection[model.TaskId]) -> list[model.Task]:
+        """Return the expected executors that start together with the driver."""
+        return list(self._expected.values())[: seating.short_of(self._gang, self._executors(running))]
+
+    def reserve(self, decision: model.Reservation) -> None:
+        """Reserve room for an expected executor where a cycle placed it."""
+        task = decision.task
+        if task is None or task.id in self._places:
+            return
+        size = decision.resources or decision.task_class.resources
+        reserved = dataclasses.replace(task, id=model.TaskId(_RESERVED + task.id))
+        self._places[task.id] = place = model.Create(
+            task=reserved, task_class=decision.task_class, job=decision.job, node=decision.node, resources=size
+        )
+        self._gang = dataclasses.replace(
+            self._gang, executor=dataclasses.replace(self._gang.executor, resources=size)
+        )  # the driver requests what was chosen
+        self._world.ledger.assume(place)
+        self._world.reserved_milli += size.cpu_milli
+        self.short = [other for other in self.short if other.id != task.id]
+
+    def settle(self, running: Collection[model.TaskId]) -> list[model.Create]:
+        """Return the executors that get places now, and note what the application is then short of.
+
+        Args:
+            running: The executors that have a node.
+        """
+        places = [seating.Place(task, place.node) for task, place in self._places.items()]
+        nodes = {node.name: node for node in self._world.nodes}
+        found = seating.seat(self._gang, self._executors(running), places, nodes, self._world.clock.now_s)
+        by_id = {task.id: task for task in self.requested}
+        for task in (*found.released, *(task for one in found.seats for task in one.expected)):
+            self._release(task)
+        free = [task for task in self._expected.values() if task.id not in self._places]
+        self.short = [by_id[task] for task in found.short] + free[: found.missing]
+        return [self._create(by_id[one.executor], one.node) for one in found.seats]
+
+    def node_lost(self, node: model.NodeName) -> bool:
+        """Forget the places on a node that is away; return whether there were any."""
+        lost = [task for task, place in self._places.items() if place.node == node]
+        for task in lost:
+            self._release(task)
+        return bool(lost)
+
+    def release(self) -> None:
+        """Release all places, for the driver is gone."""
+        for task in list(self._places):
+            self._release(task)
+        self.requested = self.short = ()
+
+    def short_classes(self) -> Sequence[model.TaskClass]:
+        """Return the class of what goes before all others."""
+        return seating.together([self._gang.executor], self.short, self._gang, is_short=True)
+
+    def _executors(self, running: Collection[model.TaskId]) -> list[seating.Executor]:
+        size, wanted = self._gang.executor.resources, self._gang.executor.constraints
+        return [
+            seating.Executor(id=task, resources=size, constraints=wanted, is_placed=task in running)
+            for task in {**dict.fromkeys(running), **dict.fromkeys(task.id for task in self.requested)}
+        ]
+
+    def _create(self, task: model.Task, node: model.NodeName) -> model.Create:
+        executor = self._gang.executor
+        return model.Create(task=task, task_class=executor, job=self._run.job, node=node, resources=executor.resources)
+
+    def _release(self, task: model.TaskId) -> None:
+        place, world = self._places.pop(task), self._world
+        world.reserved_milli -= place.resources.cpu_milli
+        freed = world.ledger.gone(place.task.id)
+        if freed is not None:
+            world.room.capacity_freed(freed, world.ledger.free(freed.node))
+            world.freed.add(freed.node)
