@@ -19,6 +19,7 @@ RELEASES = {"1.36": "kubernetes", "1.35": "kubernetes-1.35"}
 """The folder below `e2e/tools/` that pins each release of Kubernetes; the first is the default."""
 DEFAULT_RELEASE = next(iter(RELEASES))
 RELEASE_VARIABLE = "KUBERNETES"
+NETWORK_POLICIES = "network-policies"
 _KUBERNETES_VERSION = "k8s.io/component-base/version"
 
 
@@ -141,6 +142,12 @@ _ALL = (
     Tool(name="pause", family="pause", package="."),
     Tool(name="coredns", family="coredns", package="github.com/coredns/coredns", module="github.com/coredns/coredns"),
     Tool(
+        name=NETWORK_POLICIES,
+        family=NETWORK_POLICIES,
+        package=".",
+        module="sigs.k8s.io/kube-network-policies",
+    ),
+    Tool(
         name="versitygw",
         family="versitygw",
         package="github.com/versity/versitygw/cmd/versitygw",
@@ -192,6 +199,7 @@ _ALL = (
 TOOLS_BY_NAME = {tool.name: tool for tool in _ALL}
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns", "pause")
+LOCAL_NODE = (*NODE, NETWORK_POLICIES)
 ONLY_KIND = ("kind", "kubeadm", "kind-cni")
 KIND_NODE = (*CONTROL_PLANE, *NODE, "kubeadm", "kind-cni")
 ONLY_RELEASE = ("actionlint", "cosign", "crane", "syft")
@@ -204,7 +212,7 @@ def for_provider(provider: str, *, nodes: int, kwok_nodes: int) -> tuple[str, ..
     """Return the names of the tools that a cluster of this provider and size needs."""
     match provider:
         case "local":
-            return CONTROL_PLANE + (NODE if nodes else ()) + (FAKE_NODE if kwok_nodes else ())
+            return CONTROL_PLANE + (LOCAL_NODE if nodes else ()) + (FAKE_NODE if kwok_nodes else ())
         case "kind":
             return ("kind", "kubectl") + (FAKE_NODE if kwok_nodes else ())
         case _:

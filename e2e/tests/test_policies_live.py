@@ -113,8 +113,10 @@ def run_pods(place, *pods):
 
 
 SLEEP = "import sys, time\nfor line in sys.stdin: time.sleep(0.0005); print(line, end='')"
-BY_INPUT = {"command": ["sh", "-c", f'python3 -c "{SLEEP}" | python3 mapper.py'], "resources": harness.SMALL}
-"""Takes about as long as its input has half milliseconds of lines."""
+LARGE = {"requests": {"cpu": "50m", "memory": "512Mi"}, "limits": {"cpu": "2"}}
+BY_INPUT = {"command": ["sh", "-c", f'python3 -c "{SLEEP}" | python3 mapper.py'], "resources": LARGE}
+"""Takes about as long as its input has half milliseconds of lines. Four request a tenth of the cluster's memory, so a
+job of them is large enough for a probe."""
 
 
 @pytest.mark.usefixtures("boathouse")

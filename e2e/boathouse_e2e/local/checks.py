@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_e2e import debian
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.local import cgroups
+from boathouse_e2e.local import cgroups, network
 from boathouse_e2e.shell import run
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _NAMESPACES = (
 _KERNEL = {
     "overlay file systems": "cd $(mktemp -d); mkdir l u w m; "
     "mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m; umount m; rm -r l u w m; rmdir $PWD",
+    "netfilter queues, which NetworkPolicies need": " ".join(network.ASK_POLICIES),
     "veth devices": "ip link add probe0 type veth peer name probe1",
     "nftables with address translation": "nft add table ip p; "
     "nft 'add chain ip p c { type nat hook postrouting priority 100 ; }'; nft add rule ip p c masquerade",

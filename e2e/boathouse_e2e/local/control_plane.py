@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from boathouse_e2e import catalogue
 from boathouse_e2e.local import pki
 from boathouse_e2e.local.layout import node_name
 from boathouse_e2e.local.processes import Component
@@ -27,6 +28,7 @@ _CLIENTS = {
     "scheduler": ("system:kube-scheduler", ()),
     "kube-proxy": ("system:kube-proxy", ()),
     "coredns": ("system:coredns", ()),
+    catalogue.NETWORK_POLICIES: (catalogue.NETWORK_POLICIES, ("system:masters",)),
     "kwok": ("kwok", ("system:masters",)),
 }
 

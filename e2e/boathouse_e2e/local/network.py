@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import processes
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from boathouse_e2e.local.state import State
 
 HOLDER = "namespaces"
+POLICY_QUEUE = 100
+ASK_POLICIES: Final = (
+    *("iptables", "--append", "FORWARD", "--match", "conntrack", "--ctstate", "NEW"),
+    *("--jump", "NFQUEUE", "--queue-num", str(POLICY_QUEUE), "--queue-bypass"),
+)
+"""Asks `network-policies` before a connection is forwarded to or from a pod. The nodes' own are not asked for.
+
+By iptables, because `nft` needs a kernel module for queues that not all kernels have.
+"""
 _RESOLV_CONF = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
 _HOLDER_TIMEOUT_S = 60
 # Mounts made inside stay inside and are shared among the cluster's processes only. /run, /var/log, /var/lib/kubelet and
@@ -113,6 +122,7 @@ def _cable(layout: Layout, pid: int) -> None:
     run(*into, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
     if layout.nodes:
         run(*into, "nft", "-f", "-", stdin=hairpin_rules(layout))
+        run(*into, *ASK_POLICIES)
     outside = [
         f"address add {layout.host_address}/30 dev {layout.veth}",
         f"link set {layout.veth} up",

@@ -1,4 +1,4 @@
-"""A real node: a containerd and a kubelet; and what all nodes share: kube-proxy and the cluster's DNS."""
+"""A real node: a containerd and a kubelet; and what all nodes share: kube-proxy, NetworkPolicies, the cluster's DNS."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from boathouse_e2e.archive import Image, write_programs
+from boathouse_e2e.catalogue import NETWORK_POLICIES
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.local import cgroups, checks, control_plane, network
 from boathouse_e2e.local.layout import node_name
@@ -45,7 +46,7 @@ def runtimes(layout: Layout, tools: Mapping[str, Path]) -> list[Component]:
 
 
 def agents(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path]) -> list[Component]:
-    """Write their files; returns kube-proxy, CoreDNS and the kubelets, to be started once the API server is ready."""
+    """Write their files; returns what all nodes share and the kubelets, to be started once the API server is ready."""
     proxy = layout.folder / "kube-proxy.json"
     proxy.write_text(json.dumps(kube_proxy_config(layout)))
     corefile = layout.folder / "Corefile"
@@ -53,8 +54,14 @@ def agents(layout: Layout, spec: ClusterSpec, tools: Mapping[str, Path]) -> list
     shared = [
         _component(layout, "kube-proxy", tools["kube-proxy"], f"--config={proxy}"),
         _component(layout, "coredns", tools["coredns"], f"-conf={corefile}"),
+        _network_policies(layout, tools[NETWORK_POLICIES]),
     ]
     return shared + [_kubelet(layout, spec, index, tools["kubelet"]) for index in range(layout.nodes)]
+
+
+def _network_policies(layout: Layout, program: Path) -> Component:
+    kubeconfig = control_plane.kubeconfig_of(layout, NETWORK_POLICIES)
+    return _component(layout, NETWORK_POLICIES, program, f"-kubeconfig={kubeconfig}", f"-queue={network.POLICY_QUEUE}")
 
 
 def _component(layout: Layout, name: str, program: Path, *arguments: str) -> Component:
