@@ -70,6 +70,13 @@ def test_a_reducer_that_is_past_its_copy_is_not_suspended():
     assert [decision.task.id for decision in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
 
 
+def test_a_reducer_that_has_ended_is_not_suspended():
+    shell, classes = shared_node()
+    shell.finish_task(classes["reduce"], 0, 5.0)
+    shell.ledger.observe(core.account("foreign", size=ONE))  # the node is full again
+    assert [decision.task.id for decision in advised(shell, 5.0)] == [f"ns/mr/reduce-{i}" for i in range(1, 4)]
+
+
 def test_little_spark_means_no_suspension():
     assert advised(shared_node(spark=1000)[0]) == []
 
