@@ -19,7 +19,7 @@ from boathouse.resources import names
 from boathouse.services.mrjob.hadoop.client import TASK_TYPE
 from boathouse.services.mrjob.job.on_cluster import TAGS
 from boathouse_task.agent.rest import RestError
-from boathouse_task.client_contract import CLIENT_ENV, ClientSpec
+from boathouse_task.cluster_contract import CLIENT_ENV, ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
 from boathouse_task.progress import Endpoint, Unavailable

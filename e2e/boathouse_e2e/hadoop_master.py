@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
-    from boathouse_task.agent.agent_client import AgentClient
+    from boathouse_task.agent.agent import AgentClient
     from boathouse_task.agent.name_node import Folder
     from boathouse_task.cluster_contract import AgentSpec, ApplicationFigures, YarnFigures
 

@@ -23,7 +23,7 @@ from boathouse.resources.mrcluster.names import LABEL_HOST
 from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import stores
 from boathouse_e2e.invariants import Violation
-from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.agent import AgentClient
 from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, AgentSpec, Version
 from boathouse_task.environment import Environment
 from boathouse_task.progress import Endpoint, Unavailable

@@ -1,6 +1,6 @@
 """Straightforward simulator of YARN's heartbeats: plain objects, a sorted list of jobs, loops.
 
-It follows the protocol of `boathouse_sim.heartbeat` and makes the same decisions as four profiles: `fifo`, `fair`,
+It follows the protocol of `boathouse_sim.simulation` and makes the same decisions as four profiles: `fifo`, `fair`,
 `yarn` and `yarn-no-reservations`. At a node's heartbeat the jobs with pending containers are sorted by their key, and
 the first whose container fits gets it. With reservations (`yarn`), the first whose container does not fit reserves the
 node. It knows equal nodes, one queue, and jobs of fixed run times; it has no ledger, verdicts or other profiles.

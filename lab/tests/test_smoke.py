@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from boathouse_cli import laboratory
+from boathouse_cli import commands
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_lab.reproduce import claim, sources, studies
 
@@ -34,7 +34,7 @@ def test_without_the_laboratory_its_commands_say_what_to_install(monkeypatch, wo
     monkeypatch.setattr(metadata, "entry_points", lambda **_: metadata.EntryPoints())
     app = typer.Typer()
     app.command("simulate")(lambda: None)
-    laboratory.add_commands(app)
+    commands.add_commands(app)
     error = CliRunner().invoke(app, words).exception
     assert isinstance(error, CommandError)
     assert error.code is ExitCode.USAGE

@@ -11,7 +11,7 @@ from boathouse.cluster import client, config, election, events
 from boathouse.leader import Leader, LeaderContext
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.telemetry import health, logs, metrics, reference
+from boathouse.telemetry import health, logs, metrics
 
 
 async def page() -> str:
@@ -35,7 +35,7 @@ async def page() -> str:
             after_kopf=lambda: None,
         )
     )
-    return reference.page(operator_metrics.registry)
+    return metrics.page(operator_metrics.registry)
 
 
 if __name__ == "__main__":

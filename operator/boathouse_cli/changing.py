@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from boathouse_cli import completing, kind_names, options
+from boathouse_cli import completing, options
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Jobs = Annotated[
     list[str],
-    typer.Argument(metavar="KIND/NAME...", help=f"The jobs: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs),
+    typer.Argument(metavar="KIND/NAME...", help=f"The jobs: {options.JOB_SYNTAX}.", autocompletion=completing.jobs),
 ]
 
 
@@ -56,7 +56,7 @@ def delete(
     objects: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME...", help=f"The objects: {kind_names.SYNTAX}.", autocompletion=completing.objects
+            metavar="KIND/NAME...", help=f"The objects: {options.SYNTAX}.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -82,7 +82,7 @@ def delete(
 def retry(
     job: Annotated[
         str,
-        typer.Argument(metavar="KIND/NAME", help=f"The job: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs),
+        typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=completing.jobs),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,

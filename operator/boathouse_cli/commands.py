@@ -4,25 +4,120 @@ A command imports what it uses when it is called: `--help` and completion need t
 large libraries out of this module.
 """
 
+from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import (
-    changing,
-    completing,
-    convert,
-    enable_spark,
-    kind_names,
-    laboratory,
-    options,
-    simulate,
-    submit,
-    top,
-)
+from boathouse_cli import changing, completing, convert, enable_spark, options, submit
 from boathouse_cli.errors import CommandError, ExitCode
+
+GROUP: Final = "boathouse.commands"
+"""Entry points by which a distribution adds commands: the name of a command, and its function."""
+COMMANDS: Final = {
+    "reproduce": "Run the papers' experiments.",
+    "board": "Compare profiles on many workloads.",
+}
+"""Commands of the laboratory, and what they do."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of the installed laboratory; without it, commands that say what to install."""
+    installed = metadata.entry_points(group=GROUP)
+    for command in installed:
+        app.command(command.name)(command.load())
+    for name, does in COMMANDS.items():
+        if name not in installed.names:
+            app.command(
+                name,
+                help=f"{does} Needs the distribution boathouse-lab: pip install boathouse-lab.",
+                context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+            )(_missing(name))
+
+
+def _missing(name: str) -> Callable[[], None]:
+    message = f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab"
+
+    def refuse() -> None:
+        raise CommandError(message, ExitCode.USAGE)
+
+    return refuse
+
+
+def top(
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print once and end, as where the output is no terminal.")
+    ] = False,
+    interval: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="Time between two refreshes.")] = 2.0,
+) -> None:
+    """Show nodes, queues and unfinished jobs, until Ctrl-C. Jobs are those of all namespaces unless -n is given.
+
+    What you may not read is left out, with a note.
+    """
+    from boathouse_cli import reading
+
+    reading.show(
+        options.gateway(kubeconfig, context, namespace),
+        operator_namespace,
+        all_namespaces=namespace is None,
+        interval_s=None if once else interval,
+    )
+
+
+PROFILES: Final = (
+    *("boathouse", "capacity", "delay", "fair", "fifo", "fspy", "iao", "ikayak", "ila", "ila-static-1", "ila-static-2"),
+    *("ila-static-4", "ila-static-6", "ila-static-8", "koala", "lao", "late", "meganode", "non-spread-out"),
+    *("spread-out", "srjf", "yarn", "yarn-client", "yarn-cluster", "yarn-me", "yarn-no-reservations"),
+)
+"""Those of the simulator, which takes longer to import than `--help` may take; a test compares."""
+ORDERS: Final = ("fifo", "ps", "srpt", "fsp")
+
+
+def simulate(  # noqa: PLR0917  each is an option of the command
+    file: Annotated[
+        Path, typer.Argument(help="SWIM trace (tab-separated), or JSON in the format neutral-cluster-workload/1.")
+    ],
+    more: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", hidden=True)] = None,
+    profile: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Profile; repeat it or separate by commas for several. {', '.join(PROFILES)}; with "
+            f"--fluid: {', '.join(ORDERS)}. Default: fair, with --fluid fsp."
+        ),
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes. Default: that of the workload.")] = None,
+    heartbeat: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Allocate only at node heartbeats, with YARN's protocol and masters."),
+    ] = None,
+    use_fluid: Annotated[
+        bool,
+        typer.Option("--fluid", help="Simulate a SWIM trace on one fluid resource with exact sizes, like schedsim."),
+    ] = False,
+    load: Annotated[float | None, typer.Option(help="With --fluid: ratio of work to time. Default: 0.9.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Simulate scheduling policies on a trace or workload. Prints job times, makespan and utilization."""
+    if use_fluid and (nodes is not None or heartbeat is not None):
+        raise CommandError("--fluid excludes --nodes and --heartbeat: omit them", ExitCode.USAGE)
+    if load is not None and not use_fluid:
+        raise CommandError("--load requires --fluid: add --fluid or omit --load", ExitCode.USAGE)
+    from boathouse_cli import simulating
+
+    names = [*(profile or []), *(more or [])]
+    if use_fluid:
+        simulating.show_fluid(file, names, load=0.9 if load is None else load, as_json=as_json)
+    else:
+        simulating.show(file, names, nodes=nodes, heartbeat_s=heartbeat, seed=seed, as_json=as_json)
+
 
 app = typer.Typer(
     name="boathouse",
@@ -34,10 +129,10 @@ app = typer.Typer(
 )
 ObjectArgument = Annotated[
     str,
-    typer.Argument(metavar="KIND/NAME", help=f"The object: {kind_names.SYNTAX}.", autocompletion=completing.objects),
+    typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=completing.objects),
 ]
 JobArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {kind_names.JOB_SYNTAX}.", autocompletion=completing.jobs)
+    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=completing.jobs)
 ]
 
 
@@ -70,7 +165,7 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME", help=f"Object: {kind_names.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
+            metavar="KIND/NAME", help=f"Object: {options.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -114,9 +209,9 @@ def list_jobs(
     ] = options.ListFormat.TABLE,
 ) -> None:
     """List jobs and Hadoop clusters with their phase, progress and the reason that they are pending."""
-    from boathouse_cli import filtering, reading
+    from boathouse_cli import reading
 
-    chosen = filtering.Filter(of_kinds=tuple(kind or ()), queues=tuple(queue or ()), states=tuple(state or ()))
+    chosen = reading.Filter(of_kinds=tuple(kind or ()), queues=tuple(queue or ()), states=tuple(state or ()))
     chosen.check()
     reading.jobs(options.gateway(kubeconfig, context, namespace), output, chosen, all_namespaces=all_namespaces)
 
@@ -194,7 +289,7 @@ def logs(  # noqa: PLR0917  each is an option of the command
     servers of the Hadoop cluster through the API server, which needs the right to get pods/proxy, as in the role edit.
     """
     from boathouse_cli import kinds, printing_logs
-    from boathouse_cli.selecting import Selection
+    from boathouse_cli.printing_logs import Selection
 
     kind, name = kinds.object_target(job)
     selection = Selection(task=task, executor=executor, attempt=attempt, host=host, container=container, follow=follow)
@@ -207,7 +302,7 @@ def show_timeline(
     jobs: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME...", help=f"{kind_names.SYNTAX}; several share axes.", autocompletion=completing.objects
+            metavar="KIND/NAME...", help=f"{options.SYNTAX}; several share axes.", autocompletion=completing.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -279,6 +374,6 @@ app.command("suspend")(changing.suspend)
 app.command("resume")(changing.resume)
 app.command("retry")(changing.retry)
 app.command("delete")(changing.delete)
-app.command("top")(top.top)
-app.command("simulate")(simulate.simulate)
-laboratory.add_commands(app)
+app.command("top")(top)
+app.command("simulate")(simulate)
+add_commands(app)

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-from boathouse_cli import kind_names, options
+from boathouse_cli import options
 from boathouse_cli.errors import CommandError
 
 
 def jobs(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
     """Yield `KIND/NAME` of the jobs that begin so; before the slash, `KIND/`."""
-    return _completed(context_of_call, incomplete, kind_names.JOBS)
+    return _completed(context_of_call, incomplete, options.JOBS)
 
 
 def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
     """Yield `KIND/NAME` of the objects of all kinds that begin so; before the slash, `KIND/`."""
-    return _completed(context_of_call, incomplete, kind_names.KINDS)
+    return _completed(context_of_call, incomplete, options.KINDS)
 
 
 def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from boathouse_cli import decisions, model, text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boathouse_cli.queues import Queue
+    from boathouse_cli.usage import Queue
 
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli import model
-    from boathouse_cli.queues import Queue
+    from boathouse_cli.usage import Queue
 
 Row = tuple[str, str]
 _PROBLEMS: Final = (

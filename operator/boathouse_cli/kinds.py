@@ -10,17 +10,7 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster import names as mrcluster_names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
-from boathouse_cli import (
-    cluster_timeline,
-    gone_executors,
-    kind_names,
-    model,
-    mrclusters,
-    mrjobs,
-    spark_timeline,
-    sparkapps,
-    timeline,
-)
+from boathouse_cli import model, mrclusters, mrjobs, options, sparkapps, timeline
 from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
 
 if TYPE_CHECKING:
@@ -79,7 +69,7 @@ SPARKAPP: Final = Kind(
     read=sparkapps.read,
     selector=sparkapps.selector,
     own_pods=sparkapps.own_pods,
-    timeline=spark_timeline.build,
+    timeline=timeline.of_spark,
 )
 MRCLUSTER: Final = Kind(
     name=mrclusters.KIND,
@@ -89,7 +79,7 @@ MRCLUSTER: Final = Kind(
     read=mrclusters.read,
     selector=_by_uid,
     own_pods=_all,
-    timeline=cluster_timeline.build,
+    timeline=timeline.of_cluster,
 )
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
 JOBS: Final = (MRJOB, SPARKAPP)
@@ -112,7 +102,7 @@ def target(text: str) -> tuple[Kind | None, str]:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:
-        raise CommandError(f'"{text}" is not understood: write {kind_names.SYNTAX} or pod/NAME', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not understood: write {options.SYNTAX} or pod/NAME', ExitCode.USAGE)
     return kind, name
 
 
@@ -124,7 +114,7 @@ def object_target(text: str) -> tuple[Kind, str]:
     """
     kind, name = target(text)
     if kind is None:
-        raise CommandError(f'"{text}" is not an object of Boathouse: write {kind_names.SYNTAX}', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}', ExitCode.USAGE)
     return kind, name
 
 
@@ -136,7 +126,7 @@ def job_target(text: str) -> tuple[Kind, str]:
     """
     kind, name = target(text)
     if kind is None or kind not in JOBS:
-        raise CommandError(f'"{text}" is not a job: write {kind_names.JOB_SYNTAX}', ExitCode.USAGE)
+        raise CommandError(f'"{text}" is not a job: write {options.JOB_SYNTAX}', ExitCode.USAGE)
     return kind, name
 
 
@@ -188,5 +178,5 @@ def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPo
         return found
     with contextlib.suppress(CommandError):  # events may not be readable
         events = gateway.events(involvedObject__kind="Pod")
-        found += gone_executors.of(of, events, {pod.name for pod in found})
+        found += sparkapps.gone_executors(of, events, {pod.name for pod in found})
     return found

@@ -6,12 +6,12 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources.mrcluster.names import ConditionType
-from boathouse_cli import kind_names, model
+from boathouse_cli import model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = kind_names.MRCLUSTER
+KIND: Final = options.MRCLUSTER
 STATIC: Final = "Static"
 _CONCERNS: Final = (
     (ConditionType.ADMITTED, "False"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli import decisions, kind_names, model
+from boathouse_cli import decisions, model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = kind_names.MRJOB
+KIND: Final = options.MRJOB
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Options that commands share, and output in the formats of `-o`."""
+"""Options that commands share, names of the kinds, and output in the formats of `-o`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import json
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -14,6 +14,17 @@ from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
+
+
+MRJOB: Final = "mrjob"
+SPARKAPP: Final = "sparkapp"
+MRCLUSTER: Final = "mrcluster"
+KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
+JOBS: Final = (MRJOB, SPARKAPP)
+"""Kinds whose objects end by themselves."""
+SYNTAX: Final = ", ".join(f"{name}/NAME" for name in KINDS)
+JOB_SYNTAX: Final = " or ".join(f"{name}/NAME" for name in JOBS)
+
 
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Namespace. Default: that of the kubeconfig's context.")

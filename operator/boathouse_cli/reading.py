@@ -2,23 +2,122 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import TYPE_CHECKING, Final
 
 from rich import console
+from rich import live as rich_live
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
-from boathouse_cli import kinds, model, mrclusters, options, picture, queues, tables
-from boathouse_cli.errors import CommandError
+from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
+from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.explain_cluster import explain_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from boathouse_cli.filtering import Filter
     from boathouse_cli.gateway import Gateway
+
+
+ACTIVE: Final = "active"
+FINISHED: Final = "finished"
+PHASES: Final = (
+    *("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Starting", "Running", "Restarting", "Ready"),
+    *("Degraded", "Succeeded", "Failed", "Expired"),
+)
+"""Of all kinds; a test compares them with the custom resources, which take longer to import than a list to print."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which jobs are shown; an empty tuple is all.
+
+    Attributes:
+        of_kinds: Kinds, by any of their names.
+        queues: Names of queues.
+        states: Phases in any case, `active` or `finished`.
+    """
+
+    of_kinds: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        """Refuse kinds and states that do not exist.
+
+        Raises:
+            CommandError: With those that do.
+        """
+        self.chosen_kinds()
+        known = [*(phase.lower() for phase in PHASES), ACTIVE, FINISHED]
+        for state in self.states:
+            if state.lower() not in known:
+                raise CommandError(f'"{state}" is no state: choose from {", ".join(known)}', ExitCode.USAGE)
+
+    def chosen_kinds(self) -> Sequence[kinds.Kind]:
+        """Return the kinds to read.
+
+        Raises:
+            CommandError: There is no such kind.
+        """
+        return [kinds.object_target(f"{name}/any")[0] for name in self.of_kinds] or kinds.KINDS
+
+    def takes(self, job: model.Job) -> bool:
+        """Return whether a job is shown."""
+        states = {(job.phase or "Pending").lower(), FINISHED if job.finished else ACTIVE}
+        is_in_state = not self.states or not states.isdisjoint(map(str.lower, self.states))
+        return is_in_state and (not self.queues or job.queue in self.queues)
+
+
+def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, interval_s: float | None) -> None:
+    """Print the tables, again after each interval; None, or an output that is no terminal: once."""
+    screen = console.Console()
+
+    def read() -> console.Group:
+        return draw(gateway, operator_namespace, all_namespaces=all_namespaces, now_s=time.time())
+
+    if interval_s is None or not screen.is_terminal:
+        screen.print(read())
+        return
+    with rich_live.Live(read(), console=screen, screen=True, auto_refresh=False) as view:
+        while True:
+            time.sleep(interval_s)
+            view.update(read(), refresh=True)
+
+
+def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now_s: float) -> console.Group:
+    """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read.
+
+    Raises:
+        CommandError: The user may read none.
+    """
+    refused: list[CommandError] = []
+
+    def read(part: Callable[[], console.RenderableType]) -> console.RenderableType:
+        try:
+            return part()
+        except CommandError as error:
+            refused.append(error)
+            return f"({error})"
+
+    def nodes() -> console.RenderableType:
+        return tables.nodes(usage.of_nodes(gateway.nodes(), gateway.pods("", all_namespaces=True)))
+
+    def jobs() -> console.RenderableType:
+        found = map(kinds.read, kinds.raw_jobs(gateway, all_namespaces=all_namespaces))
+        active = sorted((job for job in found if not job.finished), key=lambda job: (job.queue, job.created_s))
+        return tables.jobs(active, namespaces=all_namespaces, now_s=now_s)
+
+    def shares() -> console.RenderableType:
+        return tables.queues(queues_of(gateway, operator_namespace))
+
+    parts = [read(part) for part in (nodes, shares, jobs)]
+    if len(refused) == len(parts):
+        raise refused[0]
+    return console.Group(*(line for part in parts for line in (part, "")))
 
 
 _UNWRAPPED: Final = 10_000
@@ -112,10 +211,10 @@ def _screen(*, stderr: bool = False) -> console.Console:
     return console.Console(stderr=stderr)
 
 
-def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[queues.Queue, ...]:
+def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     """Return the queues with their usage."""
-    return queues.usage(
-        queues.configured(gateway.operator_config(operator_namespace)),
+    return usage.of_queues(
+        usage.configured(gateway.operator_config(operator_namespace)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
         [
             *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
@@ -133,7 +232,7 @@ def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
         return kinds.clusters(gateway, all_namespaces=False)
 
 
-def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> queues.Queue | None:
+def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> usage.Queue | None:
     """Return the job's queue, or None if the user may not read other namespaces and nodes."""
     try:
         return next((queue for queue in queues_of(gateway, operator_namespace) if queue.name == job.queue), None)

@@ -1,18 +1,70 @@
 """Run the simulations of `boathouse simulate`, and print their results."""
 
+from __future__ import annotations
+
 import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from rich import console, progress
+from rich import box, console, progress, table
 
-from boathouse_cli import options, simulate_tables
+from boathouse_cli import options
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_sim import base_world, fluid, neutral, results, simulation, swim, swim_model
+from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
 from boathouse_sim.workload import Workload, WorkloadError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from boathouse_sim.results import Outcome
+
+
+def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
+    """Return a table with a row for each profile."""
+    one = next(iter(found.values()))
+    drawn = table.Table(
+        title=f"{title}: {one.jobs:,} jobs, {one.tasks:,} tasks; times in seconds",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    drawn.add_column("PROFILE", no_wrap=True)
+    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    has_gangs = any(one.gang_wait_s is not None for one in found.values())
+    for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
+        drawn.add_column(column, justify="right", no_wrap=True)
+    for name, one in found.items():
+        drawn.add_row(
+            name,
+            f"{one.mean_job_time_s:,.1f}",
+            f"{one.median_job_time_s:,.1f}",
+            f"{one.p95_job_time_s:,.1f}",
+            f"{one.makespan_s:,.0f}",
+            "" if one.memory_utilisation is None else f"{one.memory_utilisation:.1%}",
+            f"{one.cpu_utilisation:.1%}",
+            f"{one.elastic_tasks:,}",
+            "" if one.node_local_share is None else f"{one.node_local_share:.1%}",
+            f"{one.suspensions:,}" if one.suspensions else "",
+            *_of_gangs(one, shown=has_gangs),
+            f"{one.events / one.cpu_s:,.0f}" if one.cpu_s > 0 else "",
+        )
+    return drawn
+
+
+def _of_gangs(one: Outcome, *, shown: bool) -> tuple[str, ...]:
+    """Return how long applications that start whole waited, and the CPU that was kept for them and free."""
+    return (f"{one.gang_wait_s or 0.0:,.1f}", f"{one.kept_idle_share:.1%}") if shown else ()
+
+
+def assumption_table(values: Mapping[str, float | str]) -> str:
+    """Return one line with the workload's assumptions."""
+    return "assumed: " + ", ".join(f"{name} {value}" for name, value in values.items())
+
 
 _EVERY = 512  # events between two progress checks
 _WIDTH = 120  # columns of output that is not a terminal
@@ -70,9 +122,9 @@ def _print(
         options.print_data(printed, options.Format.JSON)
         return
     screen = console.Console(width=None if sys.stdout.isatty() else _WIDTH)
-    screen.print(simulate_tables.outcomes(title, outcomes))
+    screen.print(outcome_table(title, outcomes))
     if assumptions:
-        screen.print(simulate_tables.assumptions(assumptions), style="dim", highlight=False)
+        screen.print(assumption_table(assumptions), style="dim", highlight=False)
 
 
 def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
@@ -87,7 +139,7 @@ def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
 
 def _workload(file: Path) -> Workload:
     if not _is_json(file):
-        return swim_model.workload(file.stem, _swim(file), swim_model.SwimModel.load())
+        return swim.workload(file.stem, _swim(file), swim.SwimModel.load())
     return neutral.read_neutral(file)
 
 

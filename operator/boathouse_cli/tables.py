@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from boathouse_cli import model, picture
     from boathouse_cli.mrclusters import MRCluster
-    from boathouse_cli.node_usage import Node
-    from boathouse_cli.queues import Queue
+    from boathouse_cli.usage import Node, Queue
 
 
 def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wide: bool = False) -> table.Table:

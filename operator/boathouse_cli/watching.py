@@ -8,12 +8,41 @@ from typing import TYPE_CHECKING, Final
 import typer
 from rich import console as rich_console
 from rich import live as rich_live
+from rich import progress_bar, table
+from rich import text as rich_text
 
-from boathouse_cli import explain, kinds, live, model
+from boathouse_cli import explain, kinds, model, tables, text
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
+
+
+BAR_WIDTH: Final = 40
+
+
+def draw(job: model.Job, *, now_s: float) -> table.Table:
+    """Return the phase, a progress bar for each stage, and why the job is pending."""
+    drawn = table.Table.grid(padding=(0, 2))
+    drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
+    for stage in job.stages:
+        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=BAR_WIDTH) if stage.total else ""
+        drawn.add_row(stage.name, bar, stage.text)
+    if why := tables.why(job):
+        drawn.add_row("reason", "", why)
+    return drawn
+
+
+def line(job: model.Job, *, now_s: float) -> str:
+    """Return the job's phase, progress and reason in one line, for logs."""
+    why = tables.why(job)
+    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), why)
+    return " ".join(filter(None, words))
+
+
+def _age(job: model.Job, now_s: float) -> str:
+    return text.duration((job.completed_s or now_s) - job.created_s)
+
 
 POLL_S: Final = 1.0
 LINE_EVERY_S: Final = 10.0
@@ -34,7 +63,7 @@ def follow(
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:
-                view.update(live.draw(job, now_s=time.time()))
+                view.update(draw(job, now_s=time.time()))
             else:
                 last_line = _say(job, last_line, screen)
             if job.finished:
@@ -52,7 +81,7 @@ def _say(job: model.Job, last_line: tuple[str, float], screen: rich_console.Cons
     now_s = time.monotonic()
     if job.phase == phase and now_s - at_s < LINE_EVERY_S:
         return last_line
-    screen.print(live.line(job, now_s=time.time()), highlight=False, soft_wrap=True)
+    screen.print(line(job, now_s=time.time()), highlight=False, soft_wrap=True)
     return job.phase, now_s
 
 

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import client_contract, cluster_contract, contract, environment, local_command, runner
+from boathouse_task import cluster_contract, contract, environment, local, runner
 from boathouse_task.contract import Reason, TaskResult, TaskSpec
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
-from boathouse_task.local_command import say
+from boathouse_task.local import say
 from boathouse_task.processes import Processes
 
 _GRACE_S = 3.0
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "local":
-        return local_command.run(options)
+        return local.run(options)
     if options.command == "agent":
         return _agent(parser)
     if options.command == "client":
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     commands.add_parser("agent", help="run the agent of a Hadoop cluster, in the pod of its master")
     commands.add_parser("client")
-    local_command.add_to(commands)
+    local.add_to(commands)
     return parser
 
 
@@ -132,9 +132,9 @@ def _agent(parser: argparse.ArgumentParser) -> int:
 
 
 def _client(parser: argparse.ArgumentParser) -> int:
-    order = os.environ.get(client_contract.CLIENT_ENV)
+    order = os.environ.get(cluster_contract.CLIENT_ENV)
     if order is None:
-        parser.error(f"{client_contract.CLIENT_ENV} is not set; the operator sets it in the pods of clients")
+        parser.error(f"{cluster_contract.CLIENT_ENV} is not set; the operator sets it in the pods of clients")
     from boathouse_task import hadoop_client  # tasks do not need it
 
     keep_small()

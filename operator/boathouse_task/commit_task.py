@@ -1,4 +1,6 @@
-"""Commit task: move the winners' data to the output. All steps can be repeated after a crash at any point.
+"""Commit a job's output, and clean up after a job.
+
+Commit task: move the winners' data to the output. All steps can be repeated after a crash at any point.
 
 1. Check that the newest ownership mark is this job's (`ownership`).
 2. Check that all commits exist, and move their data to OUTPUT/part-NNNNN, unless a part with its size exists.
@@ -11,6 +13,11 @@ A repeated commit begins at 7 if `_SUCCESS` is this job's, at 4 if `promoted.jso
 may run concurrently: the first that creates `_SUCCESS` wins, and an attempt that fails because another was faster finds
 this `_SUCCESS`. Marks are read before `_SUCCESS` and removed after its creation, so an attempt that finds neither
 commits a job that never had a mark.
+
+Cleanup task: remove the files that a failed or deleted job left in its output folder.
+
+The work folder is removed first and the ownership mark last: while the mark exists, another job asks the leader whether
+this job has ended. All steps are idempotent.
 """
 
 import hashlib
@@ -19,11 +26,33 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, contract, counters, ownership
+from boathouse_task import contract, counters, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.layout import PART
+from boathouse_task.locations import Location
+from boathouse_task.storage import Storage
 from boathouse_task.task import Task
+
+_READERS = 8
+_LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
+
+
+def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
+    """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
+    letters = tuple(_LETTERS.values()) if kind is None else (_LETTERS[kind],)
+    found: dict[int, Location] = {}
+    for file in storage.files(step.child("_commit")):
+        letter, _, number = file.location.path.rpartition("/")[2].partition("-")
+        if letter in letters and number.isdecimal():
+            found[len(found) if kind is None else int(number)] = file.location
+    with futures.ThreadPoolExecutor(_READERS, "commits") as workers:
+        contents = workers.map(storage.read, found.values())
+        return {
+            index: msgspec.json.decode(content, type=CommitRecord)
+            for index, content in zip(found, contents, strict=True)
+        }
+
 
 _WORKERS = 8
 
@@ -152,7 +181,7 @@ def _promote(task: Task) -> Promoted:
         earlier = [
             record
             for step in range(task.spec.step)
-            for record in commits.every(task.storage, task.layout.at_step(step)).values()
+            for record in committed(task.storage, task.layout.at_step(step)).values()
         ]
         promoted = _summary(task, [*earlier, *maps, *(results if task.spec.reduces else ())], results)
         task.storage.write(task.layout.promoted, msgspec.json.encode(promoted))
@@ -201,3 +230,17 @@ def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[Commit
         records=sum(record.records for record in results),
         counters=counters.total([record.counters for record in every]),
     )
+
+
+def clean_up(task: Task) -> TaskResult:
+    """Remove the work folder and the job's ownership marks.
+
+    Raises:
+        TaskError: the storage's reasons.
+    """
+    storage, work = task.storage, task.layout.work
+    with task.phase("clean"):
+        storage.delete(file.location for file in list(storage.files(work)))
+        storage.remove_empty_folders(work)
+        ownership.release(task)
+    return TaskResult(outcome=contract.SUCCEEDED)

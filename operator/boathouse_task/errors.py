@@ -1,9 +1,14 @@
-"""Errors that end a task, with their reasons.
+"""Errors that end a task, with their reasons, and secrets masked.
+
+Errors that end a task, with their reasons.
 
 TaskError
  ├─ NotFound        the storage has no such object
  └─ CommandFailed   a command of the user, or sort, failed
 """
+
+import re
+from collections.abc import Iterable, Mapping
 
 from boathouse_task.contract import Reason
 
@@ -45,3 +50,29 @@ class NotFound(TaskError):  # noqa: N818 - it names what happened
 
 class CommandFailed(TaskError):  # noqa: N818 - it names what happened
     """A command ended with a non-zero status, by a signal, or could not be started."""
+
+
+MASK = "***"
+_TELLING = re.compile(r"secret|token|passw|credential|private|(api|access|auth|account)[-_.]?key", re.IGNORECASE)
+"""Pattern of the names of variables with secrets, whatever their source."""
+_SHORTEST = 4
+"""Minimum length of a masked value; shorter values would mask ordinary words."""
+
+
+def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ...]:
+    """Return the values to mask, the longest first.
+
+    Args:
+        variables: The task's environment.
+        named: Variables that come from Secrets.
+    """
+    names = {*named, *(name for name in variables if _TELLING.search(name) and not name.startswith("BOATHOUSE_"))}
+    values = {variables.get(name, "").strip() for name in names}
+    return tuple(sorted((each for each in values if len(each) >= _SHORTEST), key=len, reverse=True))
+
+
+def mask(text: str, values: Iterable[str]) -> str:
+    """Return the text with the values masked."""
+    for value in values:
+        text = text.replace(value, MASK)
+    return text

@@ -17,8 +17,8 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from boathouse_task import client_contract, files, masking, runner
-from boathouse_task.client_contract import ClientSpec, Leave
+from boathouse_task import cluster_contract, errors, files, runner
+from boathouse_task.cluster_contract import ClientSpec, Leave
 from boathouse_task.contract import Reason
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
@@ -51,7 +51,7 @@ class Client:
         spec: ClientSpec,
         environment: Environment,
         *,
-        conf_path: Path = Path(client_contract.CONF_PATH),
+        conf_path: Path = Path(cluster_contract.CONF_PATH),
         sleep: Callable[[float], bool | None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -62,21 +62,21 @@ class Client:
     def run(self) -> None:
         """Let the JVM submit, or end without a submission and say why."""
         work = self._environment.work_path
-        if (work / client_contract.GO_FILE).exists():
+        if (work / cluster_contract.GO_FILE).exists():
             return  # this container was restarted
         try:
             self._prepare(work)
             self._await_leave()
         except TaskError as error:
-            hidden = masking.secrets(self._environment.variables, self._spec.secret_variables)
-            _place(work / client_contract.STOP_FILE, runner.encode(runner.failure(error, hidden)))
+            hidden = errors.secrets(self._environment.variables, self._spec.secret_variables)
+            _place(work / cluster_contract.STOP_FILE, runner.encode(runner.failure(error, hidden)))
         else:
-            _place(work / client_contract.GO_FILE, b"")
+            _place(work / cluster_contract.GO_FILE, b"")
 
     def _prepare(self, work: Path) -> None:
         spec = self._spec
-        write_conf(self._conf_path, work / client_contract.CONF_FOLDER, spec.settings, self._secrets())
-        folder = work / client_contract.FILES_FOLDER
+        write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, self._secrets())
+        folder = work / cluster_contract.FILES_FOLDER
         folder.mkdir(exist_ok=True)
         storage = Storage(
             spec.s3, self._environment.variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs
@@ -142,9 +142,9 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
     target.mkdir(exist_ok=True)
     try:
         for path in source.iterdir():
-            if path.is_file() and path.name not in client_contract.SITES:
+            if path.is_file() and path.name not in cluster_contract.SITES:
                 shutil.copyfile(path, target / path.name)
-        roots = {name: _site(source / name) for name in client_contract.SITES}
+        roots = {name: _site(source / name) for name in cluster_contract.SITES}
         merged = {**secrets, **settings, **_redaction(roots.values(), settings, secrets)}
         for name, root in roots.items():
             _merge(root, merged)

@@ -1,20 +1,39 @@
-"""Run a whole job on this machine with the code of the task pods, to test streaming scripts, and for tests."""
+"""`boathouse-task local`: run a whole job on this machine with the code of the task pods."""
 
+import argparse
 import contextlib
 import dataclasses
+import os
+import re
+import shlex
+import sys
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from boathouse_task import runner
-from boathouse_task.contract import Counters, Partitioner, Plan, TaskResult, TaskSpec, TaskType
+from boathouse_task import compression, contract, formats, key_fields, runner
+from boathouse_task.contract import (
+    ArchiveSource,
+    Counters,
+    FileSource,
+    Partitioner,
+    Plan,
+    S3Config,
+    TaskResult,
+    TaskSpec,
+    TaskType,
+)
 from boathouse_task.environment import Environment
 from boathouse_task.layout import Layout
 from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
+
+if TYPE_CHECKING:
+    from argparse import _ArgumentGroup, _SubParsersAction
 
 
 class JobFailed(Exception):  # noqa: N818 - it is what happened
@@ -162,3 +181,277 @@ def counter_lines(values: Counters) -> Iterator[str]:
         yield f"\t{group}"
         for name, value in sorted(values[group].items()):
             yield f"\t\t{name}={value}"
+
+
+_SIZE = re.compile(r"(\d+)(Ki|Mi|Gi)?")
+_UNITS = {None: 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
+_COMBINE = "CombineTextInputFormat"
+_ARCHIVE_BYTES = 1024**3
+_EPILOG = (
+    "Example: boathouse-task local --input books/ --output /tmp/counts --mapper 'python3 mapper.py' "
+    "--reducer 'python3 reducer.py' --file mapper.py --file reducer.py --reduces 2"
+)
+
+
+def add_to(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command and its options to the program's."""
+    job = commands.add_parser(
+        "local",
+        help="run a whole MapReduce job on this machine, with the code of the task pods",
+        description="Runs a job of Hadoop Streaming's kind on this machine, one task after another, by the code that"
+        " runs in the task pods. Options mean what the fields of an MRJob mean.",
+        epilog=_EPILOG,
+    )
+    _add_commands(job.add_argument_group("commands"))
+    _add_input(job.add_argument_group("input"))
+    _add_keys(job.add_argument_group("keys"))
+    _add_output(job.add_argument_group("output"))
+    _add_machine(job.add_argument_group("this machine"))
+
+
+def _add_commands(group: "_ArgumentGroup") -> None:
+    add = group.add_argument
+    add("--mapper", required=True, help="command that reads lines and writes KEY<TAB>VALUE lines")
+    add("--combiner", help="command that reads and writes sorted KEY<TAB>VALUE lines inside the map task")
+    add(
+        "--reducer",
+        help="command that reads sorted KEY<TAB>VALUE lines (default: none, the mapper's output is the result)",
+    )
+    add("--reduces", type=int, metavar="N", default=1, help="number of reduce tasks (default: 1)")
+    add(
+        "--file",
+        action="append",
+        default=[],
+        help="executable file to copy to the commands' working folder; may be repeated",
+    )
+    add(
+        "--archive",
+        action="append",
+        default=[],
+        metavar="PATH[#NAME]",
+        help=".zip, .jar, .tar, .tar.gz or .tgz to unpack to the folder NAME (default: the file's name) of the "
+        "working folder; may be repeated",
+    )
+    add(
+        "--conf",
+        action="append",
+        default=[],
+        type=_property,
+        metavar="KEY=VALUE",
+        help="property for the environment of the commands: my.name is the variable my_name; may be repeated",
+    )
+    add("--ignore-exit-code", action="store_true", help="a command may end with another exit code than 0")
+
+
+def _add_input(group: "_ArgumentGroup") -> None:
+    add = group.add_argument
+    add(
+        "--input",
+        action="append",
+        required=True,
+        help="file, folder or glob, as a path or URL (s3://, hdfs://HOST:PORT/, file:///); may be repeated",
+    )
+    add(
+        "--input-format",
+        choices=[*formats.InputFormatType, _COMBINE],
+        default=formats.InputFormatType.TEXT.value,
+        help="default: TextInputFormat",
+    )
+    add(
+        "--record-delimiter",
+        metavar="TEXT",
+        default="",
+        help="text that ends a record; LF: only LF ends a line, of commands too (default: LF, CR and CRLF)",
+    )
+    add("--lines-per-map", type=_count, metavar="N", default=1, help="of NLineInputFormat (default: 1)")
+    add("--key-value-separator", metavar="TEXT", default="\t", help="of KeyValueTextInputFormat (default: TAB)")
+    add(
+        "--map-input-ignore-key",
+        action=argparse.BooleanOptionalAction,
+        help="whether the mapper reads values only (default: with TextInputFormat)",
+    )
+    add(
+        "--map-input-field-separator",
+        metavar="TEXT",
+        default="\t",
+        help="between key and value that the mapper reads (default: TAB)",
+    )
+    add("--split-size", type=_size, metavar="SIZE", default="64Mi", help="maximum split size (default: 64Mi)")
+
+
+def _add_keys(group: "_ArgumentGroup") -> None:
+    add = group.add_argument
+    add("--partitioner", choices=[key_fields.HASH, key_fields.KEY_FIELD], default=key_fields.HASH, help="default: hash")
+    add("--partitioner-options", default="", metavar="TEXT", help="such as --partitioner-options=-k1,2")
+    add("--comparator-options", metavar="TEXT", help="such as --comparator-options=-k2,2nr (default: by bytes)")
+    add(
+        "--key-field-separator",
+        metavar="TEXT",
+        default="\t",
+        help="separator of the key fields in these options (default: TAB)",
+    )
+    add(
+        "--map-output-field-separator",
+        metavar="TEXT",
+        default="\t",
+        help="separator of the mapper's fields (default: TAB)",
+    )
+    add(
+        "--key-fields",
+        type=_count,
+        metavar="N",
+        default=1,
+        help="number of the mapper's fields that are the key (default: 1)",
+    )
+    add(
+        "--reduce-input-field-separator",
+        metavar="TEXT",
+        default="\t",
+        help="after the key that the reducer reads (default: TAB)",
+    )
+    add(
+        "--reduce-output-field-separator",
+        metavar="TEXT",
+        default="\t",
+        help="separator of the reducer's fields (default: TAB)",
+    )
+    add(
+        "--reduce-output-key-fields",
+        type=_count,
+        metavar="N",
+        default=1,
+        help="as --key-fields, of the reducer (default: 1)",
+    )
+
+
+def _add_output(group: "_ArgumentGroup") -> None:
+    add = group.add_argument
+    add("--output", required=True, help="folder that does not exist yet, as a path or URL")
+    add("--output-separator", metavar="TEXT", default="\t", help="between key and value in output files (default: TAB)")
+    add(
+        "--key-only-output",
+        action="store_true",
+        help="write lines as the command wrote them, without a TAB at the end of those that have none",
+    )
+    add("--lazy-output", action="store_true", help="write no output file without a line")
+    add("--output-compression", choices=[*compression.WRITTEN], default="", help="default: none")
+
+
+def _add_machine(group: "_ArgumentGroup") -> None:
+    add = group.add_argument
+    add(
+        "--memory",
+        type=_size,
+        default="512Mi",
+        help="memory limit of a task; sorting uses about half (default: 512Mi)",
+    )
+    add(
+        "--endpoint-url",
+        help="S3 endpoint; the keys are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+    )
+    add("--region", default="us-east-1", help="S3 region (default: us-east-1)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the job; return the exit status."""
+    spec = job_of(options)
+    with tempfile.TemporaryDirectory(prefix="boathouse-") as folder:
+        try:
+            result = run_job(spec, local_environment(Path(folder), os.environ, options.memory), _tell)
+        except JobFailed as failed:
+            return runner.exit_status(failed.result)
+    say(f"the output is {spec.output_url}, {result.bytes_total} bytes\n" + "\n".join(counter_lines(result.counters)))
+    return contract.EXIT_SUCCEEDED
+
+
+def job_of(options: argparse.Namespace) -> TaskSpec:
+    """Return the parameters of the job's setup task."""
+    combines = options.input_format == _COMBINE
+    return job_spec(
+        inputs=[_url(text) for text in options.input],
+        output=_url(options.output),
+        mapper=shlex.split(options.mapper),
+        combiner=shlex.split(options.combiner or ""),
+        reducer=shlex.split(options.reducer or ""),
+        reduces=options.reduces,
+        files=[FileSource(name=Path(path).name, path=str(Path(path).absolute())) for path in options.file],
+        archives=[_archive(text) for text in options.archive],
+        conf=dict(options.conf),
+        is_exit_checked=not options.ignore_exit_code,
+        combine_files=combines,
+        keeps_returns=options.record_delimiter == formats.LF_ONLY,
+        input_format=formats.InputFormat(
+            type=formats.InputFormatType.TEXT if combines else formats.InputFormatType(options.input_format),
+            record_delimiter=options.record_delimiter,
+            lines_per_map=options.lines_per_map,
+            key_value_separator=options.key_value_separator,
+            ignore_key=options.map_input_ignore_key,
+            field_separator=options.map_input_field_separator,
+        ),
+        partitioner=Partitioner(
+            type=options.partitioner,
+            options=options.partitioner_options,
+            key_field_separator=options.key_field_separator,
+            num_key_fields=options.key_fields,
+            field_separator=options.map_output_field_separator,
+            comparator_options=options.comparator_options,
+        ),
+        reduce_fields=formats.ReduceFields(
+            input_separator=options.reduce_input_field_separator,
+            output_separator=options.reduce_output_field_separator,
+            num_output_key_fields=options.reduce_output_key_fields,
+        ),
+        output_format=formats.OutputFormat(
+            separator=options.output_separator, key_only=options.key_only_output, lazy=options.lazy_output
+        ),
+        output_compression=options.output_compression,
+        split_max_bytes=options.split_size,
+        s3=S3Config(endpoint_url=options.endpoint_url, region=options.region),
+    )
+
+
+def say(text: str) -> None:
+    """Write to standard error."""
+    sys.stderr.write(f"boathouse-task: {text}\n")
+    sys.stderr.flush()
+
+
+def _tell(task: str, result: TaskResult) -> None:
+    seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
+    if result.succeeded:
+        say(f"{task} done in {seconds:.1f} s")
+    else:
+        say(
+            f"{task} failed: {result.reason}: {result.message}"
+            + (f"\n{result.stderr_tail}" if result.stderr_tail else "")
+        )
+
+
+def _url(text: str) -> str:
+    """Return a path as a URL."""
+    return text if "://" in text else f"file://{Path(text).absolute()}"
+
+
+def _archive(text: str) -> ArchiveSource:
+    path, _, name = text.partition("#")
+    return ArchiveSource(name=name or Path(path).name, url=_url(path), max_bytes=_ARCHIVE_BYTES)
+
+
+def _property(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no property: write KEY=VALUE")
+    return key, value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1")
+    return int(text)
+
+
+def _size(text: str) -> int:
+    found = _SIZE.fullmatch(text)
+    if found is None or not int(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi")
+    return int(found[1]) * _UNITS[found[2]]

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import compression, contract, counters, key_values, lines, ordering, prefix, reader, records
+from boathouse_task import compression, contract, counters, key_fields, lines, prefix, reader
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
@@ -52,7 +52,7 @@ def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     most_bytes = task.spec.sample_bytes[0] if task.spec.sample_bytes else None
     form, longest_bytes = task.spec.input_format, task.spec.max_record_bytes
     found = reader.read_split(task.storage, split, form, task.environment.window_bytes, longest_bytes, most_bytes)
-    for chunk in records.mapped(found, form):
+    for chunk in reader.mapped(found, form):
         yield chunk
         task.bytes_in += len(chunk)
         task.fraction = task.bytes_in / max(1, split.length_bytes) * 0.9
@@ -85,8 +85,8 @@ class _CombiningSorter:
         def combine(sorting: SortProcess) -> Iterator[bytes]:
             combined = task.run_command(combiner, _combiner_input(task, sorting))
             if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
-                separator, to = fields.output_separator.encode(), key_values.TAB
-                combined = key_values.separated(combined, separator, fields.num_output_key_fields, to)
+                separator, to = fields.output_separator.encode(), key_fields.TAB
+                combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
             return lines.limited(combined, task.spec.max_record_bytes, "the combiner's output")
 
         partitioned = task.prepared(Prefixer(shuffled, task.spec.reduces, is_combined=True))
@@ -110,13 +110,13 @@ def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
 
 def without_sort_keys(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield sorted lines as KEY<TAB>VALUE."""
-    return chunks if task.spec.partitioner.comparator_options is None else ordering.strip(chunks)
+    return chunks if task.spec.partitioner.comparator_options is None else key_fields.strip(chunks)
 
 
 def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield lines of KEY<TAB>VALUE as combiner and reducer read them."""
     separator = task.spec.reduce_fields.input_separator.encode()
-    return key_values.reduce_input(chunks, prefix.shuffled(task.spec.partitioner).num_key_fields, separator)
+    return key_fields.reduce_input(chunks, prefix.shuffled(task.spec.partitioner).num_key_fields, separator)
 
 
 def _sorter(task: Task) -> _PlainSorter | _CombiningSorter:
@@ -215,10 +215,10 @@ class Output:
         if form.key_only:
             return lines.with_final_newline(chunks)
         spec = self._task.spec
-        to = form.separator.encode() if spec.is_last else key_values.TAB
+        to = form.separator.encode() if spec.is_last else key_fields.TAB
         command = "reducer" if spec.task_type is TaskType.REDUCE else "mapper"
         limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
-        return key_values.separated(limited, self._separator, self._fields, to)
+        return key_fields.separated(limited, self._separator, self._fields, to)
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:

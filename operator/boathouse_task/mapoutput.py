@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from boathouse_task import lines, partition
+from boathouse_task import key_fields, lines
 
 _ROW = struct.Struct(">QQQQ")
 ROW_BYTES = _ROW.size
@@ -44,7 +44,7 @@ class SectionWriter:
 
     def __init__(self, reduces: int) -> None:
         self._reduces = reduces
-        self._width = partition.prefix_width(reduces)
+        self._width = key_fields.prefix_width(reduces)
         self._lengths = [0] * reduces
         self._records = [0] * reduces
         self._crcs = [0] * reduces
@@ -84,7 +84,7 @@ class SectionWriter:
             return
         start = 0
         for number in range(first, self._reduces):
-            mark = partition.prefix(number, self._width)
+            mark = key_fields.prefix(number, self._width)
             if not block.startswith(mark, start):
                 continue
             end = self._end(block, start, number)
@@ -96,10 +96,10 @@ class SectionWriter:
     def _end(self, block: bytes, start: int, number: int) -> int:
         """Return where the partition that begins at `start` ends in the sorted block."""
         last_line = block.rfind(b"\n", start, len(block) - 1) + 1
-        if last_line <= start or block.startswith(partition.prefix(number, self._width), last_line):
+        if last_line <= start or block.startswith(key_fields.prefix(number, self._width), last_line):
             return len(block)
         following = (
-            block.find(b"\n" + partition.prefix(other, self._width), start)
+            block.find(b"\n" + key_fields.prefix(other, self._width), start)
             for other in range(number + 1, self._reduces)
         )
         return next(place for place in following if place >= 0) + 1

@@ -1,14 +1,16 @@
 """Access S3 and local files with obstore, and convert its errors to reasons that say what to do.
 
 obstore retries requests with backoff for `retry_s` before it raises an error. It refuses to list names that it cannot
-represent, and all others of a page with them, so `s3_listing` and `local_listing` list.
+represent, and all others of a page with them, so `local_listing` and `s3_listing` list.
 """
 
 import contextlib
+import errno
 import functools
 import itertools
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,7 +20,7 @@ import obstore
 from obstore import exceptions
 from obstore import store as stores
 
-from boathouse_task import local_listing, locations
+from boathouse_task import locations
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import TaskError
 from boathouse_task.stores import Entry, Source
@@ -29,6 +31,48 @@ if TYPE_CHECKING:
     from obstore.store import S3Config as ObstoreS3Config
 
     from boathouse_task import s3_listing
+
+
+_STAGED = re.compile(r"[^#]*#[0-9]+")
+"""Names that obstore keeps for files that it writes."""
+
+
+def local_listing(folder: str, is_recursive: bool) -> Iterator[Entry]:
+    """Yield the files of a folder, through links; without `is_recursive` those directly in it. Pipes are no files.
+
+    Raises:
+        OSError: a folder cannot be read, or a link leads to a folder above it.
+    """
+    return _below(f"/{folder}", is_recursive=is_recursive, above=())
+
+
+def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
+    try:
+        with os.scandir(folder) as opened:
+            found = sorted(opened, key=lambda each: each.name)
+        there = os.stat(folder)  # noqa: PTH116 - as the entries have it
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if (there.st_dev, there.st_ino) in above:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
+    for each in found:
+        try:
+            status = each.stat()
+        except FileNotFoundError:  # deleted meanwhile, or a link to nothing
+            continue
+        if stat.S_ISREG(status.st_mode):
+            yield _local_entry(each.path, status.st_size)
+        elif is_recursive and stat.S_ISDIR(status.st_mode):
+            yield from _below(each.path, is_recursive=True, above=(*above, (there.st_dev, there.st_ino)))
+
+
+def _local_entry(path: str, size_bytes: int) -> Entry:
+    shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
+    problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
+    if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
+        problem = "ends with # and digits"
+    return Entry(path=shown, size_bytes=size_bytes, problem=problem)
+
 
 LIST_CHUNK = 1000
 Lister = Callable[[str, bool], Iterator[Entry]]
@@ -161,7 +205,7 @@ class ObjectStore:
 
 def local_files(part_bytes: int) -> ObjectStore:
     """Return the store of file:// URLs."""
-    return ObjectStore(stores.LocalStore(prefix="/"), local_listing.files, part_bytes)
+    return ObjectStore(stores.LocalStore(prefix="/"), local_listing, part_bytes)
 
 
 def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:

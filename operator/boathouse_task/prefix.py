@@ -1,7 +1,7 @@
 """Make mapper output sortable.
 
 Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key. With several key
-fields a key without a value stays without the TAB, which `key_values.reduce_input` adds: else it would be compared as
+fields a key without a value stays without the TAB, which `key_fields.reduce_input` adds: else it would be compared as
 part of a key that lacks fields. Sorted as bytes,
 such lines are in the order of their keys, unless a key has bytes below TAB: `has_low_bytes` tells, and `sort_options`
 are then needed.
@@ -13,10 +13,9 @@ from operator import add, contains
 
 import msgspec
 
-from boathouse_task import partition
+from boathouse_task import key_fields
 from boathouse_task.contract import Partitioner
-from boathouse_task.key_values import combined_key, key
-from boathouse_task.ordering import Ordering
+from boathouse_task.key_fields import Ordering, combined_key, key
 
 _TAB = 0x09
 _CACHE_KEYS = 50_000
@@ -46,12 +45,12 @@ class Prefixer:
         self._fields = partitioner.num_key_fields
         self._is_combined = is_combined
         self._separator = partitioner.field_separator.encode()
-        self._choose = partition.chooser(partitioner, reduces)
+        self._choose = key_fields.chooser(partitioner, reduces)
         self._reduces = reduces
         self._plain = self._separator == b"\t" and self._fields == 1
         self._is_bare = self._separator == b"\t" and self._fields > 1
         self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
-        self._prefixes = [partition.prefix(number, partition.prefix_width(reduces)) for number in range(reduces)]
+        self._prefixes = [key_fields.prefix(number, key_fields.prefix_width(reduces)) for number in range(reduces)]
         self._known: dict[bytes, bytes] = {}
         self._unrepeated = 0
 

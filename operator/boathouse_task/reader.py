@@ -1,4 +1,12 @@
-"""Read a split of a file by the rules of Hadoop's LineRecordReader.
+"""Read a split as Hadoop does, and give a mapper what it reads of a record.
+
+What a mapper reads of a record, by the job's input format.
+
+TextInputFormat gives the line. NLineInputFormat gives the line after its position in the file, as Hadoop Streaming
+does, and KeyValueTextInputFormat the text before and after the first separator. `ignore_key` decides otherwise: a
+mapper then gets the value alone, or (False) with TextInputFormat the position too.
+
+Read a split of a file by the rules of Hadoop's LineRecordReader.
 
 A record belongs to the split in which it starts; one that starts exactly at a border belongs to the previous split. So
 both borders of a split move in the same way, to the position after the first end of a record at or after them (of a CR
@@ -6,15 +14,176 @@ and LF around the border, after the LF), and a split is one range of bytes.
 """
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 
 import msgspec
 
-from boathouse_task import compression, lines, locations, records
+from boathouse_task import compression, lines, locations
 from boathouse_task.contract import InputFile, Split
-from boathouse_task.formats import InputFormat
+from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType
 from boathouse_task.storage import Storage
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_ANY_END = re.compile(rb"\r\n?|\n")
+
+Ending = Callable[[bytes, int, bool], int]
+"""Returns the position after the first end of a record at or after a position; 0 if the bytes do not show one. The last
+argument tells whether the file ends with the bytes."""
+
+
+def ending(form: InputFormat) -> Ending:
+    """Return the function that finds the ends of a format's records."""
+    if not form.record_delimiter:
+        return _after_line
+    delimiter = _delimiter(form)
+
+    def after_delimiter(data: bytes, start: int, _is_last: bool) -> int:
+        found = data.find(delimiter, start)
+        return found + len(delimiter) if found >= 0 else 0
+
+    return after_delimiter
+
+
+def _after_line(data: bytes, start: int, is_last: bool) -> int:
+    newline = data.find(b"\n", start)
+    found = data.find(b"\r", start, newline) if newline >= 0 else data.find(b"\r", start)
+    if found < 0:
+        return newline + 1
+    if found + 1 < len(data):
+        return found + 1 + data.startswith(b"\n", found + 1)
+    return found + 1 if is_last else 0  # a LF may follow
+
+
+def _delimiter(form: InputFormat) -> bytes:
+    return b"\n" if form.record_delimiter == LF_ONLY else form.record_delimiter.encode()
+
+
+def undecided_bytes(form: InputFormat) -> int:
+    """Return how many of the last bytes without an end of a record may be the start of one."""
+    return len(_delimiter(form)) - 1 if form.record_delimiter else len(b"\r\n") - 1
+
+
+def as_lines(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[bytes]:
+    """Yield what a mapper reads of the records in chunks of a file, as lines; the last may lack its newline.
+
+    Args:
+        chunks: the file's bytes from `offset_bytes` on, where a record begins.
+        form: the job's input format.
+        offset_bytes: position of the first byte.
+        longest_bytes: maximum length of a record with its position. Other records are not gathered, nor checked.
+        what: the file, for the message.
+
+    Raises:
+        TaskError: RecordTooLong.
+    """
+    if shows_position(form):
+        return _numbered(chunks, form, offset_bytes, longest_bytes, what)
+    if form.record_delimiter == LF_ONLY:
+        return iter(chunks)
+    marked = _without_mark(chunks) if offset_bytes == 0 else chunks
+    if form.record_delimiter:
+        return lines.delimited(marked, form.record_delimiter.encode())
+    return lines.ended_by_newlines(marked)
+
+
+def shows_position(form: InputFormat) -> bool:
+    """Return whether the mapper reads the position of each record."""
+    match form.type:
+        case InputFormatType.KEY_VALUE:
+            return False
+        case InputFormatType.N_LINE:
+            return not form.ignore_key
+        case InputFormatType.TEXT:
+            return form.ignore_key is False
+
+
+def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the bytes without a byte order mark at their start."""
+    source = iter(chunks)
+    start = b""
+    for chunk in source:
+        start += chunk
+        if len(start) >= len(BYTE_ORDER_MARK):
+            break
+    start = start.removeprefix(BYTE_ORDER_MARK)
+    if start:
+        yield start
+    yield from source
+
+
+def _numbered(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[bytes]:
+    """Yield each record after its position and the separator of the mapper's input."""
+    separator = form.field_separator.encode()
+    for found in _records(chunks, form, offset_bytes, longest_bytes, what):
+        rows = [b"%d%b%b\n" % (start, separator, record) for start, record, _ in found]
+        if found[0][0] == 0 and form.record_delimiter != LF_ONLY and found[0][1].startswith(BYTE_ORDER_MARK):
+            _, record, end = found[0]
+            text = record.removeprefix(BYTE_ORDER_MARK)
+            is_record = text or end > len(record)
+            rows[:1] = [b"0%b%b\n" % (separator, text)] if is_record else []
+        yield b"".join(rows)
+
+
+def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, what: str) -> Iterator[int]:
+    """Yield the position after each record of a file.
+
+    Args:
+        chunks: the file's bytes.
+        form: the job's input format.
+        longest_bytes: maximum length of a record.
+        what: the file, for the message.
+
+    Raises:
+        TaskError: RecordTooLong.
+    """
+    for found in _records(chunks, form, 0, longest_bytes, what):
+        yield from (end for _, _, end in found)
+
+
+def _records(
+    chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
+) -> Iterator[list[tuple[int, bytes, int]]]:
+    """Yield the records in lists: position, content without its end, and position after it."""
+    delimiter = _delimiter(form)
+    end = re.compile(re.escape(delimiter)) if delimiter else _ANY_END
+    rest = b""
+    for chunk in chunks:
+        data = rest + chunk
+        whole = len(data) - data.endswith(b"\r") if not delimiter else len(data)  # a LF may follow
+        found, start = [], 0
+        for match in end.finditer(data, 0, whole):
+            found.append((offset_bytes + start, data[start : match.start()], offset_bytes + match.end()))
+            start = match.end()
+        rest, offset_bytes = data[start:], offset_bytes + start
+        if len(rest) > longest_bytes + len(delimiter or b"\r"):
+            raise lines.too_long(longest_bytes, f"{what}, at byte {offset_bytes}")
+        if found:
+            yield found
+    if rest:
+        yield [(offset_bytes, rest if delimiter else rest.removesuffix(b"\r"), offset_bytes + len(rest))]
+
+
+def mapped(chunks: Iterable[bytes], form: InputFormat) -> Iterator[bytes]:
+    """Yield lines as the mapper reads them: with KeyValueTextInputFormat, key, separator and value."""
+    if form.type is not InputFormatType.KEY_VALUE:
+        yield from chunks
+        return
+    key_end, separator = form.key_value_separator.encode(), form.field_separator.encode()
+    for block in lines.blocks(chunks):
+        rows = block[:-1].split(b"\n")
+        if form.ignore_key:
+            rows = [row.partition(key_end)[2] for row in rows]
+        else:
+            rows = [row.replace(key_end, separator, 1) if key_end in row else row + separator for row in rows]
+        rows.append(b"")
+        yield b"\n".join(rows)
+
 
 _TAIL_BYTES = 64 * 1024
 """Bytes to read beyond the border with the last window, within which most lines end."""
@@ -52,17 +221,17 @@ def read_split(
     if codec is None:
         own = _own_records(storage, split, form, window_bytes, longest_bytes)
         position, first = next(own, (split.offset_bytes, b""))
-        found = records.as_lines(
+        found = as_lines(
             itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
         )
     elif is_part:
         start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
         compressed = _read_ahead(storage, start, window_bytes)
         chunks = compression.decompressed(compressed, codec, split.url, is_start_of_file=True)
-        found = lines.whole(records.as_lines(chunks, form, 0, longest_bytes, split.url))
+        found = lines.whole(as_lines(chunks, form, 0, longest_bytes, split.url))
     else:
         chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
-        found = records.as_lines(chunks, form, 0, longest_bytes, split.url)
+        found = as_lines(chunks, form, 0, longest_bytes, split.url)
     yield from lines.with_final_newline(lines.limited(found, longest_bytes, split.url))
 
 
@@ -92,7 +261,7 @@ def _own_records(
 
     Only the file's last record may lack its end.
     """
-    after_end, undecided = records.ending(form), records.undecided_bytes(form)
+    after_end, undecided = ending(form), undecided_bytes(form)
     end = split.offset_bytes + split.length_bytes
     offset, held = split.offset_bytes, b""
     begin = 0 if split.offset_bytes == 0 else None  # position of the first record, once it is known

@@ -1,15 +1,159 @@
-"""Reduce task: wait for the maps, fetch and merge its sections, run the reducer, write the part, commit."""
+"""Reduce task: wait for the maps, fetch and merge its sections, run the reducer, write the part, commit.
 
+Shuffle of a reduce: fetch its section of each map's data to memory within a budget, else to sorted runs on disk.
+
+As in Hadoop, small sections are collected in memory. When they would exceed the budget they are merged into one run on
+disk (a spill). A section that is a large part of the budget is written to disk at once.
+"""
+
+import os
+import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator
+from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters, key_values, lines, map_task, prefix
+from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput, prefix
 from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
-from boathouse_task.errors import TaskError
-from boathouse_task.shuffle import Shuffle
+from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.mapoutput import Section
+from boathouse_task.processes import write_all
+from boathouse_task.sorting import Run
 from boathouse_task.task import Task
+
+_COPIERS = 4
+"""Concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5."""
+_MERGE_SHARE = 0.25
+"""Share of the memory that is reserved for merge buffers."""
+_SINGLE_SHARE = 0.25
+"""Maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)."""
+_MOST_IN_MEMORY = 200
+"""Maximum sections in memory, each of which is an open file descriptor."""
+_DESCRIPTORS = "/proc/self/fd"
+
+
+class Shuffle:
+    """Fetches sections concurrently and merges them."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
+        self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
+        self._lock = threading.Lock()
+        self._reserved = 0
+        self._memory: list[Run] = []
+        self._disk: list[Run] = []
+        self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
+        self._fetches: list[futures.Future[None]] = []
+        self._failed: BaseException | None = None
+
+    def fetch(self, index: int, attempt: int) -> None:
+        """Start to fetch this reduce's section of a map's data.
+
+        Raises:
+            TaskError: an earlier fetch has failed.
+        """
+        if self._failed is not None:
+            raise self._failed
+        fetch = self._copiers.submit(self._fetch, index, attempt)
+        fetch.add_done_callback(self._note_failure)
+        self._fetches.append(fetch)
+
+    def _note_failure(self, fetch: futures.Future[None]) -> None:
+        if not fetch.cancelled():
+            self._failed = self._failed or fetch.exception()
+
+    def wait(self) -> None:
+        """Wait for all fetches.
+
+        Raises:
+            TaskError: ShuffleError, OutOfDisk, or the storage's reasons.
+        """
+        try:
+            for fetch in self._fetches:
+                fetch.result()
+        finally:
+            self._copiers.shutdown(cancel_futures=True)
+
+    def merged(self) -> Iterator[bytes]:
+        """Return the lines of all sections in order, and consume the sections."""
+        return self._task.sort.merge(self._disk + self._memory, self._merge_bytes)
+
+    def _fetch(self, index: int, attempt: int) -> None:
+        layout, reduce_index = self._task.layout, self._task.spec.index
+        try:
+            with self._task.pause.working():
+                row = self._task.storage.read_range(
+                    layout.index(index, attempt), reduce_index * mapoutput.ROW_BYTES, mapoutput.ROW_BYTES
+                )
+            section = Section.unpack(row)
+            if section.length_bytes:
+                self._keep(section, self._windows(index, attempt, section))
+        except NotFound as error:
+            message = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
+            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False) from None
+        self._task.counters.add(counters.SHUFFLED_MAPS, 1)
+        self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
+        self._task.bytes_in += section.length_bytes
+
+    def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
+        """Yield the section's bytes, and verify its checksum at the end."""
+        crc = 0
+        start = section.offset_bytes
+        data = self._task.layout.data(TaskType.MAP, index, attempt)
+        windows = self._task.storage.read_windows(
+            data, start, start + section.length_bytes, self._task.environment.window_bytes
+        )
+        for window in self._task.pause.gated(windows):
+            crc = zlib.crc32(window, crc)
+            if not self._task.sort.by_key:
+                self._task.sort.by_key = prefix.has_low_bytes(window)
+            yield window
+        if crc != section.crc32:
+            message = f"the bytes of {data.url} at {start} do not match the checksum in its index"
+            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False)
+
+    def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
+        if not self._reserve(section.length_bytes):
+            run = self._task.sort.spill(windows, section.records)
+            with self._lock:
+                self._disk.append(run)
+            return
+        descriptor = os.memfd_create("section")
+        try:
+            with open(descriptor, "wb", buffering=0, closefd=False) as file:
+                for window in windows:
+                    write_all(file, window)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        path = f"{_DESCRIPTORS}/{descriptor}"
+        run = Run(path=path, size_bytes=section.length_bytes, records=section.records, descriptor=descriptor)
+        with self._lock:
+            self._memory.append(run)
+
+    def _reserve(self, size_bytes: int) -> bool:
+        """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""
+        if size_bytes > self._budget_bytes * _SINGLE_SHARE:
+            return False
+        with self._lock:
+            if self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY:
+                self._spill_memory()
+            if self._reserved + size_bytes > self._budget_bytes:
+                return False  # sections in flight use the rest
+            self._reserved += size_bytes
+            return True
+
+    def _spill_memory(self) -> None:
+        if not self._memory:
+            return
+        runs, self._memory = self._memory, []
+        merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
+        self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
+        self._reserved -= sum(run.size_bytes for run in runs)
+
 
 _LOOK_S = 1.0
 """Interval of reading commits from the storage without a progress endpoint."""
@@ -115,11 +259,11 @@ def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) ->
         keys = (
             {row.partition(b"\t")[0] for row in rows}
             if fields == 1
-            else {key_values.key(row, b"\t", fields) for row in rows}
+            else {key_fields.key(row, b"\t", fields) for row in rows}
         )
         task.counters.add(counters.REDUCE_INPUT_GROUPS, len(keys) - (last_key in keys))
         task.counters.add(counters.REDUCE_INPUT_RECORDS, len(rows))
-        last_key = key_values.key(rows[-1], b"\t", fields)
+        last_key = key_fields.key(rows[-1], b"\t", fields)
         yield block
         passed += len(block)
         task.fraction = 1 / 3 + passed / max(1, expected_bytes) * 2 / 3

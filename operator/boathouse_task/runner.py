@@ -1,31 +1,102 @@
-"""Run one task and return its result."""
+"""Run one task, check it every second, and return its result.
 
+Check a running task every second: stop a command without progress, and write an interim termination message.
+
+The message has the outcome "unfinished". If the container is killed, for example because it is out of memory, the pod's
+status shows it, and the operator has the end of the command's standard error.
+"""
+
+import contextlib
 import shutil
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from boathouse_task import (
-    cleanup_task,
-    commit_task,
-    contract,
-    counters,
-    map_task,
-    masking,
-    probe_task,
-    reduce_task,
-    setup_task,
-    uber_task,
-)
+from boathouse_task import commit_task, contract, counters, errors, map_task, reduce_task, setup_task, uber_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes
 from boathouse_task.task import Reporter, Task
-from boathouse_task.watch import Watch
+
+_EVERY_S = 1.0
+_WATCHED_TAIL_CHARS = 1500
+
+
+class Watch:
+    """Thread that checks a task.
+
+    Args:
+        task: The task.
+        encode: Encodes a termination message.
+        hidden: Values to mask.
+        every_s: Interval of checks.
+        monotonic: The clock.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        *,
+        encode: Callable[[TaskResult], bytes],
+        hidden: Sequence[str],
+        every_s: float = _EVERY_S,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._task = task
+        self._encode = encode
+        self._hidden = hidden
+        self._every_s = every_s
+        self._monotonic = monotonic
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._stopped = threading.Event()
+        self._written = ""
+        self._moved = (-1, "")
+        self._moved_s = monotonic()
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more; afterwards nothing of it is written."""
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every_s):
+            with self._task.pause.working():
+                self.look()
+
+    def look(self) -> None:
+        """Check the task once."""
+        self._write_tail()
+        commands, limit_s = self._task.commands, self._task.spec.task_timeout_s
+        now_s, moved = self._monotonic(), (commands.moved, self._task.counters.status)
+        if moved != self._moved or not commands.running:
+            self._moved, self._moved_s = moved, now_s
+        elif limit_s and now_s - self._moved_s >= limit_s:
+            commands.give_up(
+                f"did not read, write or report for {limit_s} s: make it write reporter:status: lines to its "
+                "standard error, or raise spec.taskTimeoutSeconds"
+            )
+
+    def _write_tail(self) -> None:
+        tail = self._task.commands.tail
+        path = self._task.environment.termination_log_path
+        if tail == self._written or not path.exists():
+            return
+        self._written = tail
+        shown = errors.mask(tail, self._hidden)[-_WATCHED_TAIL_CHARS:]
+        with contextlib.suppress(OSError):
+            path.write_bytes(self._encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
+
 
 _MESSAGE_CHARS = 800
 _TAIL_CHARS = 1500
@@ -36,8 +107,8 @@ RUNS: Final[Mapping[TaskType, Callable[[Task], TaskResult]]] = {
     TaskType.REDUCE: reduce_task.run,
     TaskType.UBER: uber_task.run,
     TaskType.COMMIT: commit_task.run,
-    TaskType.CLEANUP: cleanup_task.run,
-    TaskType.PROBE: probe_task.run,
+    TaskType.CLEANUP: commit_task.clean_up,
+    TaskType.PROBE: uber_task.probe,
 }
 
 
@@ -46,7 +117,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
     task: Task | None = None
     reporter: Reporter | None = None
     watch: Watch | None = None
-    hidden = masking.secrets(environment.variables, spec.secret_variables)
+    hidden = errors.secrets(environment.variables, spec.secret_variables)
     try:
         task = Task(spec, environment, processes)
         watch = Watch(task, encode=encode, hidden=hidden)
@@ -80,9 +151,9 @@ def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
     return TaskResult(
         outcome=contract.FAILED,
         reason=error.reason.value,
-        message=masking.mask(error.message, hidden)[:_MESSAGE_CHARS],
+        message=errors.mask(error.message, hidden)[:_MESSAGE_CHARS],
         user_error=error.user_error,
-        stderr_tail=masking.mask(error.stderr_tail, hidden)[-_TAIL_CHARS:],
+        stderr_tail=errors.mask(error.stderr_tail, hidden)[-_TAIL_CHARS:],
         exit_code=error.exit_code,
     )
 
@@ -121,5 +192,5 @@ _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHO
 
 def clean_folder(environment: Environment) -> None:
     """Empty the folders that tasks use in the work folder, for the next task of the same process."""
-    for name in ("task", "spill", "uber", probe_task.FOLDER, TEMPORARY_FOLDER):
+    for name in ("task", "spill", "uber", uber_task.FOLDER, TEMPORARY_FOLDER):
         shutil.rmtree(environment.work_path / name, ignore_errors=True)

@@ -11,7 +11,7 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commits, compression, contract, locations, object_store, ownership, placing, records, splits
+from boathouse_task import commit_task, compression, contract, locations, object_store, ownership, reader, splits
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
@@ -41,7 +41,7 @@ def run(task: Task) -> TaskResult:
         Prefixer(spec.partitioner, max(1, spec.reduces))
         if spec.step == 0:
             check_output(task)
-        plan = placing.with_locations(task, make_plan(task))
+        plan = splits.with_locations(task, make_plan(task))
     if spec.step == 0:
         with task.phase("race"):
             race(task)
@@ -117,7 +117,7 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
             windows = task.storage.read_windows(
                 locations.parse(file.url), 0, file.size_bytes, task.environment.window_bytes
             )
-            ends = records.record_ends(windows, form, task.spec.max_record_bytes, file.url)
+            ends = reader.record_ends(windows, form, task.spec.max_record_bytes, file.url)
             made = splits.by_records(file, ends, form.lines_per_map)
         for split in made:
             number += 1
@@ -158,7 +158,7 @@ def _previous(task: Task) -> list[InputFile]:
     """Return the files of the previous step's winners."""
     kind = TaskType.REDUCE if task.spec.previous_reduces else TaskType.MAP
     folder = task.layout.at_step(task.spec.step - 1)
-    records = commits.every(task.storage, folder, kind)
+    records = commit_task.committed(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
         message = f"{missing} commits of the previous step are missing in {folder.url}/_commit"

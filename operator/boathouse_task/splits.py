@@ -1,9 +1,120 @@
-"""Split input files like Hadoop's FileInputFormat."""
+"""Split input files like Hadoop's FileInputFormat, and find where HDFS stores the splits."""
 
-from collections.abc import Iterable, Iterator
+import bisect
+import http.client
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent import futures
+from urllib.parse import quote, urlencode
 
-from boathouse_task import compression
+import msgspec
+
+from boathouse_task import compression, hdfs, locations
 from boathouse_task.contract import InputFile, Plan, Split
+from boathouse_task.task import Task
+
+MOST_HOSTS = 3
+"""Hosts of a block that are kept, as many as replicas are usual."""
+_WINDOW_BYTES = 4 * 1024**3
+"""Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
+_MOST_BYTES = 4 * 1024 * 1024
+_TIMEOUT_S = 10.0
+_CHUNK_BYTES = 64 * 1024
+_MAX_NAME = 253
+"""Maximum length of a host name."""
+
+
+class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
+    """The NameNode did not answer, or not with the locations of blocks."""
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True):
+    """A block of a file.
+
+    Attributes:
+        hosts: names of the DataNodes with a replica.
+    """
+
+    offset: int
+    length: int
+    hosts: list[str] = []
+
+
+class _Blocks(msgspec.Struct, frozen=True):
+    blocks: list[Block] = msgspec.field(name="BlockLocation", default_factory=list)
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    locations: _Blocks = msgspec.field(name="BlockLocations")
+
+
+def block_hosts(
+    address: str,
+    path: str,
+    size_bytes: int,
+    *,
+    user: str,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Sequence[Block]:
+    """Return the blocks of a file.
+
+    Args:
+        address: HOST:PORT of WebHDFS.
+        path: the file, without slashes at its ends.
+        size_bytes: size of the file.
+        user: Hadoop's name of the user.
+        monotonic: clock of timeouts.
+
+    Raises:
+        Unavailable: there is no such answer.
+    """
+    return [
+        block
+        for offset in range(0, size_bytes, _WINDOW_BYTES)
+        for block in _window(address, path, offset, min(_WINDOW_BYTES, size_bytes - offset), user, monotonic)
+    ]
+
+
+def _window(
+    address: str, path: str, offset: int, length: int, user: str, monotonic: Callable[[], float]
+) -> Iterator[Block]:
+    query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
+    body = _get(address, f"/webhdfs/v1/{quote(path)}?{urlencode(query)}", monotonic)
+    try:
+        blocks = msgspec.json.decode(body, type=_Answer).locations.blocks
+    except msgspec.DecodeError as error:
+        raise Unavailable(f"WebHDFS of {address} answered with something else: {error}") from None
+    for block in blocks:
+        hosts = [host for host in block.hosts if 0 < len(host) <= _MAX_NAME]
+        if block.hosts != hosts or len(hosts) > MOST_HOSTS:
+            block = msgspec.structs.replace(block, hosts=hosts[:MOST_HOSTS])  # noqa: PLW2901
+        yield block
+
+
+def _get(address: str, target: str, monotonic: Callable[[], float]) -> bytes:
+    """Return the body of an answer that is not too large, too slow, or a redirect."""
+    deadline_s = monotonic() + _TIMEOUT_S
+    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
+    try:
+        connection.request("GET", target, headers={"Accept-Encoding": "identity", "Connection": "close"})
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            raise Unavailable(f"WebHDFS of {address} answered with status {response.status}")
+        body = bytearray()
+        while chunk := response.read1(_CHUNK_BYTES):
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                raise Unavailable(f"the answer of WebHDFS of {address} has more than {_MOST_BYTES} bytes")
+            if monotonic() > deadline_s:
+                raise Unavailable(f"the answer of WebHDFS of {address} takes more than {_TIMEOUT_S:g} s")
+    except (OSError, http.client.HTTPException, ValueError, socket.gaierror) as error:
+        raise Unavailable(f"no answer from WebHDFS of {address}: {error!r}") from None
+    finally:
+        connection.close()
+    return bytes(body)
+
 
 SPLIT_SLOP = 1.1
 """A file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)."""
@@ -79,3 +190,57 @@ def _file_splits(file: InputFile, split_max_bytes: int) -> Iterator[Split]:
 
 def _split(file: InputFile, offset_bytes: int, length_bytes: int) -> Split:
     return Split(url=file.url, offset_bytes=offset_bytes, length_bytes=length_bytes, size_bytes=file.size_bytes)
+
+
+_WORKERS = 16
+
+
+def with_locations(task: Task, plan: Plan) -> Plan:
+    """Return the plan with the locations of its splits whose files are in HDFS."""
+    sizes = {split.url: split.size_bytes for split in plan.splits if not split.combined and split.length_bytes}
+    urls = [url for url in sizes if (place := locations.parse(url)).scheme == "hdfs" and place.bucket in task.spec.hdfs]
+    if not urls:
+        return plan
+    with futures.ThreadPoolExecutor(_WORKERS, "locator") as workers:
+        found = workers.map(lambda url: _blocks(task, url, sizes[url]), urls)
+        return _located(plan, dict(zip(urls, found, strict=True)))
+
+
+def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
+    """Return the blocks of a file; none if WebHDFS does not tell."""
+    place = locations.parse(url)
+    address = task.spec.hdfs[place.bucket].web_hdfs
+    try:
+        user = hdfs.user(task.environment.variables)
+        return block_hosts(address, place.path, size_bytes, user=user) if address else ()
+    except Unavailable as error:
+        sys.stderr.write(f"boathouse-task: the splits of {url} have no locations: {error}\n")
+        return ()
+
+
+def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
+    in_order = {url: sorted(each, key=_offset) for url, each in blocks.items()}
+    sets: dict[tuple[str, ...], int] = {}
+    splits = []
+    for split in plan.splits:
+        hosts = _hosts(split, in_order.get(split.url, ()))
+        which = sets.setdefault(hosts, len(sets)) if hosts else -1
+        splits.append(msgspec.structs.replace(split, locations=which) if hosts else split)
+    return msgspec.structs.replace(plan, splits=splits, location_sets=[list(hosts) for hosts in sets])
+
+
+def _hosts(split: Split, blocks: Sequence[Block]) -> tuple[str, ...]:
+    """Return the hosts of the block that has most of the split, by name."""
+    start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
+    first = max(0, bisect.bisect_right(blocks, start, key=_offset) - 1)
+    last = bisect.bisect_left(blocks, end, key=_offset)
+
+    def overlap(block: Block) -> int:
+        return min(end, block.offset + block.length) - max(start, block.offset)
+
+    largest = max(blocks[first:last], key=overlap, default=None)
+    return tuple(sorted(set(largest.hosts))) if largest is not None and overlap(largest) > 0 else ()
+
+
+def _offset(block: Block) -> int:
+    return block.offset

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from boathouse_policies.fspy import Config, prediction, sampling
+from boathouse_policies.fspy import Config, prediction
 from boathouse_sim.jobs import JobSpec, Phase
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def probe(
     """
     last = round(measured.map_input_bytes) - (measured.maps - 1) * split_bytes
     splits = [split_bytes] * (measured.maps - 1) + [max(1, last)]
-    fraction = sampling.sample(splits, reducers=measured.reduces, most_splits=most_splits, rng=rng).fraction
+    fraction = prediction.sample(splits, reducers=measured.reduces, most_splits=most_splits, rng=rng).fraction
     return Phase(
         kind="probe",
         tasks=1,

@@ -82,7 +82,7 @@ class App(Spec, Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Periods of the heartbeat protocol; see `boathouse_sim.heartbeat`."""
+    """Periods of the heartbeat protocol; see `boathouse_sim.simulation`."""
 
     node_heartbeat_ms: int = 1000
     am_heartbeat_ms: int = 1000

@@ -1,7 +1,7 @@
 """A shell in virtual time: the operator's ledger, queue and cycle, with nodes and jobs that are only numbers.
 
-Two shells drive it: `boathouse_sim.instant`, where a task starts when it fits, and `boathouse_sim.heartbeat`, by YARN's
-rules.
+Two shells of `boathouse_sim.simulation` drive it: `Instant`, where a task starts when it fits, and `Heartbeats`, by
+YARN's rules.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import msgspec
 import obstore
 from obstore.store import MemoryStore
 
-from boathouse_task import cleanup_task, commit_task, local, object_store, setup_task
+from boathouse_task import commit_task, local, object_store, setup_task
 from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
@@ -232,7 +232,7 @@ class OutputJob:
 
     def clean_up(self, hook: Hook | None = None) -> None:
         """Run the cleanup task."""
-        cleanup_task.run(self.task(msgspec.structs.replace(self.spec, task_type=TaskType.CLEANUP), hook))
+        commit_task.clean_up(self.task(msgspec.structs.replace(self.spec, task_type=TaskType.CLEANUP), hook))
 
     def run(self) -> Reason | None:
         """Run the whole job; return why it failed."""

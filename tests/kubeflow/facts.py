@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.services.sparkapp.submission import attempt_properties, executor_template, objects, sizes
-from boathouse_cli.conversion import values
+from boathouse_cli.conversion import properties
 from tests.builders.sparkapps import app
 from tests.kubeflow import rules
 
@@ -105,5 +105,5 @@ def _value(key: str, value: str) -> Any:
     if _SIZE.fullmatch(key):
         return sizes.mebibytes(value)
     if key == _TIME:
-        return value.removesuffix("ms") if value.endswith("ms") else str((values.seconds(value) or 0) * 1000)
+        return value.removesuffix("ms") if value.endswith("ms") else str((properties.seconds(value) or 0) * 1000)
     return value

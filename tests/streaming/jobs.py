@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from boathouse_task import compression, key_values
+from boathouse_task import compression, key_fields
 from boathouse_task.contract import Partitioner
-from boathouse_task.ordering import Ordering
+from boathouse_task.key_fields import Ordering
 
 SEED: Final = 17
 COUNT: Final = 500
@@ -365,7 +365,7 @@ def _groups(job: Job, lines: list[bytes]) -> Iterator[list[bytes]]:
     ordering = Ordering(Partitioner(key_field_separator=spec["mapOutputKeyFieldSeparator"], comparator_options=options))
 
     def sort_key(line: bytes) -> bytes:
-        return ordering.sort_key(key_values.key(line, b"\t", spec["numMapOutputKeyFields"]))
+        return ordering.sort_key(key_fields.key(line, b"\t", spec["numMapOutputKeyFields"]))
 
     for _, group in itertools.groupby(lines, sort_key):
         yield sorted(group)

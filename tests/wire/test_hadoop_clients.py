@@ -10,7 +10,7 @@ import pytest
 
 from boathouse_e2e import hadoop_clients
 from boathouse_e2e.hadoop_master import Hadoop
-from boathouse_task.client_contract import CLIENT_ENV, ClientSpec
+from boathouse_task.cluster_contract import CLIENT_ENV, ClientSpec
 
 CLUSTER, TAG = "uid-cluster", "uid-job-1"
 CORE = {"c0", "c1"}

@@ -11,7 +11,7 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.hadoop import leave
 from boathouse.services.mrjob.hadoop.client import ClientPod
 from boathouse.services.progress import tls
-from boathouse_task.client_contract import ClientSpec
+from boathouse_task.cluster_contract import ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
 from boathouse_task.hadoop_client import Client

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from boathouse_lab.reproduce import studies, study
 from boathouse_policies import profiles
-from boathouse_sim import neutral, simulation, swim, swim_model
+from boathouse_sim import neutral, simulation, swim
 from boathouse_sim.base_world import StuckError
 
 from . import adapter, course, workloads, worlds
@@ -175,7 +175,7 @@ def _table(file: str, profile: str, heartbeat_s: float | None, journal: Journal)
 
 
 def _swim(profile: str, jobs: int | None, nodes: int | None, heartbeat_s: float | None, journal: Journal) -> None:
-    whole = swim_model.workload("swim", swim.read_swim(TRACE), swim_model.SwimModel.load())
+    whole = swim.workload("swim", swim.read_swim(TRACE), swim.SwimModel.load())
     workload = dataclasses.replace(whole, jobs=whole.jobs[:jobs])
     recorder = Recorder(journal, Questions(pending_each=20))
     _simulate(recorder, journal, workload if nodes is None else workload.on(nodes), profile, heartbeat_s=heartbeat_s)

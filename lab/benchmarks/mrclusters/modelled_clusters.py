@@ -19,7 +19,7 @@ from boathouse.resources.mrcluster.names import LABEL_HOST
 from boathouse.services.progress.rejections import Rejected
 from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import Hdfs, Yarn, stores
-from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.agent import AgentClient
 from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, AgentSpec
 from boathouse_task.progress import Unavailable
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from boathouse_lab.board import mix
 from boathouse_lab.table2 import Law, Table2
-from boathouse_sim import contention, swim_model, topology, work
+from boathouse_sim import contention, swim, topology, work
 from boathouse_sim.conditions import Conditions, Told
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.topology import Cluster
@@ -160,7 +160,7 @@ class Hour:
         """Return the workload of a seed."""
         model, hour = mix.model_of(self.shape), seed % _HOURS
         lines = [one for one in mix.trace() if one.submit_s // _HOUR_S == hour]
-        specs = swim_model.workload("hour", lines, model).jobs
+        specs = swim.workload("hour", lines, model).jobs
         jobs = [
             mix.job_of(spec, line, line.submit_s - hour * _HOUR_S, self.shape)
             for spec, line in zip(specs, lines, strict=True)

@@ -1,6 +1,6 @@
 """A mix of MapReduce jobs of the FB-2009 trace and Spark applications, at a given memory load.
 
-The trace's bytes become tasks by `boathouse_sim.swim_model`. Durations and bytes are scaled so that the mix uses the
+The trace's bytes become tasks by `boathouse_sim.swim`. Durations and bytes are scaled so that the mix uses the
 given share of the nodes' memory while jobs arrive. Tasks request more memory than in the simulator's model, so that
 memory is scarcer than CPU.
 """
@@ -14,7 +14,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_sim import swim, swim_model, work
+from boathouse_sim import swim, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -179,10 +179,10 @@ def text(mix: Mix) -> str:
     )
 
 
-def model_of(shape: Shape) -> swim_model.SwimModel:
+def model_of(shape: Shape) -> swim.SwimModel:
     """Return the model that turns the trace's bytes into tasks of a shape."""
     return dataclasses.replace(
-        swim_model.SwimModel.load(),
+        swim.SwimModel.load(),
         map_mem_mb=shape.map_mb,
         reduce_mem_mb=shape.reduce_mb,
         reduce_input_mb=shape.reduce_input_mb,
@@ -196,7 +196,7 @@ def trace() -> tuple[swim.SwimJob, ...]:
 
 
 def _drawn(random_: random.Random, shape: Shape) -> list[swim.SwimJob]:
-    every = swim_model.workload("", trace(), model_of(shape)).jobs
+    every = swim.workload("", trace(), model_of(shape)).jobs
     lines = {spec.id: line for spec, line in zip(every, trace(), strict=True)}
     specs = [spec for spec in every if _is_fitting(spec.phases, shape)]
     found = []
@@ -224,7 +224,7 @@ def _scaled(jobs: Iterable[swim.SwimJob], scale: float) -> list[swim.SwimJob]:
     ]
 
 
-def _scaled_model(model: swim_model.SwimModel, scale: float) -> swim_model.SwimModel:
+def _scaled_model(model: swim.SwimModel, scale: float) -> swim.SwimModel:
     """Return the model that gives scaled jobs as many tasks, which take `scale` times as long."""
     return dataclasses.replace(
         model,
@@ -234,10 +234,10 @@ def _scaled_model(model: swim_model.SwimModel, scale: float) -> swim_model.SwimM
     )
 
 
-def _jobs(lines: list[swim.SwimJob], model: swim_model.SwimModel, at_s: list[float], shape: Shape) -> list[Job]:
+def _jobs(lines: list[swim.SwimJob], model: swim.SwimModel, at_s: list[float], shape: Shape) -> list[Job]:
     return [
         job_of(spec, line, submit_s, shape)
-        for spec, line, submit_s in zip(swim_model.workload("mix", lines, model).jobs, lines, at_s, strict=True)
+        for spec, line, submit_s in zip(swim.workload("mix", lines, model).jobs, lines, at_s, strict=True)
     ]
 
 

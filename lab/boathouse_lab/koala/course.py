@@ -20,7 +20,7 @@ from boathouse_lab.koala.tracker import JobBook, Tracker
 from boathouse_lab.koala.work import Attempt, Work
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Kind
-from boathouse_sim import blocks
+from boathouse_sim import topology
 from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.course import Course, Report
@@ -213,7 +213,7 @@ class HadoopCourse(Course):
             model.Node(name=model.NodeName(f"{self._class.id}-{i}"), allocatable=model.Resources())
             for i in range(self._spec.core)
         ]
-        found = blocks.Stores(nodes, self._random(job, 0)).file(job.maps, self._spec.replicas)
+        found = topology.Stores(nodes, self._random(job, 0)).file(job.maps, self._spec.replicas)
         return [tuple(model.TaskId(name) for name in held) for held in found]
 
     def _random(self, job: HadoopJob, stream: int) -> np.random.Generator:

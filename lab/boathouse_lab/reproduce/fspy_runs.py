@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from boathouse_lab.reproduce import fspy_setting, fspy_workload
 from boathouse_policies import fspy, profiles
 from boathouse_policies.baselines import yarn
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 
 if TYPE_CHECKING:
     from boathouse_lab.reproduce.fspy_setting import Setting

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from benchmarks import plain_heartbeats
 from boathouse_policies import profiles
-from boathouse_sim.heartbeat import Heartbeats
+from boathouse_sim.simulation import Heartbeats
 from boathouse_sim.workload import Timing
 from tests.builders import simulations
 from tests.builders.simulations import drawn_workloads

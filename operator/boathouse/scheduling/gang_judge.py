@@ -9,7 +9,7 @@ from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.telemetry import logs
 from boathouse_policies import model
-from boathouse_policies.framework import judging, seating
+from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
 
@@ -26,18 +26,18 @@ class GangJudge(Part):
         self._jobs.touch(job)
         return entry.pending_reason is None
 
-    def pending_reason(self, entry: jobs.Entry, gang: judging.Gang) -> PendingReason | None:
+    def pending_reason(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> PendingReason | None:
         """Return why a gang is not in the queue; None if it is."""
         least = gang.least(self._state.profile.sizer)
-        why = judging.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
-        why = why or judging.never_fits(least, self._ledger.snapshot(self._clock()))
+        why = gang_minimum.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
+        why = why or gang_minimum.never_fits(least, self._ledger.snapshot(self._clock()))
         if why is not None:
             extended = dict([*gang.leader.resources.extended, *gang.executor.resources.extended])
             hint = next(filter(None, map(self._devices.hint, extended)), "")
             return PendingReason(reason=str(model.Code.NEVER_FITS), message=why + (hint and f".{hint}"))
         return self._quotas.check(
             entry.namespace,
-            judging.of_quota(gang, self._limits(entry, gang)),
+            gang_minimum.of_quota(gang, self._limits(entry, gang)),
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
         )
@@ -48,20 +48,20 @@ class GangJudge(Part):
             found = gangs.members(gang, self._pods)
             if entry is not but and found.driver is not None and found.has_begun:
                 is_creating = found.driver.state is PodState.CREATING
-                missing = seating.uncreated(gang, found.executors)
-                yield judging.promised(gang, self._limits(entry, gang), missing, with_driver=is_creating)
+                missing = gang_minimum.uncreated(gang, found.executors)
+                yield gang_minimum.promised(gang, self._limits(entry, gang), missing, with_driver=is_creating)
 
-    def _limits(self, entry: jobs.Entry, gang: judging.Gang) -> judging.Limits:
+    def _limits(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> gang_minimum.Limits:
         """Return the limits of the gang's pods, if a quota of their namespace counts any."""
         is_counted = any(self._quotas.counts(entry.namespace, line) for line in translate.LIMITS)
         if not is_counted or not isinstance(entry.factory, jobs.ExpectingFactory):
-            return judging.Limits()
+            return gang_minimum.Limits()
         if entry.limits is None:
             try:
                 driver = entry.factory.build(gang.driver, gang.leader.resources, None)
                 found = [translate.manifest_limits(one) for one in (driver, entry.factory.build_expected(None))]
-                entry.limits = judging.Limits(driver=found[0], executor=found[1])
+                entry.limits = gang_minimum.Limits(driver=found[0], executor=found[1])
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
                 log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
-                entry.limits = judging.Limits()
+                entry.limits = gang_minimum.Limits()
         return entry.limits

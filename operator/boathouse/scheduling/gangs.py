@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
-from boathouse_policies.framework import judging, seating
+from boathouse_policies.framework import gang_minimum
 
 _ON_A_NODE = RUNNING | {PodState.BINDING, PodState.BOUND}
 _BEGUN = _ON_A_NODE | {PodState.CREATING}
@@ -25,7 +25,7 @@ class Members:
 
     driver: rows.PodRow | None
     expected: Sequence[rows.PodRow]
-    executors: Sequence[seating.Executor]
+    executors: Sequence[gang_minimum.Executor]
 
     @property
     def has_begun(self) -> bool:
@@ -34,13 +34,13 @@ class Members:
         return row is not None and row.state in _BEGUN and not row.is_undecided
 
     @property
-    def places(self) -> list[seating.Place]:
+    def places(self) -> list[gang_minimum.Place]:
         """Where room is reserved for expected tasks."""
-        return [seating.Place(row.id, row.reserved.node) for row in self.expected if row.reserved is not None]
+        return [gang_minimum.Place(row.id, row.reserved.node) for row in self.expected if row.reserved is not None]
 
 
 def members(
-    gang: judging.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
+    gang: gang_minimum.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
 ) -> Members:
     """Return the rows of a gang.
 
@@ -60,10 +60,10 @@ def members(
     )
 
 
-def executor(row: rows.PodRow, *, is_held: bool = False) -> seating.Executor:
+def executor(row: rows.PodRow, *, is_held: bool = False) -> gang_minimum.Executor:
     """Return an executor as the core sees it."""
     pod = row.facts
-    return seating.Executor(
+    return gang_minimum.Executor(
         id=row.id,
         resources=None if pod is None else pod.resources,
         constraints=pod.constraints if pod is not None and isinstance(pod.constraints, model.Constraints) else None,
@@ -74,7 +74,7 @@ def executor(row: rows.PodRow, *, is_held: bool = False) -> seating.Executor:
     )
 
 
-def former_places(gang: judging.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:
+def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:
     """Return where room was reserved for executors that are not there, as the driver's pod says: a node for each."""
     driver = pods.get(gang.driver)
     if driver is None or driver.facts is None:

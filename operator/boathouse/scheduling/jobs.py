@@ -19,7 +19,7 @@ from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
-from boathouse_policies.framework import judging, seating
+from boathouse_policies.framework import gang_minimum
 from boathouse_task import contract
 
 
@@ -114,14 +114,14 @@ class Entry:
     api_refusal: PendingReason | None = None
     excess: str = ""
     submitted: int = 0
-    gang: judging.Gang | None = None
+    gang: gang_minimum.Gang | None = None
     pending_reason: PendingReason | None = None
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None
     planned: tuple[model.TaskClass, ...] = ()
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
-    limits: judging.Limits | None = None
+    limits: gang_minimum.Limits | None = None
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
     def as_admitted(self, task_class: model.TaskClass) -> model.TaskClass:
@@ -211,7 +211,7 @@ class Jobs:
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.submitted, entry.gang = len(classes), judging.Gang.of(classes, tasks)
+        entry.submitted, entry.gang = len(classes), gang_minimum.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
@@ -331,7 +331,7 @@ class Jobs:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
         entry, task_class = self._entries[job], self._class_of(pod, job)
         self._learn_of_child(entry, task_class)
-        is_expected = entry.gang is not None and seating.replaces(gangs.executor(row), entry.gang.executor)
+        is_expected = entry.gang is not None and gang_minimum.replaces(gangs.executor(row), entry.gang.executor)
         why = None if is_expected else self._variety.refusal(row.namespace, task_class)
         if why is not None:
             self.dismiss(row, is_excess=True)
@@ -394,7 +394,7 @@ class Jobs:
         """Say whether the owner of a task's pod submitted its job since this process leads."""
         return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
-    def gangs_in(self, namespace: str) -> list[tuple[Entry, judging.Gang]]:
+    def gangs_in(self, namespace: str) -> list[tuple[Entry, gang_minimum.Gang]]:
         """Return the jobs of a namespace that have a gang."""
         found = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
         return [(entry, entry.gang) for entry in found if entry.gang is not None]
@@ -451,14 +451,14 @@ class Jobs:
                 if not row.is_undecided or (is_held and self.hold_of(row) is not None):
                     placed.add(row.id)
         former = gangs.former_places(entry.gang, self._pods) if entry.gang is not None and entry.first else ()
-        classes = seating.together(classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former)
+        classes = gang_minimum.together(classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former)
         try:
             self._queue.submit(entry.job, classes, tasks, placed=placed)
         except Exception as error:  # noqa: BLE001 - one job must not keep the others from being scheduled
             return error
         return None
 
-    def _offered(self, entry: Entry, gang: judging.Gang) -> Iterable[rows.PodRow]:
+    def _offered(self, entry: Entry, gang: gang_minimum.Gang) -> Iterable[rows.PodRow]:
         """Return the tasks of a job with a gang that wait in line: the gang, what it is short of, or elastic executors.
 
         Those go one after another: a job that is short of its minimum gets nothing else.
@@ -468,7 +468,7 @@ class Jobs:
             is_out = entry.pending_reason is not None or entry.excess
             if is_out or found.driver is None or self.hold_of(found.driver) is not None:
                 return ()
-            return found.driver, *found.expected[: seating.short_of(gang, found.executors)]
+            return found.driver, *found.expected[: gang_minimum.short_of(gang, found.executors)]
         return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:

@@ -1,6 +1,6 @@
 """Reservations for gangs: what is decided before the cycle, because it goes before all that waits.
 
-* Executors that a driver created take reserved places, as the core decides (`framework.seating`).
+* Executors that a driver created take reserved places, as the core decides (`framework.gang_minimum`).
 * What a gang that has begun is short of, after a restart of the operator or the loss of a node, goes before all others
   in the cycle (`is_short`), to the places first that an earlier leader had reserved (`former_places`).
 
@@ -16,7 +16,7 @@ from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse_policies import model
-from boathouse_policies.framework import eligibility, judging, seating
+from boathouse_policies.framework import eligibility, gang_minimum
 
 RESTORE_S = 15.0
 LEARN_S = 5.0
@@ -149,9 +149,9 @@ class Reservations(Part):
             for job in self._waiting:
                 self._jobs.touch(job)
 
-    def _seat(self, entry: jobs.Entry, gang: judging.Gang, found: gangs.Members) -> list[rows.Operation]:
+    def _seat(self, entry: jobs.Entry, gang: gang_minimum.Gang, found: gangs.Members) -> list[rows.Operation]:
         """Give executors reserved places; return the writes, and note the tasks for which there is no place yet."""
-        seating_ = seating.seat(gang, found.executors, found.places, self._pods.nodes, self._clock())
+        seating_ = gang_minimum.seat(gang, found.executors, found.places, self._pods.nodes, self._clock())
         if seating_.retry_s < math.inf:
             self._retry[entry.job.id] = seating_.retry_s
         by_id, operations, short = {row.id: row for row in found.expected}, [], list(seating_.short)
@@ -167,7 +167,7 @@ class Reservations(Part):
         entry.first = [row for task in short if (row := self._pods.get(task)) is not None] + free[: seating_.missing]
         return operations
 
-    def _bind(self, entry: jobs.Entry, seat: seating.Seat) -> rows.Operation | None:
+    def _bind(self, entry: jobs.Entry, seat: gang_minimum.Seat) -> rows.Operation | None:
         """Bind an executor to its seat's node; None if something changed since."""
         row = self._pods.get(seat.executor)
         if row is None or row.task is None:
@@ -198,4 +198,4 @@ class Reservations(Part):
 
 
 def _is_enough(place: model.Create | None, executor: model.TaskClass) -> bool:
-    return place is None or seating.is_enough(place.task_class, executor)
+    return place is None or gang_minimum.is_enough(place.task_class, executor)

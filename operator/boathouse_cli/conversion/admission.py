@@ -1,4 +1,6 @@
-"""What the API server would refuse of a new object: the schema of its CRD and the CEL rules in it, without a cluster.
+"""What would be refused of an object: by the API server, by the operator, or when it creates the pods.
+
+What the API server would refuse of a new object: the schema of its CRD and the CEL rules in it, without a cluster.
 
 Messages are those of the API server as far as users read them. Rules on changes have no meaning for a new object.
 """
@@ -14,11 +16,14 @@ import cel
 
 from boathouse.resources import quantity
 from boathouse.resources.base import RULES
+from boathouse.resources.sparkapp.fields import FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from boathouse.resources.config import OperatorConfig
     from boathouse.resources.crd import CustomResource
+
 
 Problem = tuple[str, str]
 """The path of a field, and what is wrong with it."""
@@ -233,3 +238,122 @@ _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "hasValue": lambda _old: False,
 }
 """What Kubernetes adds to CEL, as far as the rules use it; a quantity is its text."""
+
+
+_ANY: Final = "any"
+_NAMES: Final = frozenset({"claimName", "configMapName", "secretName", "serviceAccountName", "priorityClassName"})
+"""Fields that are the name of another object."""
+_FREE: Final = frozenset({"labels", "annotations", "sparkConf", "hadoopConf", "conf", "settings"})
+"""Fields whose keys users choose, and which pods have not or whose schema says it all."""
+_WHOLE: Final = frozenset(
+    {"spark.sql.shuffle.partitions", "spark.default.parallelism", "spark.task.cpus", "spark.task.maxFailures"}
+)
+_FIELD_OF: Final = {key: field for field, key in FIELDS.items()}
+
+
+def refusals(manifest: Mapping[str, Any]) -> list[Problem]:
+    """Return what would be refused later; queues and defaults of the cluster are not known."""
+    found = [*_of_pods(manifest["spec"], "spec"), *_of_properties(manifest["spec"].get("sparkConf") or {})]
+    return found or list(_of_operator(manifest))
+
+
+def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
+    from boathouse.resources.config import OperatorConfig
+    from boathouse.services.frame.kind import Refusal
+
+    queue = manifest["spec"].get("queue", "default")
+    config = OperatorConfig.model_validate(
+        {
+            "queues": [{"name": name} for name in dict.fromkeys(["default", queue])],
+            "task": {"image": _ANY},
+            "spark": {"image": _ANY},
+        }
+    )
+    known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    answer = _reader(manifest["kind"])(
+        {"spec": manifest["spec"], "metadata": {**known, **manifest["metadata"]}}, config
+    )
+    if isinstance(answer, Refusal):
+        yield "spec", f"the operator refuses it: {answer.message}"
+
+
+def _of_properties(conf: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield the properties that Spark cannot read, of those that have a field and of some that many people set."""
+    for key, text in conf.items():
+        value, field = str(text).strip(), _FIELD_OF.get(key, "")
+        if key in _WHOLE or field.endswith(("Executors", ".instances")):
+            if re.fullmatch(r"[+-]?[0-9]+", value) is None:
+                yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is not a whole number: correct it'
+        elif field.endswith(".enabled") and value.lower() not in {"true", "false"}:
+            yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is neither true nor false: correct it'
+
+
+def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
+    if kind == "SparkApp":
+        from boathouse.services.sparkapp import app
+
+        return app.from_resource
+    from boathouse.services.mrjob.job import model
+
+    return model.from_resource
+
+
+def _of_pods(value: Any, path: str) -> Iterator[Problem]:
+    if isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _of_pods(each, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            where = f"{path}.{key}"
+            if key in _NAMES:
+                yield from _of_name(where, each)
+            elif key in _CHECKS:
+                yield from _CHECKS[key](where, each)
+            elif key not in _FREE:
+                yield from _of_pods(each, where)
+
+
+def _of_references(path: str, value: Any) -> Iterator[Problem]:
+    for each in value if isinstance(value, list) else [value]:
+        yield from _of_name(f"{path}.name", each["name"])
+
+
+def _of_name(path: str, name: str) -> Iterator[Problem]:
+    if not is_subdomain(name):
+        yield path, f'"{name}" is no name of an object: use lower-case letters, digits, - and .'
+
+
+def _of_resources(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
+    for name, amount in resources.items():
+        if not is_qualified(name):
+            yield path, f'"{name}" is no name of an extended resource: write PREFIX/NAME, such as nvidia.com/gpu'
+        if quantity.parse(amount) % 1:
+            yield path, f"{amount} of {name} is no whole number: extended resources have no parts"
+
+
+def _of_tolerations(path: str, tolerations: list[Mapping[str, Any]]) -> Iterator[Problem]:
+    for each in tolerations:
+        yield from _of_toleration(path, each)
+
+
+def _of_toleration(path: str, toleration: Mapping[str, Any]) -> Iterator[Problem]:
+    key, value = toleration.get("key"), toleration.get("value")
+    is_any_value = toleration.get("operator", "Equal") == "Exists"
+    if not key and not is_any_value:
+        yield path, "a toleration without a key needs the operator Exists"
+    if is_any_value and value:
+        yield path, f'the operator Exists has no value, not "{value}"'
+    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+        yield path, "tolerationSeconds is for the effect NoExecute"
+    yield from label_problems(path, {key: value or ""} if key else {})
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {
+    **dict.fromkeys(
+        ("secretKeyRef", "configMapKeyRef", "secretRef", "configMapRef", "imagePullSecrets"), _of_references
+    ),
+    "extendedResources": _of_resources,
+    "nodeSelector": label_problems,
+    "tolerations": _of_tolerations,
+}
+"""What pods refuse of a field."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import advice, pod_specs, uris, values, volumes
+from boathouse_cli.conversion import advice, pod_fields, pod_specs, properties, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -66,7 +66,7 @@ def convert(draft: Draft, spec: Fields) -> None:
         _note_left(draft, part)
     properties = Properties(draft, conf, lambda key: f'spec.sparkConf["{key}"]')
     properties.convert_pods()
-    volumes.convert(draft, pods.mounts)
+    pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", uris.main_file(draft, path, file))
     properties.convert_rest()
     _tolerations(draft, spec.inner("applicationTolerations"))
@@ -106,7 +106,7 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
     path = f"spec.{field}"
     if jars and python:
         draft.note("spec.pyFiles", "is not read there, because of spec.jars: remove it")
-    file, *others = values.words(jars or python or "") or [""]
+    file, *others = properties.words(jars or python or "") or [""]
     if others:
         conf.setdefault(key, ",".join(others))
     elif conf.get(key) == file:  # that operator names the program there

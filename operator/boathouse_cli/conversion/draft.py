@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.definition import SPARKAPP
-from boathouse_cli.conversion import admission, credentials, running
+from boathouse_cli.conversion import admission, credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,7 +131,7 @@ class Draft:
             "spec": {field: self.spec[field] for field in dict.fromkeys([*_FIRST, *fields]) if field in self.spec},
         }
         refused = admission.problems(self._resource, manifest)
-        later = [] if refused else running.problems(manifest)
+        later = [] if refused else admission.refusals(manifest)
         for path, message in (*refused, *later):
             self.note(path, message if ": " in message else f"{message}: correct it, and convert again")
         if refused:

@@ -5,17 +5,360 @@ from __future__ import annotations
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final
+import shlex
+from typing import TYPE_CHECKING, Any, Final
 
+from boathouse.resources.hadoop import is_setting
 from boathouse.resources.mrjob.definition import MRJOB
-from boathouse_cli.conversion import programs, streaming_lines
+from boathouse.resources.pods.environment import literal
+from boathouse_cli.conversion import hadoop_properties as properties
+from boathouse_cli.conversion import programs, streaming_options
+from boathouse_cli.conversion.credentials import is_secret
 from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
-from boathouse_cli.conversion.streaming_lines import object_name
+from boathouse_cli.conversion.pod_fields import put_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boathouse_cli.conversion.carried import Carried
+    from boathouse_cli.conversion.streaming_options import Line
+
+
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
+_UNPRINTED: Final = "{},\\"
+
+
+def without_escapes(option: str, path: str) -> str:
+    r"""Return a path without backslashes: `\*` is `[*]`, and before other characters they say nothing.
+
+    Raises:
+        Unconvertible: A character cannot be said in another way.
+    """
+    if "\\" not in path:
+        return path
+    if _ESCAPED.sub("", path).endswith("\\"):
+        raise Unconvertible(option, f"{path} ends with a backslash, which Hadoop refuses: remove it")
+
+    def said(match: re.Match[str]) -> str:
+        char = match[1]
+        if char in _UNPRINTED:
+            raise Unconvertible(option, f"{path}: an MRJob cannot escape {char}: write ? instead, or rename the files")
+        return f"[{char}]" if char in "*?[" else char
+
+    if any("\\" in match for match in _CLASS.findall(path)):
+        raise Unconvertible(option, f"{path}: an MRJob has no escapes in brackets: write the characters without them")
+    return _ESCAPED.sub(said, path)
+
+
+SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
+_NAME: Final = "streaming"
+_BYTES: Final = "commands read and write lines: encode binary values, such as base64"
+_XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
+_STREAMS: Final = ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output")
+_KEY_ONLY: Final = "keyonlytext"
+_BINARY: Final = frozenset({"rawbytes", "typedbytes"})
+_JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
+_AGGREGATE: Final = "aggregate"
+_NONE: Final = "NONE"
+_OF_REDUCES: Final = frozenset({
+    "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
+})  # fmt: skip
+_STAGES: Final = ("mapper", "combiner", "reducer")
+_S3: Final = re.compile("s3[an]?://")
+_HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
+
+
+def convert_streaming(
+    words: Sequence[str], *, cluster: str | None, source: str, carried: Carried | None = None
+) -> Converted:
+    """Convert one command line.
+
+    Args:
+        words: The words after the jar.
+        cluster: The MRCluster that runs the job; None: its tasks have pods of their own.
+        source: For notes.
+        carried: Takes files of this machine along.
+    """
+    draft = Draft(source, MRJOB, carried)
+    try:
+        return _Job(draft, streaming_options.parse(draft, words), cluster).made()
+    except Unconvertible as why:
+        return draft.refuse(why)
+
+
+class _Job:
+    """An MRJob that is made of a line."""
+
+    def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
+        self._draft = draft
+        self._line = line
+        self._cluster = cluster
+        self._left = dict(line.properties)
+        self._name = object_name(self._left.pop(properties.NAME, _NAME))
+
+    def made(self) -> Converted:
+        draft = self._draft
+        if self._cluster is not None:
+            draft.put("clusterRef.name", self._cluster)
+        self._commands()
+        self._classes()
+        self._output()
+        self._fields()
+        self._data()
+        self._files()
+        self._environment()
+        self._rest()
+        self._storage()
+        return self._finish()
+
+    def _commands(self) -> None:
+        line, draft = self._line, self._draft
+        files = [path for _, path in line.every("file")]
+        for kind in _STAGES:
+            given = [text for text in line.options.get(kind, ()) if kind != "reducer" or text != _NONE]
+            commands = [_command(f"-{kind}", streaming_options.shipped(text, files)) for text in given]
+            if commands:
+                draft.put(f"{kind}.command", commands[0])
+        reduces = line.first("numReduceTasks")
+        if reduces is not None:
+            self._left["mapreduce.job.reduces"] = reduces
+        if line.first("reducer") == _NONE or self._left.get("mapreduce.job.reduces") == "0":
+            self._left.pop("mapreduce.job.reduces", None)
+            for unused in ("reducer", "combiner"):
+                draft.spec.pop(unused, None)
+        elif not draft.get("reducer"):
+            draft.put("reducer.command", ["cat"])  # IdentityReducer
+
+    def _classes(self) -> None:
+        found = self._class("-inputformat", self._line.first("inputformat"), properties.INPUT_FORMATS)
+        if found is not None:
+            self._draft.put("inputFormat", found)
+        if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
+            self._left.setdefault("stream.map.input.ignoreKey", "false")
+        if self._line.first("inputreader") is not None:
+            raise Unconvertible("-inputreader", _XML)
+        self._class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
+        chosen = self._left.pop(properties.PARTITIONER_CLASS, None)
+        partitioner = self._class("-partitioner", self._line.first("partitioner") or chosen, properties.PARTITIONERS)
+        if partitioner is not None:
+            self._draft.put("partitioner.type", partitioner)
+        fields = self._left.pop(properties.PARTITION_FIELDS, None)
+        if partitioner != "KeyFieldBasedPartitioner":
+            self._left.pop(properties.PARTITION_OPTIONS, None)
+        elif fields is not None:  # Hadoop prefers it
+            self._left[properties.PARTITION_OPTIONS] = f"-k1,{fields}"
+        comparator = self._left.pop(properties.COMPARATOR_CLASS, None)
+        if self._class(f"-D {properties.COMPARATOR_CLASS}", comparator, (properties.COMPARATOR,)) is None:
+            self._left.pop("mapreduce.partition.keycomparator.options", None)
+
+    @staticmethod
+    def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
+        if name is None or properties.short(name) in known:
+            return name and properties.short(name)
+        raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
+
+    def _output(self) -> None:
+        draft, has_reduces = self._draft, "reducer" in self._draft.spec
+        last = "stream.reduce.output" if has_reduces else "stream.map.output"
+        of_all = self._line.first("io")
+        for key in _STREAMS:
+            given = self._left.pop(key, "text")
+            kind = (given if of_all is None else of_all).lower()
+            if kind == _KEY_ONLY and key == last:
+                draft.put("keyOnlyOutput", True)
+            elif kind in _BINARY | {_KEY_ONLY} and (has_reduces or key.startswith("stream.map")):
+                raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
+        compresses = self._left.pop(properties.COMPRESS, "false").lower() == "true"
+        codec = self._left.pop(properties.CODEC, "DefaultCodec")
+        if compresses and (found := properties.CODECS.get(properties.short(codec))):
+            draft.put("outputCompression", found)
+        elif compresses:
+            draft.note(f"-D {properties.CODEC}", f"{codec} has no counterpart: name {', '.join(properties.CODECS)}")
+        if "lazyOutput" in self._line.options:
+            draft.put("lazyOutput", True)
+        if self._cluster is None and self._left.pop(properties.UBER, "false").lower() == "true":
+            draft.put("uber", {})
+
+    def _fields(self) -> None:
+        self._left.pop(properties.RECURSIVE, None)
+        queue = {properties.QUEUE} if self._cluster is not None else set()  # YARN's, not Boathouse's
+        for key in [key for key in self._left if key in properties.FIELDS.keys() - queue]:
+            field, read = properties.FIELDS[key]
+            text = self._left.pop(key)
+            if not self._has_effect(field):
+                continue
+            if key == properties.QUEUE:
+                put_queue(self._draft, self._line.where.get(key, key), text)
+                continue
+            try:
+                self._draft.put(field, read(text))
+            except (ValueError, KeyError):
+                raise Unconvertible(self._line.where.get(key, key), f"{text!r} cannot be read: correct it") from None
+
+    def _has_effect(self, field: str) -> bool:
+        """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
+        spec = self._draft.spec
+        input_format = spec.get("inputFormat", "TextInputFormat")
+        match field:
+            case "linesPerMap":
+                return bool(input_format == "NLineInputFormat")
+            case "keyValueSeparator":
+                return bool(input_format == "KeyValueTextInputFormat")
+            case "recordDelimiter":
+                return input_format in {"TextInputFormat", "CombineTextInputFormat"}
+            case "outputSeparator":
+                return "keyOnlyOutput" not in spec
+            case _ if field in _OF_REDUCES:
+                return "reducer" in spec
+            case _:
+                stage = field.partition(".")[0]
+                return stage not in {"mapper", "reducer"} or stage in spec
+
+    def _data(self) -> None:
+        inputs = [self._data_url(option, item) for option, item in self._line.every("input")]
+        if not inputs:
+            raise Unconvertible("-input", "is missing: name the input")
+        self._draft.put("input", inputs)
+        output = self._line.first("output")
+        if output is None:
+            raise Unconvertible("-output", "is missing: name the output")
+        self._draft.put("output", self._data_url("output", output))
+
+    def _data_url(self, option: str, text: str) -> str:
+        url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
+        if _S3.match(url):
+            return _S3.sub("s3://" if self._cluster is None else "s3a://", url, count=1)
+        if _HDFS.match(url):
+            return url
+        if url.startswith("hdfs:///"):
+            url = url.removeprefix("hdfs://")
+        if url.startswith("/") and self._cluster is not None:
+            return url
+        if self._cluster is None:
+            raise Unconvertible(
+                f"-{option}", f"{url} cannot be read by tasks: write s3://BUCKET/PATH or hdfs://CLUSTER/PATH"
+            )
+        raise Unconvertible(
+            f"-{option}", f"{url} is no path: write /PATH, s3a://BUCKET/PATH, or hdfs://CLUSTER/PATH of an MRCluster"
+        )
+
+    def _files(self) -> None:
+        local = []
+        for option, item in self._line.every("files", "file", "cacheFile"):
+            path, _, name = item.partition("#")
+            name = name or posixpath.basename(path)
+            if not name:
+                raise Unconvertible(f"-{option}", f"{item} is a folder: put it into an archive, and use -archives")
+            if any(each["name"] == name for each in self._draft.get("files") or ()):
+                self._draft.note(f"-{option}", f"another file has the name {name}: {item} replaces it; rename one")
+            if _S3.match(path):
+                self._draft.extend("files", [{"name": name, "url": _S3.sub("s3://", path, count=1)}])
+            elif "://" in path and not path.startswith("file:"):
+                raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3 or into a ConfigMap")
+            else:
+                local.append(f"--from-file={name}={path.removeprefix('file://')}")
+                key = {"name": self._config_map(path, name), "key": name}
+                self._draft.extend("files", [{"name": name, "configMapKeyRef": key}])
+        if local and self._draft.carried is None:
+            command = shlex.join(["kubectl", "create", "configmap", f"{self._name}-files", *local])
+            self._draft.note("-files", f"the job waits for a ConfigMap of these files: {command}")
+        for option, item in self._line.every("archives", "cacheArchive"):
+            self._archive(option, item)
+        self._note_paths()
+
+    def _config_map(self, path: str, name: str) -> str:
+        """Return the name of the ConfigMap that has a file of this machine."""
+        carried = self._draft.carried
+        if carried is None:
+            return f"{self._name}-files"
+        carried.add(path, name)
+        return carried.config_map_name(self._name)
+
+    def _note_paths(self) -> None:
+        """Note words of commands that are a path of a file, which is in the working folder of tasks."""
+        names_ = {each["name"] for each in self._draft.get("files") or ()}
+        for kind in _STAGES:
+            for word in self._draft.get(f"{kind}.command") or ():
+                if "/" in word.removeprefix("./") and (name := posixpath.basename(word)) in names_:
+                    self._draft.note(f"-{kind}", f"{word} is not in the tasks' image, but {name} is shipped: name that")
+
+    def _archive(self, option: str, item: str) -> None:
+        path, _, name = item.partition("#")
+        if not _S3.match(path) and not (_HDFS.match(path) and self._cluster is not None):
+            raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3, and name its URL")
+        if self._cluster is not None:
+            url = _S3.sub("s3a://", path, count=1)
+            self._draft.extend("hadoop.archives", [f"{url}#{name}" if name else url])
+        else:
+            url = _S3.sub("s3://", path, count=1)
+            self._draft.extend("archives", [{"name": name or posixpath.basename(path), "url": url}])
+
+    def _environment(self) -> None:
+        found: dict[str, str] = {}
+        for text in self._line.options.get("cmdenv", ()):
+            for variable in text.split(" "):  # as PipeMapRed does
+                name, equals, value = variable.partition("=")
+                if equals:
+                    found[name] = value
+                elif variable:
+                    self._draft.note("-cmdenv", f"Hadoop ignores {variable!r}: write NAME=VALUE, without spaces")
+        self._draft.extend("env", [{"name": name, "value": literal(value)} for name, value in found.items()])
+
+    def _rest(self) -> None:
+        """Keep properties that have no field: on a cluster as settings, else as variables of the commands."""
+        for key in [key for key in self._left if key.startswith("fs.") and is_secret(key)]:
+            del self._left[key]
+            self._draft.put("storage.s3.secretRef.name", SECRET)
+            self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
+        endpoint = self._left.pop(properties.ENDPOINT, None)
+        if endpoint is not None:
+            self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
+        if self._cluster is not None:
+            if wrong := next((key for key, value in self._left.items() if not is_setting(key, value)), None):
+                raise Unconvertible(self._line.where.get(wrong, wrong), "has a control character: remove it")
+            self._draft.merge("hadoop.settings", self._left)
+            return
+        for key in self._left:
+            if properties.is_of_hadoop(key):
+                self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
+        self._draft.merge("conf", self._left)
+
+    def _storage(self) -> None:
+        if any(_S3.match(url) for url in _urls(self._draft.spec)):
+            self._draft.put("storage.s3.secretRef.name", SECRET)
+        if self._draft.get("storage.s3.secretRef"):
+            self._draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+
+    def _finish(self) -> Converted:
+        self._draft.metadata["name"] = self._name
+        return self._draft.finish()
+
+
+def _command(option: str, text: str) -> list[str]:
+    if _JAVA.fullmatch(text) or text == _AGGREGATE:
+        raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
+    try:
+        words = streaming_options.split_command(text)
+    except ValueError as error:
+        raise Unconvertible(option, f"{error}: close the quotes") from error
+    if not words:
+        raise Unconvertible(option, "is empty: name a command")
+    return words
+
+
+def _urls(spec: dict[str, Any]) -> Iterator[str]:
+    yield from (*spec["input"], spec["output"])
+    for each in (*spec.get("files", ()), *spec.get("archives", ())):
+        yield each.get("url", "")
+    yield from spec.get("hadoop", {}).get("archives", ())
+
+
+def object_name(text: str) -> str:
+    """Return a name for a job: that of Hadoop may have spaces, dots and capitals, and begin with a digit."""
+    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    return name if name[:1].isalpha() else f"job-{name}".strip("-")
+
 
 _URL: Final = re.compile(r"(s3|local|hdfs)://")
 _IGNORED: Final = ("--debug", "--daemon")
@@ -40,7 +383,7 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
         words = _without_options(draft, words[at + 1 :])
         options = _streaming_options(words)
         if options is not None:
-            found = streaming_lines.convert(options, cluster=cluster, source=draft.source, carried=carried)
+            found = convert_streaming(options, cluster=cluster, source=draft.source, carried=carried)
             return dataclasses.replace(found, notes=(*draft.notes, *found.notes))
         return _of_jar(draft, words, cluster)
     except Unconvertible as why:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import advice, apache_manifests, pod_specs, uris, volumes
+from boathouse_cli.conversion import advice, apache_manifests, pod_fields, pod_specs, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -208,7 +208,7 @@ class _Application:
         properties.convert_pods()
         for role, fields in roles.items():
             pods.convert(role, fields)
-        volumes.convert(draft, pods.mounts)
+        pod_fields.convert(draft, pods.mounts)
         self._config_maps()
         draft.put("mainApplicationFile", uris.main_file(draft, "spec.mainApplicationFile", self._main_file))
         properties.convert_rest()
@@ -322,10 +322,10 @@ class _Application:
             path = "spec.sparkConfigMap"
             source = {"configMap": {"name": name}}
             mounts = [
-                volumes.Mount(role=role, path=path, name="spark-conf", mount_path=SPARK_CONF, source=source)
+                pod_fields.Mount(role=role, path=path, name="spark-conf", mount_path=SPARK_CONF, source=source)
                 for role in ROLES
             ]
-            volumes.convert(draft, mounts)
+            pod_fields.convert(draft, mounts)
             draft.note(
                 path,
                 f"is mounted at {SPARK_CONF}, and SPARK_CONF_DIR is Boathouse's: write properties into sparkConf, and "

@@ -9,12 +9,12 @@ from boathouse_cli.conversion import advice
 from boathouse_cli.conversion.draft import EXECUTOR, ROLES
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import (
+    Mount,
     put_driver_account,
     put_executor_account,
     put_metadata,
     put_variables,
 )
-from boathouse_cli.conversion.volumes import Mount
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

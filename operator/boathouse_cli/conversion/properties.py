@@ -3,16 +3,135 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from boathouse.resources import names
+import pydantic
+
+from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import closed_conf
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse_cli.conversion import pod_fields, values, volumes
+from boathouse.resources.sparkapp.sizes import SIZE_PATTERN, OverheadFactor
+from boathouse_cli.conversion import pod_fields, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+MAX_ITEMS: Final = 64
+MAX_REPOSITORIES: Final = 16
+_NAME: Final = "[-A-Za-z0-9_.]+"
+_FACTOR: Final = pydantic.TypeAdapter[str](OverheadFactor)
+_TIME: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>ms|s|min|m|h|d)?")
+_SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
+_MS_PER_S: Final = 1000
+
+FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archives"})
+
+
+def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
+    """Return the value of a field that has one; None: the text stays a property, which may say more than the field.
+
+    Args:
+        draft: For its volumes, and for notes.
+        field: Such as `driver.memory`.
+        where: Where the text comes from.
+        text: The value of the property.
+    """
+    if field in FILES:
+        return _files(draft, where, text)
+    if field.endswith(".javaOptions") and "-Xmx" in text:
+        draft.note(where, "Spark refuses -Xmx: remove it, and set memory")
+        return None
+    if field.startswith("deps."):
+        return _items(field, text)
+    if field == "monitoring.eventLogDir":
+        return text if uris.is_loadable(text) and not text.startswith("file:") else None
+    return _BY_ENDING[field.rsplit(".", 1)[-1]](text.strip())
+
+
+def words(text: str) -> list[str]:
+    """Return the items of a list with commas."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def boolean(text: str) -> bool | None:
+    """Return what Spark reads as true or false."""
+    return {"true": True, "false": False}.get(text.strip().lower())
+
+
+def seconds(text: str, *, unit: str = "s") -> int | None:
+    """Return a time of Spark's in whole seconds, rounded up; None for 0 and for what is no time."""
+    match = _TIME.fullmatch(text.strip().lower())
+    if match is None:
+        return None
+    number, given = int(match["number"]), match["unit"] or unit
+    return (-(-number // _MS_PER_S) if given == "ms" else number * _SECONDS[given]) or None
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < len(str(2**31)) else None
+
+
+def _positive(text: str) -> int | None:
+    return _whole(text) or None
+
+
+def _size(text: str) -> str | None:
+    """Return a size; one that ends with b would be written back without it, so it stays as it is."""
+    return text if re.fullmatch(SIZE_PATTERN, text) and not text.lower().endswith("b") else None
+
+
+def _factor(text: str) -> str | None:
+    try:
+        return _FACTOR.validate_python(text)
+    except pydantic.ValidationError:
+        return None
+
+
+def _cpu(text: str) -> str | None:
+    try:
+        return text if quantity.parse(text) > 0 else None
+    except ValueError:
+        return None
+
+
+def _files(draft: Draft, where: str, text: str) -> list[str] | None:
+    found = [uris.in_pods(draft, where, item) for item in words(text)]
+    return found if 0 < len(found) <= MAX_ITEMS and all(map(uris.is_loadable, found)) else None
+
+
+def _items(field: str, text: str) -> list[str] | None:
+    pattern, most = _ITEMS[field]
+    found = words(text)
+    return found if 0 < len(found) <= most and all(re.fullmatch(pattern, item) for item in found) else None
+
+
+_ITEMS: Final[Mapping[str, tuple[str, int]]] = {
+    "deps.packages": (f"{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+", MAX_ITEMS),
+    "deps.excludePackages": (f"{_NAME}:{_NAME}", MAX_ITEMS),
+    "deps.repositories": ("https?://[^, ]+", MAX_REPOSITORIES),
+}
+_BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
+    "cores": _positive,
+    "coreLimit": _cpu,
+    "coreRequest": _cpu,
+    "enabled": boolean,
+    "initialExecutors": _whole,
+    "instances": _whole,
+    "javaOptions": lambda text: text or None,
+    "maxExecutors": _positive,
+    "memory": _size,
+    "memoryOverhead": _size,
+    "memoryOverheadFactor": _factor,
+    "minExecutors": _whole,
+    "minMemoryOverhead": _size,
+    "offHeapMemory": _size,
+    "pysparkMemory": _size,
+    "shuffleTrackingTimeoutSeconds": lambda text: seconds(text, unit="ms"),
+}
+"""How a field is read, by the end of its path."""
+
 
 _K8S: Final = "spark.kubernetes."
 _HADOOP: Final = "spark.hadoop."
@@ -117,7 +236,7 @@ class Properties:
             if match := re.fullmatch(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)", key):
                 source = {"secret": {"secretName": match["name"]}}
                 mounts.append(
-                    volumes.Mount(
+                    pod_fields.Mount(
                         role=match["role"],
                         path=self._where(key),
                         name=match["name"],
@@ -125,7 +244,7 @@ class Properties:
                         source=source,
                     )
                 )
-        volumes.convert(self._draft, mounts)
+        pod_fields.convert(self._draft, mounts)
 
     def _images(self) -> None:
         found = {
@@ -142,7 +261,7 @@ class Properties:
             text = self._left.get(key)
             if text is None or not self._has_field(field):
                 continue
-            value = values.of_field(self._draft, field, self._where(key), text)
+            value = of_field(self._draft, field, self._where(key), text)
             if value is not None and self._draft.get(field) is None:
                 self._draft.put(field, value)
                 del self._left[key]
@@ -195,9 +314,9 @@ class Properties:
 _MOUNT: Final = ("", "mount.path", "mount.subPath", "mount.subPathExpr", "mount.readOnly")
 
 
-def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> volumes.Mount:
+def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> pod_fields.Mount:
     options = {key.removeprefix("options."): value for key, value in parts.items() if key.startswith("options.")}
-    return volumes.Mount(
+    return pod_fields.Mount(
         role=role,
         path=parts[""],
         name=name,
@@ -266,7 +385,7 @@ def _pull_policy(draft: Draft, _where: str, _match: _Match, value: str) -> None:
 
 
 def _pull_secrets(draft: Draft, _where: str, _match: _Match, value: str) -> None:
-    draft.extend("imagePullSecrets", [{"name": name} for name in values.words(value)])
+    draft.extend("imagePullSecrets", [{"name": name} for name in words(value)])
 
 
 def _metadata(draft: Draft, where: str, match: _Match, value: str) -> None:

@@ -1,19 +1,27 @@
-"""Orders on the master's volume, and what the other containers of the pod read of them.
+"""Orders on the master's volume, in folders that containers of a user's image can write too.
+
+Files of folders that containers of a user's image can write too.
+
+Such a container can replace a file by anything: a symbolic link to a file of the agent's own container, a pipe without
+a writer, or an endless file. Nothing of this blocks the agent, or makes it read or write outside of the folder.
+
+Orders on the master's volume, and what the other containers of the pod read of them.
 
 The orders are stored first and the exclude files derived from them, so after a crash between two writes the agent
 writes the exclude files again. Each write is atomic and reaches the disk before it counts. A file that the agent cannot
 have written, because another container replaced it, counts as absent.
 """
 
+import errno
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 
-from boathouse_task.agent import shared_files
-from boathouse_task.agent.failpoints import AGENT
-from boathouse_task.agent.values import clip
+from boathouse_task.agent.rest import clip
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     MOST_LEAVING,
@@ -24,6 +32,66 @@ from boathouse_task.cluster_contract import (
     Request,
     Version,
 )
+from boathouse_task.failpoints import Failpoints
+
+AGENT: Final = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
+"""`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
+
+
+_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_SPECIAL: Final = frozenset({errno.ELOOP, errno.ENXIO})
+"""What opening a symbolic link or a socket fails with."""
+
+
+class UnusableError(Exception):
+    """There is something else than a regular file of at most the expected size."""
+
+
+def read(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a regular file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OSError: it cannot be read.
+        UnusableError: it is no regular file, or a larger one.
+    """
+    try:
+        opened = os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno in _SPECIAL:
+            raise UnusableError(f"{path} is not a regular file") from None
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            raise UnusableError(f"{path} is not a regular file")
+        with open(opened, "rb", closefd=False) as file:
+            content = file.read(most_bytes + 1)
+    finally:
+        os.close(opened)
+    if len(content) > most_bytes:
+        raise UnusableError(f"{path} is larger than {most_bytes} bytes")
+    return content
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Write a file so that it has its old or its new content after a crash at any time.
+
+    Raises:
+        OSError: the folder cannot be written, or a container interferes.
+    """
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.unlink(missing_ok=True)
+    with temporary.open("xb") as opened:  # exclusive, so it follows no link
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+    temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
 
 MOST_ORDERS_BYTES: Final = 65_536
 _ORDERS: Final = "orders.json"
@@ -125,7 +193,7 @@ class HostFiles:
         path = self._shared / f"{kind.value}.want"
         number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
         AGENT.hit("before-refresh-request")
-        shared_files.replace(path, f"{number}\n".encode())
+        replace(path, f"{number}\n".encode())
         AGENT.hit("after-refresh-request")
         return number
 
@@ -140,7 +208,7 @@ class HostFiles:
 
     def _write(self, name: str, content: bytes) -> None:
         AGENT.hit("before-file")
-        shared_files.replace(self._folder / name, content)
+        replace(self._folder / name, content)
         AGENT.hit("after-file")
 
     def _number(self, path: Path) -> int:
@@ -155,10 +223,10 @@ class HostFiles:
     def _read(self, path: Path, most_bytes: int) -> bytes | None:
         """Return the content of a file, or None if there is none that the agent can have written."""
         try:
-            return shared_files.read(path, most_bytes)
+            return read(path, most_bytes)
         except FileNotFoundError:
             return None
-        except shared_files.UnusableError as error:
+        except UnusableError as error:
             self._log(str(error))
             return None
 

@@ -11,8 +11,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from boathouse_task.agent.rest import Rest, RestError
-from boathouse_task.agent.values import clip, figure
+from boathouse_task.agent.rest import Rest, RestError, clip, figure
 from boathouse_task.cluster_contract import MOST_COUNTERS, MOST_GROUPS, ApplicationFigures
 from boathouse_task.contract import clamp
 

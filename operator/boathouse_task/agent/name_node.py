@@ -7,8 +7,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from boathouse_task.agent.rest import Rest, RestError
-from boathouse_task.agent.values import clip, figure, host_of
+from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import MOST_SAFE_MODE_CHARS, MOST_VERSION_CHARS, DfsState, HdfsFigures
 
 USER: Final = "hadoop"

@@ -10,8 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from boathouse_task.agent.map_reduce import MapReduce
-from boathouse_task.agent.rest import Rest, RestError
-from boathouse_task.agent.values import clip, figure, host_of
+from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import (
     MOST_APPLICATIONS,
     AgentSpec,

@@ -1,4 +1,6 @@
-"""Client of the REST interfaces of Hadoop's daemons in the agent's pod.
+"""Client of the REST interfaces of Hadoop's daemons in the agent's pod, and what of their values fits the wire.
+
+Client of the REST interfaces of Hadoop's daemons in the agent's pod.
 
 The daemons come from a user's image, so nothing that they send may harm the agent: a response has a limit of bytes and
 of time from the first byte to the last, redirects are not followed, and only 127.0.0.1 is connected to.
@@ -7,12 +9,38 @@ of time from the first byte to the last, redirects are not followed, and only 12
 import contextlib
 import http.client
 import io
+import re
 import socket
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
 import msgspec
+
+MOST: Final = 2**62
+_HOST_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
+
+
+def figure(value: float) -> int:
+    """Return a number as an integer from 0 to 2^62."""
+    return int(max(0, min(MOST, value)))
+
+
+def clip(text: str, most_chars: int) -> str:
+    """Return a text as one line of printable characters, shortened to the limit."""
+    return "".join(char if char.isprintable() else " " for char in text[:most_chars])
+
+
+def host_of(name: str, domain: str) -> str | None:
+    """Return the short name of a cluster's node from the name that it registered, or None if it is not of the domain.
+
+    The name may have the domain of the Kubernetes cluster behind it, as in `c0.SERVICE.NAMESPACE.svc.cluster.local`.
+    """
+    host, _, rest = name.partition(".")
+    is_ours = f"{rest}.".startswith(f"{domain}.") and _NAME.fullmatch(name)
+    return host if is_ours and _HOST_NAME.fullmatch(host) else None
+
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT_S: Final = 3.0

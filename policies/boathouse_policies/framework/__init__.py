@@ -3,7 +3,6 @@
 from boathouse_policies.framework.affinity import OTHER_VALUE, Mention
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-from boathouse_policies.framework.figures import Figure, Figures
 from boathouse_policies.framework.gathering import Gathering
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
@@ -11,6 +10,8 @@ from boathouse_policies.framework.plan import Plan
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.questions import (
     Controller,
+    Figure,
+    Figures,
     Filter,
     Gang,
     Hooks,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework.figures import Figure, Figures
+from boathouse_policies.framework.questions import Figure, Figures
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

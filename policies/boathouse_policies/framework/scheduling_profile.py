@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import PendingClass
-    from boathouse_policies.framework.figures import Figures
+    from boathouse_policies.framework.questions import Figures
     from boathouse_policies.framework.running import RunningTasks
 
 

@@ -5,12 +5,9 @@ Y. Liu, Y. Zeng, X. Piao, "High-Responsive Scheduling with MapReduce Performance
 | module | section |
 |---|---|
 | `jobs` | II.C, II.D, III.A: sizes and average parallelism bounds, eqs 3, 4, 5, 9 |
-| `sampling` | III.A: Algorithm 1, the input of a probe |
-| `prediction` | III.A: eqs 6, 7, 8, generalised least squares |
-| `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10 |
-| `worlds` | a fair world for each queue and namespace |
-| `order` | III.C: probing and production queue, size-based and fair sub-queue |
-| `ageing` | ours: nothing starves |
+| `prediction` | III.A: Algorithm 1, the input of a probe; eqs 6, 7, 8, generalised least squares |
+| `virtual` | III.B: Algorithms 2 (VRA) and 3 (VSC), eq. 10; a fair world for each queue and namespace |
+| `order` | III.C: probing and production queue, size-based and fair sub-queue; ours: nothing starves |
 
 The simulator has the rest: `boathouse_lab.reproduce.fspy_rcp` (IV.C, eq. 11).
 
@@ -20,9 +17,8 @@ Each module lists its deviations with their reasons.
 from __future__ import annotations
 
 from boathouse_policies.framework import Profile, ReservationAge, Score, questions
-from boathouse_policies.fspy.ageing import AgeingReserve
 from boathouse_policies.fspy.config import Config
-from boathouse_policies.fspy.order import Group, SizeBased
+from boathouse_policies.fspy.order import AgeingReserve, Group, SizeBased
 from boathouse_policies.fspy.prediction import Prediction, Source
 
 __all__ = ["AgeingReserve", "Config", "Group", "Prediction", "SizeBased", "Source", "build"]

@@ -1,4 +1,6 @@
-"""The queues of FSPY as an order of jobs (FSPY, III.C and Figure 1).
+"""The queues of FSPY as an order of jobs (FSPY, III.C and Figure 1), and a node for a job that waits too long.
+
+The queues of FSPY as an order of jobs (FSPY, III.C and Figure 1).
 
 Whose turn it is, the first group that has somebody:
 
@@ -19,11 +21,16 @@ Overdue are jobs that finished virtually and jobs of unknown size. All others be
 Deviations:
 * A job of size 0 that still runs is first of the size-based sub-queue; the fair sub-queue's claim to its virtual share
   comes before, as in the paper, so that a job of grossly underestimated size does not stop new ones.
-* Each queue and namespace has a fair world and a fair sub-queue of its own (`worlds`), for only jobs of one namespace
+* Each queue and namespace has a fair world and a fair sub-queue of its own (`virtual`), for only jobs of one namespace
   are compared. Between queues and between the namespaces of a queue shares the framework.
 * A job that no event announced is fair and has no virtual share: nothing is known of it.
 * A dump holds a bounded number of jobs' states; a job left out begins anew. Virtual jobs whose real ones are over are
   not dumped, and the fair world stands still while nobody runs it.
+
+Reserve a node for a job that waits too long (FSPY does not: ours, so that nothing starves).
+
+Backfill lets small tasks pass a large one that does not fit. Where that goes on for `ageing_s`, the node closest
+to having room for it is reserved for it. One node at a time, for the job that has waited for longest; none for gangs.
 """
 
 from __future__ import annotations
@@ -32,6 +39,8 @@ import dataclasses
 import enum
 import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import (
@@ -43,12 +52,14 @@ from boathouse_policies.framework import (
     JobOrder,
     Observer,
     PendingClass,
+    Reserve,
     SchedulingQueue,
+    Where,
 )
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Prediction, Predictor
-from boathouse_policies.fspy.worlds import Worlds
+from boathouse_policies.fspy.virtual import Worlds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -356,3 +367,54 @@ def _key(group: Group, value: float) -> float:
 _MOST_COMPARED = 1000  # jobs of a namespace for whose diagnoses the jobs ahead are counted
 _LEAST, _MOST = 2.0**-40, 2.0**87  # less than 2^128 apart: groups do not meet, and no key over- or underflows
 _SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]
+
+
+class AgeingReserve(Reserve, Hooks):
+    """Reserve a node for an aged job that fits nowhere, one at a time.
+
+    Args:
+        order: Knows who is aged.
+        apart: Stages whose nodes another policy reserves.
+
+    Attributes:
+        order: As given.
+    """
+
+    def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
+        self.order = order
+        self._apart = apart
+        self._classes = NO_CLASSES
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Begin a cycle: note its classes, for the stages of those that have nodes reserved."""
+        self._classes = queue.sorted_classes()
+
+    def is_idle(self, state: CycleState) -> bool:
+        """Return whether no node is reserved in this cycle, nor will be."""
+        return not state.reserved and self.order.nobody_aged
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return the nodes that are reserved for no class or for this one, shape [N]; None for all."""
+        if not state.reserved:
+            return None
+        mask = np.ones(len(state.offered), np.bool_)
+        mask[[node for node, owner in state.reserved.items() if owner != pending.task_class.id]] = False
+        return mask[where]
+
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
+        """Reserve the node that lacks least of what the class needs, of those that could hold it when empty."""
+        queued, places = self._classes.queued, self._classes.places
+        owners = [queued[places[owner]].task_class for owner in state.reserved.values() if owner in places]
+        is_taken = any(task_class.stage not in self._apart for task_class in owners)
+        if is_taken or self.order.group(pending.job, state) is not Group.AGED:
+            return ()
+        layout, rows = state.view.layout, pending.shape.rows
+        could = state.reservable(pending) & layout.large_enough(pending.least)
+        could[list(state.reserved)] = False
+        if not could.any():
+            return ()
+        lacking = (np.maximum(pending.shape.need - state.free[rows], 0) / pending.shape.need).max(axis=0)
+        node = layout.names[int(np.where(could, lacking, np.inf).argmin())]
+        message = f"{node} is reserved for it until there is room: it has been pending for long"
+        verdict = model.Verdict(code=model.Code.JOB_ORDER, message=message)
+        return (model.Reservation(task_class=pending.task_class, job=pending.job, verdict=verdict, node=node),)

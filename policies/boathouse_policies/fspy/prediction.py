@@ -1,5 +1,13 @@
 """Total execution times, predicted from a probe's features by two linear models (FSPY, III.A; eqs 6, 7 and 8).
 
+Semi-random sampling of a probing job's input (FSPY, III.A; Algorithm 1).
+
+Deviations:
+* The loops run to `<`, and the swap reads splits[j], as its neighbours do: the text has `<=` and i and j mixed.
+* Line 6 draws from all splits at each step, which makes some permutations likelier than others; a generator's own
+  permutation does not.
+* f_p is the bytes really read over all bytes (readings), as whole bytes are read of splits of unequal length.
+
 The models are fitted by generalised least squares (Orsini et al., Stata Journal 6(1), 2006), one observation after the
 other: β = (Xᵀ Σ⁻¹ X)⁻¹ Xᵀ Σ⁻¹ y with Σ = σ²·diag(v). The paper states no Σ. A prediction is a sum over N tasks, so its
 variance grows with N: v = N (ours; known before the job runs, so the weights do not bias the coefficients). A model
@@ -27,11 +35,48 @@ import numpy as np
 from boathouse_policies.framework.crowding import Programs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from boathouse_policies import model
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.model import Stage
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a probing job reads.
+
+    Attributes:
+        parts: (place of the split, bytes to read of it), in the order in which they are read.
+        fraction: f_p.
+    """
+
+    parts: tuple[tuple[int, int], ...]
+    fraction: float
+
+
+def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
+    """Run Algorithm 1.
+
+    Args:
+        split_bytes: Length of each of the original job's splits: one for each map task.
+        reducers: Its reduce tasks.
+        most_splits: sampledSplitsUpperBound.
+        rng: Chooses the splits.
+
+    Raises:
+        ValueError: There is no split, or none may be read.
+    """
+    mappers = len(split_bytes)
+    if mappers < 1 or most_splits < 1:
+        raise ValueError(f"a probe samples at least 1 split, not {most_splits} of {mappers}")
+    sample_fraction = 1 / max(mappers, reducers)
+    sampled = min(mappers, most_splits)
+    frequency = sample_fraction / (sampled / mappers)
+    chosen = rng.permutation(mappers)[:sampled].tolist()
+    parts = tuple((split, int(split_bytes[split] * frequency)) for split in chosen)
+    total = sum(split_bytes)
+    return Sample(parts=parts, fraction=sum(count for _, count in parts) / total if total else 0.0)
 
 
 class Counter(enum.StrEnum):

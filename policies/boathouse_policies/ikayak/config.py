@@ -37,7 +37,7 @@ class Config:
         sample_s: Between two reports of a reducer (readings: 5 s).
         map_s: A map's length as long as none has ended (ours).
         reduce_s: A reducer's length as long as none of its class has ended and it made no report (ours).
-        forgetting: λ_f of the least squares, for each reducer that ended (ours; see `fuzzy`).
+        forgetting: λ_f of the least squares, for each reducer that ended (ours; see `remaining`).
         discount: τ of eq. 6 (ours).
         trust: How far one sample moves the prior rules: the variance of their parameters (ours).
         models_kept: Models of job classes that are remembered; the one unused for longest of the namespace with the

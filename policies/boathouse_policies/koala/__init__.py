@@ -6,9 +6,8 @@ Systems", MTAGS 2012.
 | module | section |
 |---|---|
 | `growers` | IV.C: the ratio F, GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
-| `provider` | IV.B, IV.C: offers by Equipartition, reclaims |
 | `cluster` | IV.A, IV.B: core and transient nodes; what a policy sees and answers; what the MR-Runner monitors |
-| `controller` | IV.B, IV.C: the two levels together, as a controller of the cycle |
+| `controller` | IV.B, IV.C: offers by Equipartition, reclaims; the two levels together, as a controller of the cycle |
 
 Each module lists its deviations with their reasons. Nodes that were given back leave once their tasks, and the jobs
 that still read map output from them, have ended; the paper does not say what becomes of these. Placing the clusters'

@@ -36,7 +36,6 @@ from boathouse_policies.model.events import (
     Suspended,
     Tick,
 )
-from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 from boathouse_policies.model.node import (
     DISK,
     NOT_READY_TAINT,
@@ -74,6 +73,7 @@ from boathouse_policies.model.resources import (
     Resources,
     readable,
 )
+from boathouse_policies.model.values import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 from boathouse_policies.model.work import UNKNOWN, Distance, Estimates, Fixed, Job, Queue, Stage, Task, TaskClass
 
 __all__ = [

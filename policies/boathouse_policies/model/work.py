@@ -6,18 +6,18 @@ import dataclasses
 import enum
 from typing import TYPE_CHECKING, Protocol
 
-from boathouse_policies.model import ids
+from boathouse_policies.model import values
 from boathouse_policies.model.node import UNCONSTRAINED, Constraints
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.model.ids import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
     from boathouse_policies.model.resources import Resources
+    from boathouse_policies.model.values import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 
 
-_NO_NAMESPACE = ids.NamespaceName("")
+_NO_NAMESPACE = values.NamespaceName("")
 
 
 class Stage(enum.StrEnum):

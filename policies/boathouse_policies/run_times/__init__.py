@@ -6,8 +6,7 @@ kind decides which jobs run the same program; `Stage.program` names it.
 
 from __future__ import annotations
 
-from boathouse_policies.run_times.fit import Estimate, Runs
+from boathouse_policies.run_times.fit import NAMESPACE_KEPT, PROGRAMS_KEPT, Estimate, Runs
 from boathouse_policies.run_times.learner import Learner, MemoryUse, Stage
-from boathouse_policies.run_times.runs import NAMESPACE_KEPT, PROGRAMS_KEPT
 
 __all__ = ["NAMESPACE_KEPT", "PROGRAMS_KEPT", "Estimate", "Learner", "MemoryUse", "Runs", "Stage"]

@@ -23,7 +23,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import crowding
-from boathouse_policies.run_times import fit, runs
+from boathouse_policies.run_times import fit
 from boathouse_policies.yarn_me import penalty
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ class Learner:
 
     def __init__(self) -> None:
         self.error: float | None = None
-        self._full: runs.Table[fit.Runs] = {}
-        self._less: runs.Table[fit.Runs] = {}
-        self._spills: runs.Table[
+        self._full: fit.Table[fit.Runs] = {}
+        self._less: fit.Table[fit.Runs] = {}
+        self._spills: fit.Table[
             fit.Sums
         ] = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
-        self._peaks: runs.Maxima = {}
-        self._floors: runs.Maxima = {}
+        self._peaks: fit.Maxima = {}
+        self._floors: fit.Maxima = {}
         self._spill_rates: dict[str, float] = {}  # of namespaces, the last that measured one last
         self._made: dict[tuple[object, ...], model.Estimates] = {}
         self._out_of_memory: set[tuple[model.JobId, int, model.Stage]] = set()
@@ -138,13 +138,13 @@ class Learner:
             return
         if less:
             self._learn_less(stage, seconds, input_bytes, used)
-        runs.add(self._less if less else self._full, fit.Runs, stage.key, seconds, input_bytes)
+        fit.add(self._less if less else self._full, fit.Runs, stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
             namespace = crowding.group_of(stage.key)
             rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, fit.MAX_BYTES))
             self._keep_rate(namespace, rate)
         if used.peak_bytes > 0:
-            runs.raise_to(self._peaks, stage.key, used.peak_bytes)
+            fit.raise_to(self._peaks, stage.key, used.peak_bytes)
 
     def _keep_rate(self, namespace: str, rate: float) -> None:
         self._spill_rates.pop(namespace, None)
@@ -161,7 +161,7 @@ class Learner:
             self.error = _mean(self.error, abs(expected.run(used.memory_bytes)[0] / seconds - 1.0))
         if 0 < used.spilled_bytes < math.inf:
             longer_s = max(seconds - known.estimate(input_bytes).mean_s, _LEAST_S)
-            runs.add(self._spills, fit.Sums, stage.key, longer_s, used.spilled_bytes)
+            fit.add(self._spills, fit.Sums, stage.key, longer_s, used.spilled_bytes)
 
     def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
         """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
@@ -174,7 +174,7 @@ class Learner:
         """
         self._out_of_memory.add((stage.job, stage.step, stage.stage))
         if memory_bytes:
-            runs.raise_to(self._floors, stage.key, memory_bytes + FLOOR_BYTES)
+            fit.raise_to(self._floors, stage.key, memory_bytes + FLOOR_BYTES)
 
     def forget(self, job: model.JobId) -> None:
         """Forget a job that ended; what its program taught stays."""
@@ -197,7 +197,7 @@ class Learner:
         run_time = None if least is None else self._run_time(stage, known, seconds, input_bytes)
         made = (seconds, sigma_s, run_time, int(input_bytes), stage.ideal_bytes, least)
         if made not in self._made:
-            if len(self._made) > runs.PROGRAMS_KEPT:
+            if len(self._made) > fit.PROGRAMS_KEPT:
                 self._made.clear()
             plain = model.Fixed(seconds=seconds, read_bytes=int(input_bytes) or None, sigma_s=sigma_s)
             elastic = run_time and _elastic(run_time, stage.ideal_bytes, least or 0, sigma_s)
@@ -240,9 +240,9 @@ class Learner:
     def dump(self) -> Mapping[str, Any]:
         """Return what was learned as JSON values."""
         return {
-            "full": runs.dump(self._full),
-            "less": runs.dump(self._less),
-            "spills": runs.dump(self._spills),
+            "full": fit.dump(self._full),
+            "less": fit.dump(self._less),
+            "spills": fit.dump(self._spills),
             "peaks": dict(self._peaks),
             "floors": dict(self._floors),
             "rates": dict(self._spill_rates),
@@ -254,9 +254,9 @@ class Learner:
 
         The rate of spills that earlier versions had of all namespaces is not taken over.
         """
-        self._full, self._less = (runs.load(state.get(name), fit.Runs) for name in ("full", "less"))
-        self._spills = runs.load(state.get("spills"), fit.Sums)
-        self._peaks, self._floors = (runs.load_maxima(state.get(name)) for name in ("peaks", "floors"))
+        self._full, self._less = (fit.load(state.get(name), fit.Runs) for name in ("full", "less"))
+        self._spills = fit.load(state.get("spills"), fit.Sums)
+        self._peaks, self._floors = (fit.load_maxima(state.get(name)) for name in ("peaks", "floors"))
         self.error = _number(state.get("error"))
         rates = state.get("rates")
         for namespace, dumped in rates.items() if isinstance(rates, dict) else ():

@@ -1,7 +1,7 @@
 """The minimum of an application whose driver requests its executors some time after it has started.
 
 Until then the executors are expected: the cycle reserves their room with the driver's, and the core decides which
-executor takes which place (`framework.seating`), as in the operator.
+executor takes which place (`framework.gang_minimum`), as in the operator.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import judging, seating
+from boathouse_policies.framework import gang_minimum
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -52,7 +52,7 @@ class Minimum:
                 model.Task(id=model.TaskId(f"{executor.id}#{i}"), task_class=executor.id, index=i, expected=True),
             )
         }
-        self._gang = judging.Gang(
+        self._gang = gang_minimum.Gang(
             driver=driver[1].id, expected=tuple(self._expected), leader=driver[0], executor=executor
         )
         self._places: dict[model.TaskId, model.Create] = {}
@@ -61,7 +61,7 @@ class Minimum:
 
     def expected(self, running: Collection[model.TaskId]) -> list[model.Task]:
         """Return the expected executors that start together with the driver."""
-        return list(self._expected.values())[: seating.short_of(self._gang, self._executors(running))]
+        return list(self._expected.values())[: gang_minimum.short_of(self._gang, self._executors(running))]
 
     def reserve(self, decision: model.Reservation) -> None:
         """Reserve room for an expected executor where a cycle placed it."""
@@ -86,9 +86,9 @@ class Minimum:
         Args:
             running: The executors that have a node.
         """
-        places = [seating.Place(task, place.node) for task, place in self._places.items()]
+        places = [gang_minimum.Place(task, place.node) for task, place in self._places.items()]
         nodes = {node.name: node for node in self._world.nodes}
-        found = seating.seat(self._gang, self._executors(running), places, nodes, self._world.clock.now_s)
+        found = gang_minimum.seat(self._gang, self._executors(running), places, nodes, self._world.clock.now_s)
         by_id = {task.id: task for task in self.requested}
         for task in (*found.released, *(task for one in found.seats for task in one.expected)):
             self._release(task)
@@ -111,12 +111,12 @@ class Minimum:
 
     def short_classes(self) -> Sequence[model.TaskClass]:
         """Return the class of what goes before all others."""
-        return seating.together([self._gang.executor], self.short, self._gang, is_short=True)
+        return gang_minimum.together([self._gang.executor], self.short, self._gang, is_short=True)
 
-    def _executors(self, running: Collection[model.TaskId]) -> list[seating.Executor]:
+    def _executors(self, running: Collection[model.TaskId]) -> list[gang_minimum.Executor]:
         size, wanted = self._gang.executor.resources, self._gang.executor.constraints
         return [
-            seating.Executor(id=task, resources=size, constraints=wanted, is_placed=task in running)
+            gang_minimum.Executor(id=task, resources=size, constraints=wanted, is_placed=task in running)
             for task in {**dict.fromkeys(running), **dict.fromkeys(task.id for task in self.requested)}
         ]
 

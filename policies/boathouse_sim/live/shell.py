@@ -5,18 +5,172 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, assert_never
 
+import numpy as np
+
 from boathouse_policies import framework, model
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.application import course_of
-from boathouse_sim.live.outages import Failing
-from boathouse_sim.live.reports import Reports
 from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.workload import WorkloadError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from boathouse_sim.conditions import Outages
+    from boathouse_sim.live.course import Pod
+
+    _Told = Callable[[], None]
     from collections.abc import Iterable
 
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
+
+
+_STREAM = 3  # of the seed
+_LONGEST = 20  # times the mean: no random recovery takes longer, in practice
+
+
+class Failing:
+    """Carries outages out.
+
+    Attributes:
+        down: Nodes that are away.
+        coming: Nodes that will come back.
+
+    Args:
+        world: Where.
+        outages: Which.
+
+    Raises:
+        WorkloadError: An outage names a node that there is not.
+    """
+
+    def __init__(self, world: LiveWorld, outages: Outages) -> None:
+        self._world, self._outages = world, outages
+        self._nodes = {node.name: node for node in world.nodes}
+        self._random = np.random.default_rng([world.seed, _STREAM])
+        self.down: set[model.NodeName] = set()
+        self.coming = 0
+        for one in outages.given:
+            name = model.NodeName(one.node)
+            if name not in self._nodes:
+                raise WorkloadError(f"an outage names the node {one.node!r}, which the cluster has not")
+            away_ms = None if one.to_s is None else round((one.to_s - one.from_s) * 1000)
+            self._world.clock.at(round(one.from_s * 1000), Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
+        if outages.mean_time_to_failure_s:
+            world.clock.patience_ms += round(_LONGEST * outages.mean_time_to_recovery_s * 1000)
+            for node in world.nodes:
+                self._fail_later(node.name)
+
+    def _fail_later(self, name: model.NodeName) -> None:
+        after_ms = round(self._random.exponential(self._outages.mean_time_to_failure_s) * 1000)
+        away_ms = max(1, round(self._random.exponential(self._outages.mean_time_to_recovery_s) * 1000))
+        clock = self._world.clock
+        clock.background(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
+
+    def _fail(self, what: tuple[model.NodeName, int | None]) -> None:
+        name, away_ms = what
+        world = self._world
+        if world.over or name in self.down:
+            return
+        self.down.add(name)
+        world.ledger.remove_node(name)
+        lost = sorted((pod for pod in world.pods.values() if pod.node == name), key=lambda pod: pod.id)
+        for pod in lost:
+            world.lose(pod, "the node is away")
+        for run in world.runs.values():
+            if run.ended_ms < 0:
+                run.course.node_lost(name)
+        world.renewed = True
+        world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
+        if away_ms is not None:
+            self.coming += 1
+            clock = world.clock
+            # Nodes that fail at random do so for ever: that they recover does not keep the simulation going.
+            make = clock.background if self._outages.mean_time_to_failure_s else clock.at
+            make(clock.now_ms + away_ms, Priority.ARRIVAL, Call(self._recover, name))
+
+    def _recover(self, name: model.NodeName) -> None:
+        world, node = self._world, self._nodes[name]
+        self.down.discard(name)
+        self.coming -= 1
+        world.ledger.set_node(node)
+        world.room.nodes_changed()
+        world.renewed = True
+        world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=node))
+        if self._outages.mean_time_to_failure_s and not world.over:
+            self._fail_later(name)
+
+
+_BYTES = 1e6  # of a MB/s
+
+
+class Reports:
+    """Tells observers that want to know (`framework.Observer`), and asks for a cycle where there are controllers.
+
+    Attributes:
+        ticked: Whether time has passed that controllers wait for, since the shell looked.
+    """
+
+    def __init__(self, world: LiveWorld) -> None:
+        self._world = world
+        self.ticked = False
+        curious = [one for one in world.profile.observers if one.report_every_s or one.measure_every_s]
+        every_ms = [round(one.report_every_s * 1000) for one in curious if one.report_every_s > 0]
+        if every_ms:
+            self._every(min(every_ms), self._report)
+        every_ms = [round(one.measure_every_s * 1000) for one in curious if one.measure_every_s > 0]
+        if every_ms:
+            self._measure()
+            self._every(min(every_ms), self._measure)
+        if world.profile.controllers:
+            self._every(world.conditions.tick_ms, self._tick)
+
+    def _every(self, period_ms: int, what: _Told) -> None:
+        clock = self._world.clock
+        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, what)))
+
+    def _again(self, what: tuple[int, _Told]) -> None:
+        period_ms, told = what
+        if not self._world.over:
+            told()
+            self._every(period_ms, told)
+
+    def _tick(self) -> None:
+        self.ticked = True
+        self._world.notify(model.Tick(now_s=self._world.clock.now_s))
+
+    def _report(self) -> None:
+        for pod in tuple(self._world.pods.values()):
+            found = pod.run.course.report(pod)
+            if found is not None:
+                self._world.notify(
+                    model.Progress(
+                        **self._world.about(pod),
+                        fraction=found.fraction,
+                        phase=found.phase,
+                        counters=found.counters,
+                    )
+                )
+
+    def _measure(self) -> None:
+        world = self._world
+        sums = {node.name: [0.0, 0.0, 0.0] for node in world.nodes}
+        for pod in world.pods.values():
+            self._add(pod, sums[pod.node])
+        for name, (cores, disk, network) in sums.items():
+            usage = {
+                "cpu_cores": cores,
+                "disk_bytes_per_s": disk * _BYTES,
+                "network_bytes_per_s": network * _BYTES,
+            }
+            world.notify(model.Measured(now_s=world.clock.now_s, name=name, usage=usage))
+
+    def _add(self, pod: Pod, sums: list[float]) -> None:
+        for activity in pod.activities:
+            for kind, used in enumerate(self._world.rates.used(activity)[:3]):
+                sums[kind] += used
 
 
 class Live:

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim import blocks, work
+from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, Told
@@ -165,7 +165,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
     def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
         """Return the nodes of the blocks of a job's input: equal for equal seeds, whatever policy runs."""
         random = np.random.default_rng([self.seed, zlib.crc32(run.spec.id.encode())])
-        return blocks.Stores(self._stores, random).file(count, replicas)
+        return topology.Stores(self._stores, random).file(count, replicas)
 
     def wait(self, run: LiveRun, *offers: tuple[model.TaskClass, Sequence[model.Task]]) -> None:
         """Set all pending tasks of a job, running ones included: replaces what was set before."""
@@ -178,7 +178,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if not locations:
             return None
         here = self._places[node]
-        return min(blocks.distance(here, self._places[one]) for one in locations)
+        return min(topology.distance(here, self._places[one]) for one in locations)
 
     # Pods
 

@@ -19,8 +19,7 @@ from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.services.progress import server, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress
-from boathouse_task.agent.agent import Agent
-from boathouse_task.agent.agent_client import AgentClient
+from boathouse_task.agent.agent import Agent, AgentClient
 from boathouse_task.agent.name_node import DataNode
 from boathouse_task.agent.resource_manager import NodeManager
 from boathouse_task.cluster_contract import (

@@ -1,4 +1,4 @@
-from boathouse_cli import cluster_timeline, model, mrclusters, picture
+from boathouse_cli import model, mrclusters, picture, timeline
 from boathouse_cli.timeline import Activity
 from tests.builders import cli
 
@@ -11,7 +11,7 @@ SIZES = [
 
 def cluster_line(*pods, now_s=100, **status):
     cluster = mrclusters.read(cli.mrcluster(**(TIMES | status)))
-    return cluster_timeline.build(cluster, map(model.task_pod, pods), now_s=cli.START_S + now_s)
+    return timeline.of_cluster(cluster, map(model.task_pod, pods), now_s=cli.START_S + now_s)
 
 
 def test_the_life_of_a_cluster_is_pending_starting_and_running():

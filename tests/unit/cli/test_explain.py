@@ -1,7 +1,7 @@
 import pytest
 
 from boathouse.resources import names
-from boathouse_cli import explain, model, mrjobs, queues
+from boathouse_cli import explain, model, mrjobs, usage
 from tests.builders import cli
 
 NOW_S = cli.START_S + 90
@@ -98,8 +98,8 @@ def running_pod_of(queue, cpu, memory="1Gi", phase="Running"):
 
 
 def test_a_queues_share_is_that_of_its_scarcest_resource():
-    (queue,) = queues.usage(
-        {"a": queues.Configured()},
+    (queue,) = usage.of_queues(
+        {"a": usage.Configured()},
         [],
         [running_pod_of("a", "500m", "4Gi"), running_pod_of("a", "500m", "2Gi")],
         [cluster_node()],
@@ -108,8 +108,8 @@ def test_a_queues_share_is_that_of_its_scarcest_resource():
 
 
 def test_pods_that_ended_hold_nothing():
-    (queue,) = queues.usage(
-        {"a": queues.Configured()}, [], [running_pod_of("a", "1", phase="Succeeded")], [cluster_node()]
+    (queue,) = usage.of_queues(
+        {"a": usage.Configured()}, [], [running_pod_of("a", "1", phase="Succeeded")], [cluster_node()]
     )
     assert (queue.pods, queue.share) == (0, 0.0)
 
@@ -120,13 +120,13 @@ CONFIG = {
 
 
 def test_a_queues_limits_are_shown_as_they_were_configured():
-    found = queues.usage(queues.configured(CONFIG), [], [], [cluster_node()])
+    found = usage.of_queues(usage.configured(CONFIG), [], [], [cluster_node()])
     assert {queue.name: queue.limits for queue in found} == {"a": {"cpu": "8"}, "b": {}, "idle": {}}
 
 
 def test_fair_shares_are_by_weight_among_queues_with_unfinished_jobs():
     jobs = [mrjobs.read(cli.mrjob(queue="a")), mrjobs.read(cli.mrjob(queue="b"))]
-    found = queues.usage(queues.configured(CONFIG), jobs, [], [cluster_node()])
+    found = usage.of_queues(usage.configured(CONFIG), jobs, [], [cluster_node()])
     assert {queue.name: queue.fair_share for queue in found} == {"a": 0.75, "b": 0.25, "idle": None}
 
 
@@ -140,5 +140,5 @@ def test_executors_are_in_the_queue_of_their_driver():
             {"apiVersion": "v1", "kind": "Pod", "name": "d", "uid": "uid-of-the-driver", "controller": True}
         ],
     }
-    (queue,) = queues.usage({"a": queues.Configured()}, [], [executor, driver], [cluster_node()])
+    (queue,) = usage.of_queues({"a": usage.Configured()}, [], [executor, driver], [cluster_node()])
     assert (queue.pods, queue.cpu_milli) == (2, 1500)

@@ -5,9 +5,9 @@ import pytest
 from boathouse.resources.mrcluster import status as mrcluster_status
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.sparkapp import status as sparkapp_status
-from boathouse_cli import filtering, kinds
+from boathouse_cli import kinds, reading
 from boathouse_cli.errors import CommandError
-from boathouse_cli.filtering import Filter
+from boathouse_cli.reading import Filter
 from tests.builders import cli
 
 JOBS = [
@@ -49,4 +49,4 @@ def test_unknown_kinds_and_states_are_refused(wrong, message):
 
 def test_the_states_are_the_phases_of_the_custom_resources():
     phases = [typing.get_args(each.Phase) for each in (mrjob_status, sparkapp_status, mrcluster_status)]
-    assert {phase for of_kind in phases for phase in of_kind} == set(filtering.PHASES)
+    assert {phase for of_kind in phases for phase in of_kind} == set(reading.PHASES)

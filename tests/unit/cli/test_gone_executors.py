@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boathouse_cli import gone_executors, kinds, model, sparkapps
+from boathouse_cli import kinds, model, sparkapps
 from boathouse_cli.errors import CommandError
 from boathouse_cli.timeline import Activity
 from tests.builders import cli
@@ -30,7 +30,7 @@ def ended_app(**status):
 
 
 def test_an_executor_has_the_times_of_its_events():
-    (found,) = gone_executors.of(
+    (found,) = sparkapps.gone_executors(
         ended_app(), [scheduled_event(10), pod_event("Started", 12), pod_event("Killing", 25)], ()
     )
     assert (found.task, found.node, found.attempt) == ("executor-1", "node-1", 1)
@@ -38,27 +38,27 @@ def test_an_executor_has_the_times_of_its_events():
 
 
 def test_an_executor_that_nobody_killed_ends_with_its_driver():
-    (found,) = gone_executors.of(ended_app(), [scheduled_event(10), pod_event("Started", 12)], ())
+    (found,) = sparkapps.gone_executors(ended_app(), [scheduled_event(10), pod_event("Started", 12)], ())
     assert found.finished_s == cli.START_S + 30
 
 
 @pytest.mark.parametrize("pod", ["pi-0a1b2c3d-a1-driver", "pi-ffffffff-a1-exec-1", "other", *FORGED])
 def test_other_pods_are_left_out(pod):
-    assert gone_executors.of(ended_app(), [scheduled_event(10, pod)], ()) == []
+    assert sparkapps.gone_executors(ended_app(), [scheduled_event(10, pod)], ()) == []
 
 
 def test_pods_that_exist_and_events_without_a_node_are_left_out():
-    assert gone_executors.of(ended_app(), [scheduled_event(10)], {NAME}) == []
-    assert gone_executors.of(ended_app(), [pod_event("Started", 12)], ()) == []
+    assert sparkapps.gone_executors(ended_app(), [scheduled_event(10)], {NAME}) == []
+    assert sparkapps.gone_executors(ended_app(), [pod_event("Started", 12)], ()) == []
     forged = pod_event("Scheduled", 10, f"Successfully assigned demo/{NAME} to \x1b[31mnode-1")
-    assert gone_executors.of(ended_app(), [forged], ()) == []
+    assert sparkapps.gone_executors(ended_app(), [forged], ()) == []
 
 
 def test_the_timeline_of_an_application_that_ended_has_its_executors():
     driver = cli.terminated_pod(cli.driver_pod(created_s=2), start_s=5, end_s=28)
     found = [
         model.task_pod(driver),
-        *gone_executors.of(ended_app(), [scheduled_event(10), pod_event("Started", 12)], ()),
+        *sparkapps.gone_executors(ended_app(), [scheduled_event(10), pod_event("Started", 12)], ()),
     ]
     line = kinds.SPARKAPP.timeline(ended_app(), found, now_s=0)
     assert line.wall_seconds()[Activity.EXECUTORS] == 16

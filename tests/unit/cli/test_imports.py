@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boathouse_cli import simulate
+from boathouse_cli import commands
 from boathouse_sim import fluid, simulation
 
 OF_TYPER = {"pydantic"}
@@ -58,5 +58,5 @@ def test_completion_before_a_slash_imports_no_large_library(line, completed):
 
 
 def test_the_help_of_simulate_names_the_profiles_and_orders_of_the_simulator():
-    assert simulation.names() == simulate.PROFILES
-    assert tuple(fluid.Order) == simulate.ORDERS
+    assert simulation.names() == commands.PROFILES
+    assert tuple(fluid.Order) == commands.ORDERS

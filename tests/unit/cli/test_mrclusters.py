@@ -6,7 +6,7 @@ import pytest
 
 from boathouse_cli import explain_cluster, kinds, model, mrclusters, tables
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_cli.selecting import Selection
+from boathouse_cli.printing_logs import Selection
 from tests.builders import cli
 from tests.builders.cli import condition, printed
 

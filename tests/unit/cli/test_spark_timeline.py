@@ -1,6 +1,6 @@
 import pytest
 
-from boathouse_cli import model, mrjobs, picture, spark_timeline, sparkapps, timeline
+from boathouse_cli import model, mrjobs, picture, sparkapps, timeline
 from boathouse_cli.timeline import Activity
 from tests.builders import cli
 from tests.builders.cli import wall_seconds
@@ -9,7 +9,7 @@ from tests.builders.cli import wall_seconds
 def app_line(*pods, end_s=30, now_s=0, **status):
     completed = {} if end_s is None else {"completionTime": cli.time(end_s)}
     app = sparkapps.read(cli.sparkapp(**(completed | status)))
-    return spark_timeline.build(app, map(model.task_pod, pods), now_s=cli.START_S + now_s)
+    return timeline.of_spark(app, map(model.task_pod, pods), now_s=cli.START_S + now_s)
 
 
 DRIVER = cli.terminated_pod(cli.driver_pod(created_s=2), start_s=5, end_s=28)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from boathouse_lab import table2
 from boathouse_policies import framework, model, profiles
 from boathouse_policies.baselines import Fifo
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 from tests.builders import core, simulations
 from tests.builders import core_strategies as strategies
 from tests.builders.core_plain import plain_rankings

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_policies import model
-from boathouse_policies.framework import judging, seating
+from boathouse_policies.framework import gang_minimum
 from tests.builders import core
 
 NODES = {each.name: each for each in core.nodes(3)}
 
 
-def gang(minimum: int, cores: int = 1) -> judging.Gang:
+def gang(minimum: int, cores: int = 1) -> gang_minimum.Gang:
     job = core.job("app")
     driver, others = core.task_class(job, name="driver"), core.task_class(job, size(cores), name="executor")
-    found = judging.Gang.of([driver, others], [core.task(driver), *core.tasks(others, minimum, expected=True)])
+    found = gang_minimum.Gang.of([driver, others], [core.task(driver), *core.tasks(others, minimum, expected=True)])
     assert found is not None
     return found
 
@@ -23,20 +23,22 @@ def size(cores: int) -> model.Resources:
     return core.amount(1000 * cores, 1)
 
 
-def executor(number: int, cores: int = 1, **fields) -> seating.Executor:
+def executor(number: int, cores: int = 1, **fields) -> gang_minimum.Executor:
     constraints = fields.pop("constraints", model.UNCONSTRAINED)
-    return seating.Executor(id=model.TaskId(f"ns/e{number}"), resources=size(cores), constraints=constraints, **fields)
+    return gang_minimum.Executor(
+        id=model.TaskId(f"ns/e{number}"), resources=size(cores), constraints=constraints, **fields
+    )
 
 
-def places(of: judging.Gang, *nodes: str) -> list[seating.Place]:
-    return [seating.Place(task, model.NodeName(node)) for task, node in zip(of.expected, nodes, strict=False)]
+def places(of: gang_minimum.Gang, *nodes: str) -> list[gang_minimum.Place]:
+    return [gang_minimum.Place(task, model.NodeName(node)) for task, node in zip(of.expected, nodes, strict=False)]
 
 
-def seat(of: judging.Gang, executors, *nodes: str, now_s: float = 0.0) -> seating.Seating:
-    return seating.seat(of, executors, places(of, *nodes), NODES, now_s)
+def seat(of: gang_minimum.Gang, executors, *nodes: str, now_s: float = 0.0) -> gang_minimum.Seating:
+    return gang_minimum.seat(of, executors, places(of, *nodes), NODES, now_s)
 
 
-def seats(found: seating.Seating) -> list[tuple[str, str, int]]:
+def seats(found: gang_minimum.Seating) -> list[tuple[str, str, int]]:
     """Each executor with its node, and how many places it takes."""
     return [(one.executor, one.node, len(one.expected)) for one in found.seats]
 
@@ -92,7 +94,7 @@ def test_a_bind_that_failed_is_tried_again_after_a_delay_that_grows():
 
 def test_a_driver_has_created_as_much_of_its_minimum_as_its_executors_are_large():
     created = [executor(0, is_placed=True), executor(1, cores=2)]
-    assert (seating.short_of(gang(4), created), seating.uncreated(gang(4), created)) == (3, 1)
+    assert (gang_minimum.short_of(gang(4), created), gang_minimum.uncreated(gang(4), created)) == (3, 1)
 
 
 pods = st.lists(st.tuples(st.integers(1, 3), st.booleans()), max_size=6)
@@ -108,4 +110,4 @@ def test_no_place_is_taken_twice_and_what_is_kept_is_no_more_than_is_short(minim
     assert len(set(taken) | set(found.released)) == len(taken) + len(found.released)
     assert all(given[place] == one.node for one in found.seats for place in one.expected)
     kept = len(given) - len(taken) - len(found.released)
-    assert kept + found.missing + len(found.short) <= seating.short_of(app, executors)
+    assert kept + found.missing + len(found.short) <= gang_minimum.short_of(app, executors)

@@ -5,7 +5,7 @@ import pytest
 from boathouse_policies import model, run_times
 from boathouse_policies.run_times import learner
 from boathouse_policies.yarn_me import penalty
-from boathouse_task import environment, shuffle
+from boathouse_task import environment, reduce_task
 from tests.builders import mrjobs
 
 
@@ -64,6 +64,6 @@ def test_a_learner_is_restored_from_its_dump(elastic_job):
 
 def test_the_learner_knows_how_the_task_runtime_divides_its_memory():
     limit = 512 << 20
-    merge_bytes = environment.Environment(memory_limit_bytes=limit).sort_bytes * (1 - shuffle._MERGE_SHARE)
+    merge_bytes = environment.Environment(memory_limit_bytes=limit).sort_bytes * (1 - reduce_task._MERGE_SHARE)
     assert learner.FIXED_BYTES == environment.RUNTIME_BYTES
     assert learner.BUFFER_SHARE * (limit - learner.FIXED_BYTES) == merge_bytes

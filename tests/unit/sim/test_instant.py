@@ -7,7 +7,7 @@ import pytest
 from boathouse_policies import framework, model, profiles
 from boathouse_sim import simulation
 from boathouse_sim.errors import Errors
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 from tests.builders import simulations
 
 

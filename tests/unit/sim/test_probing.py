@@ -9,7 +9,7 @@ import pytest
 from boathouse_policies import fspy
 from boathouse_policies.fspy.prediction import Counter, Features, Predictor, TotalTimes, scaled
 from boathouse_sim import probing
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 from tests.builders import simulations
 
 SPLIT = 64 << 20

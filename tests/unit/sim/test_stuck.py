@@ -8,9 +8,8 @@ from boathouse_policies import model, profiles
 from boathouse_policies.framework.questions import Patience
 from boathouse_sim import simulation
 from boathouse_sim.base_world import StuckError
-from boathouse_sim.heartbeat import Heartbeats
-from boathouse_sim.instant import Instant
 from boathouse_sim.live import Live
+from boathouse_sim.simulation import Heartbeats, Instant
 from boathouse_sim.workload import Timing
 from tests.builders import simulations
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task import hdfs, local, placing, splits, web_hdfs
+from boathouse_task import hdfs, local, splits
 from boathouse_task.contract import HdfsAddress, InputFile, Plan
-from boathouse_task.web_hdfs import Block
+from boathouse_task.splits import Block
 from tests.builders.task_hdfs import BLOCK_BYTES, NameNode, block
 from tests.builders.task_hdfs import web_hdfs as serving_blocks
 from tests.builders.task_servers import http_server
@@ -21,14 +21,14 @@ def located(plan: Plan) -> list[list[str]]:
 
 def plan_of(size: int, most: int, blocks: list[Block], block_bytes: int = 0) -> Plan:
     file = InputFile(url="hdfs://lake/a", size_bytes=size, block_bytes=block_bytes)
-    return placing._located(splits.plan([file], split_max_bytes=most), {file.url: blocks})
+    return splits._located(splits.plan([file], split_max_bytes=most), {file.url: blocks})
 
 
 def test_web_hdfs_gives_the_hosts_of_each_block():
     requests: list[str] = []
     blocks = {"/a b%20ü?.txt": [block(0, 128 * MIB, ["c0.x", "c1.x"]), block(128 * MIB, MIB, ["c2.x"])]}
     with serving_blocks(blocks, requests) as address:
-        found = web_hdfs.block_hosts(address, "a b%20ü?.txt", 129 * MIB, user="hadoop")
+        found = splits.block_hosts(address, "a b%20ü?.txt", 129 * MIB, user="hadoop")
     assert found == [
         Block(offset=0, length=128 * MIB, hosts=["c0.x", "c1.x"]),
         Block(offset=128 * MIB, length=MIB, hosts=["c2.x"]),
@@ -42,14 +42,14 @@ def test_the_blocks_of_a_large_file_are_requested_in_parts():
     requests: list[str] = []
     blocks = {"/a": [block(number * GIB, GIB, [f"c{number}"]) for number in range(10)]}
     with serving_blocks(blocks, requests) as address:
-        found = web_hdfs.block_hosts(address, "a", 10 * GIB, user="hadoop")
+        found = splits.block_hosts(address, "a", 10 * GIB, user="hadoop")
     assert [each.hosts for each in found] == [[f"c{number}"] for number in range(10)]
     assert len(requests) == 3
 
 
 def test_many_replicas_and_odd_names_are_left_out():
     with serving_blocks({"/a": [block(0, 1, ["", "x" * 254, "c0", "c1", "c2", "c3"])]}) as address:
-        assert web_hdfs.block_hosts(address, "a", 1, user="u") == [Block(offset=0, length=1, hosts=["c0", "c1", "c2"])]
+        assert splits.block_hosts(address, "a", 1, user="u") == [Block(offset=0, length=1, hosts=["c0", "c1", "c2"])]
 
 
 @pytest.mark.parametrize(
@@ -64,20 +64,20 @@ def test_many_replicas_and_odd_names_are_left_out():
     ids=["redirect", "missing", "no locations", "wrong types", "too large"],
 )
 def test_other_responses_are_refused(response, message):
-    with http_server(lambda _: response) as port, pytest.raises(web_hdfs.Unavailable, match=message):
-        web_hdfs.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u")
+    with http_server(lambda _: response) as port, pytest.raises(splits.Unavailable, match=message):
+        splits.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u")
 
 
 def test_a_slow_response_is_given_up():
     ticks = iter(range(0, 1000, 8))
     slow = (200, b" " * MIB)
-    with http_server(lambda _: slow) as port, pytest.raises(web_hdfs.Unavailable, match="more than 10 s"):
-        web_hdfs.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u", monotonic=lambda: float(next(ticks)))
+    with http_server(lambda _: slow) as port, pytest.raises(splits.Unavailable, match="more than 10 s"):
+        splits.block_hosts(f"127.0.0.1:{port}", "a", 1, user="u", monotonic=lambda: float(next(ticks)))
 
 
 def test_without_a_response_the_locations_are_unavailable():
-    with pytest.raises(web_hdfs.Unavailable, match="no answer from WebHDFS"):
-        web_hdfs.block_hosts("127.0.0.1:1", "a", 1, user="u")
+    with pytest.raises(splits.Unavailable, match="no answer from WebHDFS"):
+        splits.block_hosts("127.0.0.1:1", "a", 1, user="u")
 
 
 def test_a_split_is_where_most_of_it_is():

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from boathouse_task import contract, hadoop_client
-from boathouse_task.client_contract import ClientSpec
+from boathouse_task.cluster_contract import ClientSpec
 from boathouse_task.contract import FileSource, TaskResult
 from boathouse_task.hadoop_client import Client
 from tests.builders.task_servers import Endpoint, credentials

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import counters, local, partition
+from boathouse_task import counters, key_fields, local
 from boathouse_task.contract import FileSource, Partitioner, Reason
 from boathouse_task.formats import LF_ONLY, InputFormat, OutputFormat
 from tests.builders.tasks import SUM, WORDS, JobFolder
@@ -131,7 +131,7 @@ def test_a_reducer_may_stop_reading_early(job_folder):
 def test_key_fields_bring_keys_together_that_share_them(job_folder):
     content = b"".join(b"k%d.%d\t1\n" % (number % 5, number) for number in range(100))
     job_folder.write_input("a", content)
-    options = Partitioner(type=partition.KEY_FIELD, options="-k1,1", key_field_separator=".")
+    options = Partitioner(type=key_fields.KEY_FIELD, options="-k1,1", key_field_separator=".")
     job_folder.run_job(reducer=["cat"], reduces=4, partitioner=options)
     homes = collections.defaultdict(set)
     for number, part in enumerate(job_folder.parts()):
@@ -212,7 +212,7 @@ PAIRS = st.lists(
     reduces=st.integers(1, 4),
     buffer_bytes=st.sampled_from([200, 2000, 1 << 20]),
     combiner=st.sampled_from([None, ["cat"], ["tac"]]),
-    partitioner=st.sampled_from([Partitioner(), Partitioner(type=partition.KEY_FIELD, options="-k1,1")]),
+    partitioner=st.sampled_from([Partitioner(), Partitioner(type=key_fields.KEY_FIELD, options="-k1,1")]),
 )
 def test_any_lines_arrive_as_sorted_groups(
     lines, final_newline, split_max_bytes, reduces, buffer_bytes, combiner, partitioner
@@ -234,7 +234,7 @@ def reference(lines: list[bytes], final_newline: bool, reduces: int, partitioner
     parts: list[list[bytes]] = [[] for _ in range(reduces)]
     for line in lines:
         whole = line if b"\t" in line else line + b"\t"
-        parts[partition.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
+        parts[key_fields.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
     return [
         b"".join(line + b"\n" for line in sorted(part, key=lambda line: (line.partition(b"\t")[0], line)))
         for part in parts

@@ -5,14 +5,14 @@ import tarfile
 
 import pytest
 
-from boathouse_task import __main__, contract, local_command
+from boathouse_task import __main__, contract, local
 from boathouse_task.formats import InputFormatType
 
 DEFAULTS = ["local", "--input", "/in", "--output", "/out", "--mapper", "cat", "--reducer", "cat"]
 
 
 def spec(*options):
-    return local_command.job_of(__main__._parser().parse_args([*DEFAULTS, *options]))
+    return local.job_of(__main__._parser().parse_args([*DEFAULTS, *options]))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import key_values, ordering, partition, prefix
+from boathouse_task import key_fields, prefix
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 
@@ -19,7 +19,7 @@ NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, places=3).map(lambd
 
 
 def sort_key(options, key):
-    return ordering.Ordering(Partitioner(comparator_options=options, key_field_separator=".")).sort_key(key)
+    return key_fields.Ordering(Partitioner(comparator_options=options, key_field_separator=".")).sort_key(key)
 
 
 def compared(one, other):
@@ -75,7 +75,7 @@ def test_sort_keys_compare_as_the_fields_do(fields, numeric, reverse, one, other
 @given(one=NUMBERS, other=NUMBERS)
 def test_numbers_compare_by_their_value(one, other):
     expected = compared(decimal.Decimal(one.decode()), decimal.Decimal(other.decode()))
-    ordered = ordering.Ordering(Partitioner(comparator_options="-n", key_field_separator="\t"))
+    ordered = key_fields.Ordering(Partitioner(comparator_options="-n", key_field_separator="\t"))
     assert compared(ordered.sort_key(one), ordered.sort_key(other)) == expected
 
 
@@ -90,7 +90,7 @@ def test_a_second_field_decides_where_the_first_is_equal(one, other):
 def test_whole_lines_sorted_as_bytes_come_in_the_keys_order(keys):
     prefixer = prefix.Prefixer(Partitioner(comparator_options="-k1,1nr", key_field_separator="."), 1)
     lines = sorted(prefixer(key + b"\tvalue\n") for key in keys)
-    stripped = b"".join(ordering.strip(lines)).splitlines()
+    stripped = b"".join(key_fields.strip(lines)).splitlines()
     compare = reference(1, 1, numeric=True, reverse=True)
     ordered = sorted(keys, key=functools.cmp_to_key(lambda a, b: compare(a, b) or compared(a + b"\t", b + b"\t")))
     assert [line.partition(b"\t")[0] for line in stripped] == ordered
@@ -107,9 +107,9 @@ def test_a_sort_key_ends_with_its_only_tab_and_breaks_no_line(key):
 @pytest.mark.parametrize("options", ["k1", "-k0", "-k1.0", "-k1x", "-x", "-", "-k", "-rn", "-nn"])
 def test_options_that_hadoop_does_not_know_are_refused(options):
     with pytest.raises(TaskError, match=r"spec\.comparator"):
-        ordering.parse(options)
+        key_fields.parse(options)
     with pytest.raises(TaskError, match=r"spec\.partitioner"):
-        partition.parse_key_options(options)
+        key_fields.parse_key_options(options)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_key_that_lacks_fields_gets_its_tab_when_it_is_read(line, is_combined,
     prefixer = prefix.Prefixer(partitioner, 1, is_combined=is_combined)
     assert prefixer(line + b"\n") == sortable + b"\n"
     assert prefixer._large(line + b"\n") == sortable + b"\n"
-    assert b"".join(key_values.reduce_input([sortable + b"\n"], 2, b"\t")) == read + b"\n"
+    assert b"".join(key_fields.reduce_input([sortable + b"\n"], 2, b"\t")) == read + b"\n"
 
 
 @given(keys=st.lists(KEYS, min_size=1), reduces=st.integers(1, 7), field=st.integers(1, 4))
@@ -164,7 +164,7 @@ def test_the_field_partitioner_uses_its_field_only(keys, reduces, field):
             value = (31 * value + byte - 256 * (byte > 127)) % 2**32
         return (value & 0x7FFFFFFF) % reduces
 
-    assert partition.chooser(partitioner, reduces)(keys) == [expected(key) for key in keys]
+    assert key_fields.chooser(partitioner, reduces)(keys) == [expected(key) for key in keys]
 
 
 def test_a_job_orders_by_number_in_reverse_and_its_combiner_sees_plain_lines(job_folder):

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_task import partition, prefix
+from boathouse_task import key_fields, prefix
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
-from boathouse_task.partition import KeySpec
+from boathouse_task.key_fields import KeySpec
 from boathouse_task.prefix import Prefixer
 
 # By Java: 31-polynomial over the UTF-8 bytes, starting with 1, as WritableComparator.hashBytes; and String.hashCode.
@@ -29,24 +29,24 @@ def key_field(options: str, separator: str = ".") -> Partitioner:
 @pytest.mark.parametrize("key", HADOOP_HASHES)
 def test_a_key_hashes_as_hadoops_text_does(key):
     expected, _ = HADOOP_HASHES[key]
-    assert list(partition.java_hashes([key.encode()], seed=1)) == [expected % 2**32]
-    assert partition.partition_of(Partitioner(), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
+    assert list(key_fields.java_hashes([key.encode()], seed=1)) == [expected % 2**32]
+    assert key_fields.partition_of(Partitioner(), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
 
 
 @pytest.mark.parametrize("key", HADOOP_HASHES)
 def test_key_fields_without_options_hash_as_javas_string_does(key):
     _, expected = HADOOP_HASHES[key]
-    assert partition.partition_of(key_field(""), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
+    assert key_fields.partition_of(key_field(""), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
 
 
 def test_a_hash_with_bytes_above_127_takes_them_as_negative():
-    assert partition.java_hash(b"\xff", 1) == 30
-    assert list(partition.java_hashes([b"\xff", b"a"], seed=1)) == [30, 128]
+    assert key_fields.java_hash(b"\xff", 1) == 30
+    assert list(key_fields.java_hashes([b"\xff", b"a"], seed=1)) == [30, 128]
 
 
 @given(st.lists(st.binary(max_size=300), max_size=50), st.sampled_from([0, 1]))
 def test_hashing_many_keys_at_once_equals_hashing_each(keys, seed):
-    assert list(partition.java_hashes(keys, seed=seed)) == [partition.java_hash(key, seed) for key in keys]
+    assert list(key_fields.java_hashes(keys, seed=seed)) == [key_fields.java_hash(key, seed) for key in keys]
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_hashing_many_keys_at_once_equals_hashing_each(keys, seed):
 def test_only_the_named_fields_of_a_key_decide(options, same, other):
     partitioner, reduces = key_field(options), 1_000_003
     twin = {b"a.b.x": b"a.b.y", b"q.b.x": b"r.b.x", b"xbcx.z": b"ybcy.q", b"a.q.x": b"a.r.x"}[same]
-    assert partition.partition_of(partitioner, same, reduces) == partition.partition_of(partitioner, twin, reduces)
-    assert partition.partition_of(partitioner, same, reduces) != partition.partition_of(partitioner, other, reduces)
+    assert key_fields.partition_of(partitioner, same, reduces) == key_fields.partition_of(partitioner, twin, reduces)
+    assert key_fields.partition_of(partitioner, same, reduces) != key_fields.partition_of(partitioner, other, reduces)
 
 
 def test_a_field_that_a_key_does_not_have_gives_partition_0():
-    assert partition.partition_of(key_field("-k4,4"), b"a.b", 97) == 0
+    assert key_fields.partition_of(key_field("-k4,4"), b"a.b", 97) == 0
 
 
 def test_key_options_are_read_as_sorts():
-    assert partition.parse_key_options("-k2.3,4.5nr") == (
+    assert key_fields.parse_key_options("-k2.3,4.5nr") == (
         KeySpec(begin_field=2, begin_char=3, end_field=4, end_char=5),
     )
 
@@ -78,7 +78,7 @@ def test_key_options_are_read_as_sorts():
 @pytest.mark.parametrize("options", ["-k", "-kx", "-k0,1", "k1", "-k1,x", "-q"])
 def test_options_that_are_not_hadoops_are_refused(options):
     with pytest.raises(TaskError, match=r"InvalidSpec: spec.partitioner"):
-        partition.parse_key_options(options)
+        key_fields.parse_key_options(options)
 
 
 def test_an_unknown_partitioner_is_refused():
@@ -88,8 +88,8 @@ def test_an_unknown_partitioner_is_refused():
 
 @given(st.integers(1, 20_000))
 def test_prefixes_have_one_width_and_sort_in_the_order_of_partitions(reduces):
-    width = partition.prefix_width(reduces)
-    prefixes = [partition.prefix(number, width) for number in sorted({0, reduces // 2, reduces - 1})]
+    width = key_fields.prefix_width(reduces)
+    prefixes = [key_fields.prefix(number, width) for number in sorted({0, reduces // 2, reduces - 1})]
     assert prefixes == sorted(prefixes)
     assert len(set(prefixes)) == len({0, reduces // 2, reduces - 1})
     assert {len(prefix) for prefix in prefixes} == {width}
@@ -101,9 +101,9 @@ LINES = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b""
 @given(LINES, st.integers(1, 200))
 def test_every_line_gets_its_tab_and_its_keys_partition(lines, reduces):
     block = b"".join(line + b"\n" for line in lines)
-    width = partition.prefix_width(reduces)
+    width = key_fields.prefix_width(reduces)
     expected = [
-        partition.prefix(partition.partition_of(Partitioner(), line.partition(b"\t")[0], reduces), width)
+        key_fields.prefix(key_fields.partition_of(Partitioner(), line.partition(b"\t")[0], reduces), width)
         + (line if b"\t" in line else line + b"\t")
         for line in lines
     ]

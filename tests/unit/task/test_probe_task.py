@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from boathouse_task import counters, probe_task, runner
+from boathouse_task import counters, runner, uber_task
 from boathouse_task.contract import InputFile, Reason, Split, TaskType
 from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
@@ -116,6 +116,6 @@ def test_a_probe_that_takes_too_long_reduces_what_it_has(job_folder):
     order = probe(job_folder, [(split, 139) for split in splits])
     clock = itertools.count(0.0, order.probe_s * 0.6)
     task = job_folder.task(order)
-    result = probe_task.run(task, lambda: next(clock))
+    result = uber_task.probe(task, lambda: next(clock))
     assert result.counters[counters.TASK][counters.REDUCE_INPUT_RECORDS] == 20
     assert task.counters.get(counters.SAMPLED_BYTES, counters.BOATHOUSE) == 278

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import lines, records
+from boathouse_task import lines, reader
 from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType, OutputFormat
 from tests.unit.task.test_input import read_all
 
@@ -176,4 +176,4 @@ def test_positions_after_records_are_those_of_their_ends(content, size):
     ends = [match.end() for match in re.finditer(rb"\r\n?|\n", content)]
     if content and content[-1:] not in b"\r\n":
         ends.append(len(content))
-    assert list(records.record_ends(chunks, ANY, 24, "it")) == ends
+    assert list(reader.record_ends(chunks, ANY, 24, "it")) == ends

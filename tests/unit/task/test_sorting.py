@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import counters, partition, sorting
+from boathouse_task import counters, key_fields, sorting
 from boathouse_task.contract import Partitioner
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
@@ -112,7 +112,7 @@ def test_sections_hold_each_partitions_lines_without_prefixes(lines, reduces, ch
         section = _lines(data[row.offset_bytes : row.offset_bytes + row.length_bytes])
         assert section == sorted(section, key=lambda line: line[:-1])
         assert row.records == len(section)
-        assert all(partition.partition_of(Partitioner(), line.split(b"\t")[0], reduces) == number for line in section)
+        assert all(key_fields.partition_of(Partitioner(), line.split(b"\t")[0], reduces) == number for line in section)
     assert sum(row.records for row in rows) == len(lines)
 
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task import counters, stderr
+from boathouse_task import command, counters
+from boathouse_task.command import StderrPump
 from boathouse_task.counters import CounterSet
-from boathouse_task.stderr import StderrPump
 
 
 def pumped(data: bytes) -> tuple[CounterSet, bytes, str]:
@@ -61,7 +61,7 @@ def test_a_last_line_without_newline_is_understood():
 def test_a_flood_keeps_only_its_tail():
     _, passed, tail = pumped(b"flood" * 5000 + b"\nthe end\n")
     assert len(passed) == 25000 + len(b"\nthe end\n")
-    assert len(tail) <= stderr.TAIL_BYTES
+    assert len(tail) <= command.TAIL_BYTES
     assert tail.endswith("the end")
 
 
@@ -130,7 +130,7 @@ def test_a_counter_line_without_an_amount_is_passed_on_with_a_warning():
 
 def test_warnings_are_bounded():
     _, passed, _ = pumped(b"reporter:counter:g,n,x\n" * 1000)
-    assert passed.count(b"is not counted") == stderr.MAX_WARNINGS
+    assert passed.count(b"is not counted") == command.MAX_WARNINGS
     assert passed.count(b"reporter:counter:g,n,x\n") == 1000
 
 

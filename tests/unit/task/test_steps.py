@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from boathouse_task import commits, contract, local, runner
+from boathouse_task import commit_task, contract, local, runner
 from boathouse_task.contract import CommitRecord, Plan, Reason, TaskType
 from boathouse_task.formats import OutputFormat
 from boathouse_task.layout import Layout
@@ -127,7 +127,7 @@ def test_an_uber_task_before_the_last_step_leaves_its_commits_for_the_next(job_f
     order = msgspec.structs.replace(uber(job_folder, mapper=WORDS, reducer=SUM), steps=2)
     assert job_folder.run_task(order).succeeded
     task = job_folder.task(order)
-    assert list(commits.every(task.storage, task.layout.step, TaskType.REDUCE)) == [0]
+    assert list(commit_task.committed(task.storage, task.layout.step, TaskType.REDUCE)) == [0]
     assert not list(job_folder.output.glob("part-*"))
 
 
@@ -138,7 +138,7 @@ def test_another_attempt_at_an_uber_task_continues_where_the_first_ended(job_fol
     second = msgspec.structs.replace(order, attempt=2)
     assert job_folder.run_task(msgspec.structs.replace(second, steps=2)).succeeded
     task = job_folder.task(second)
-    records = commits.every(task.storage, task.layout.step, TaskType.MAP)
+    records = commit_task.committed(task.storage, task.layout.step, TaskType.MAP)
     assert [records[index].attempt for index in range(3)] == [1, 2, 2]
 
 
@@ -184,9 +184,9 @@ def test_commits_of_maps_and_reduces_have_different_names(job_folder):
     order = msgspec.structs.replace(uber(job_folder, mapper=WORDS, reducer=SUM, reduces=2), steps=2)
     job_folder.run_task(order)
     task = job_folder.task(order)
-    names = sorted(record.task for record in commits.every(task.storage, task.layout.step).values())
+    names = sorted(record.task for record in commit_task.committed(task.storage, task.layout.step).values())
     assert names == ["m-00000", "m-00001", "m-00002", "r-00000", "r-00001"]
-    assert isinstance(commits.every(task.storage, task.layout.step, TaskType.MAP)[2], CommitRecord)
+    assert isinstance(commit_task.committed(task.storage, task.layout.step, TaskType.MAP)[2], CommitRecord)
 
 
 @pytest.mark.parametrize("task_type", [TaskType.UBER, TaskType.SETUP, TaskType.COMMIT])

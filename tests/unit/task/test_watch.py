@@ -7,9 +7,9 @@ import types
 import msgspec
 import pytest
 
-from boathouse_task import contract, masking, runner
+from boathouse_task import contract, errors, runner
 from boathouse_task.contract import Reason, TaskResult
-from boathouse_task.watch import Watch
+from boathouse_task.runner import Watch
 
 
 @pytest.fixture
@@ -108,12 +108,12 @@ def test_values_of_secrets_are_masked_in_message_and_tail(job_folder):
 
 @pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "db-password", "API_KEY"])
 def test_variables_with_telling_names_are_secrets(name):
-    assert masking.secrets({name: "value-1"}, ()) == ("value-1",)
+    assert errors.secrets({name: "value-1"}, ()) == ("value-1",)
 
 
 def test_short_values_and_our_own_variables_mask_nothing():
-    assert masking.secrets({"TOKEN": "ab", "BOATHOUSE_TOKEN_PATH": "/var/run/x", "LANG": "C.UTF-8"}, ["MISSING"]) == ()
+    assert errors.secrets({"TOKEN": "ab", "BOATHOUSE_TOKEN_PATH": "/var/run/x", "LANG": "C.UTF-8"}, ["MISSING"]) == ()
 
 
 def test_a_value_that_contains_another_is_masked_whole():
-    assert masking.mask("abcd-efgh abcd", masking.secrets({"a_token": "abcd", "b_token": "abcd-efgh"}, ())) == "*** ***"
+    assert errors.mask("abcd-efgh abcd", errors.secrets({"a_token": "abcd", "b_token": "abcd-efgh"}, ())) == "*** ***"

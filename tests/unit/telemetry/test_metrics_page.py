@@ -6,7 +6,7 @@ import re
 from prometheus_client import exposition
 
 from boathouse import metrics_page
-from boathouse.telemetry import gauges, metrics, reference
+from boathouse.telemetry import gauges, metrics
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs/reference/metrics.md"
 
@@ -17,7 +17,7 @@ async def test_the_page_is_what_the_operator_would_print():
 
 async def test_every_documented_name_is_scraped(monkeypatch):
     scraped = []
-    monkeypatch.setattr(reference, "page", lambda source: scraped.append(exposition.generate_latest(source)) or "")
+    monkeypatch.setattr(metrics, "page", lambda source: scraped.append(exposition.generate_latest(source)) or "")
     await metrics_page.page()
     documented = set(re.findall(r"^\| `(\w+)`", PAGE.read_text(), re.MULTILINE))
     found = set(re.findall(r"^# TYPE (\w+)", scraped[0].decode(), re.MULTILINE))
@@ -28,4 +28,4 @@ async def test_every_documented_name_is_scraped(monkeypatch):
 def test_a_page_names_the_labels_of_what_has_no_sample_yet():
     subject = metrics.Metrics()
     subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", labels=("queue",), read=dict))
-    assert "| `boathouse_x` | gauge | `queue` | x |" in reference.page(subject.registry)
+    assert "| `boathouse_x` | gauge | `queue` | x |" in metrics.page(subject.registry)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.telemetry.series import BoundedSeries
+from boathouse.telemetry.gauges import BoundedSeries
 
 
 @pytest.fixture

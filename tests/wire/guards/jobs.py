@@ -24,7 +24,7 @@ from boathouse.services.mrjob.planning import planner, steps
 from boathouse.services.mrjob.splits import shards
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import trust_bundle
-from boathouse_task import contract, counters, stderr
+from boathouse_task import command, contract, counters
 from tests.builders import manifests
 from tests.builders.operators.mrjobs import CONFIG, KEY, RunningMRJob, mrjob, split_plan
 from tests.wire import fake_api, waiting
@@ -242,7 +242,7 @@ async def an_api_server_that_fails_once_when_leading_begins(api, _tmp):
 
 async def counter_lines_that_java_would_not_parse(_api, _tmp):
     kept = counters.CounterSet()
-    pump = stderr.StderrPump(None, count=kept.add_users, status=kept.set_status, passed_on=NOWHERE)
+    pump = command.StderrPump(None, count=kept.add_users, status=kept.set_status, passed_on=NOWHERE)
     for amount in ("--5", "9" * 5000, "99999999999999999999", "²", "1"):
         try:
             pump._take(f"reporter:counter:g,n,{amount}\n".encode())
@@ -313,9 +313,9 @@ def without_another_attempt(patch):
 def without_bounds_of_amounts(patch):
     def parse(text):
         group, name, amount = text.split(",")
-        return stderr.Count(group, name, int(amount))
+        return command.Count(group, name, int(amount))
 
-    patch.setattr(stderr, "parse_counter", parse)
+    patch.setattr(command, "parse_counter", parse)
 
 
 GUARDS = {

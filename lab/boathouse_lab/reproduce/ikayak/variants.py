@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Profile
-    from boathouse_policies.ikayak.fuzzy import Sample
-    from boathouse_policies.ikayak.remaining import Key
+    from boathouse_policies.ikayak.remaining import Key, Sample
 
 CLUSTER, CLIENT = "yarn-cluster", "yarn-client"
 SPREAD, NON_SPREAD = "spread-out", "non-spread-out"

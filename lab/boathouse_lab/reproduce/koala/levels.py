@@ -16,7 +16,7 @@ from boathouse_lab.reproduce.study import Findings
 from boathouse_policies import model
 from boathouse_policies.koala import Config, Partition, Policy
 from boathouse_policies.koala.cluster import Cluster
-from boathouse_policies.koala.provider import pools, split
+from boathouse_policies.koala.controller import pools, split
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,8 +11,7 @@ from boathouse_policies import model, profiles, yarn_me
 from boathouse_policies.framework import Observer
 from boathouse_sim import simulation
 from boathouse_sim.errors import Errors
-from boathouse_sim.heartbeat import Heartbeats
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Heartbeats, Instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

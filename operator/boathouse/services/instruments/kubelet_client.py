@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pycurl
 
-from boathouse.cluster import transfers
+from boathouse.cluster import transport
 
 if TYPE_CHECKING:
     import asyncio
@@ -77,7 +77,7 @@ class KubeletClient:
         self._ca_file = ca_file
         self._ca_changed_ns = 0
         self._kept_part = 1.0
-        self._transfers: transfers.Transfers | None = None
+        self._transfers: transport.Transfers | None = None
         self._handles: list[pycurl.Curl] = []
 
     def refresh(self, nodes: int) -> None:
@@ -118,7 +118,7 @@ class KubeletClient:
             ReadError: There was no complete answer with status 200 in time.
         """
         if self._transfers is None:
-            self._transfers = transfers.Transfers(IDLE_CONNECTIONS + _SPARE_CONNECTIONS)
+            self._transfers = transport.Transfers(IDLE_CONNECTIONS + _SPARE_CONNECTIONS)
         running, received = self._transfers, _Limited(limit_bytes)
         curl = self._handles.pop() if self._handles else self._handle()
         host = f"[{address}]" if ":" in address else address

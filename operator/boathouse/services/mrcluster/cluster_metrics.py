@@ -1,6 +1,6 @@
 """Metrics of clusters. Labels name clusters that exist; those of a deleted one are gone with the next scrape.
 
-Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/series.py`).
+Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/gauges.py`).
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.services.mrcluster.state.cluster_state import ClusterState
-from boathouse.telemetry import gauges, series
+from boathouse.telemetry import gauges
 
 _CLUSTER: Final = ("namespace", "cluster")
 _OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
@@ -48,7 +48,7 @@ class ClusterMetrics:
         scrape: gauges.ScrapeGauges,
         report_age_s: Callable[[ObjectUid], float | None],
     ) -> None:
-        self._known: series.BoundedSeries[ObjectUid, _Known] = series.BoundedSeries()
+        self._known: gauges.BoundedSeries[ObjectUid, _Known] = gauges.BoundedSeries()
         self._report_age_s = report_age_s
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
@@ -91,7 +91,7 @@ class ClusterMetrics:
             ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
             (
                 "unlisted",
-                f"Clusters without series: beyond {series.IN_NAMESPACE} of a namespace, or {series.IN_ALL} in all",
+                f"Clusters without series: beyond {gauges.IN_NAMESPACE} of a namespace, or {gauges.IN_ALL} in all",
                 (),
                 self._unlisted,
             ),

@@ -11,7 +11,7 @@ from boathouse.resources.base import RULES
 from boathouse.resources.mrcluster.definition import MRCLUSTER
 from boathouse.resources.mrjob.definition import MRJOB
 from boathouse.resources.sparkapp.definition import SPARKAPP
-from boathouse_cli.conversion import admission, running
+from boathouse_cli.conversion import admission
 from tests.builders.crds import field_rows
 from tests.contract.test_crd import job
 from tests.contract.test_sparkapp_crd import LARGE, application
@@ -76,7 +76,7 @@ def test_a_configuration_that_spark_runs_is_accepted(configuration):
 )
 def test_an_example_is_accepted_and_runs(manifest):
     assert refusals(RESOURCES[manifest["kind"]], manifest) == []
-    assert manifest["kind"] == "MRCluster" or running.problems(manifest) == []
+    assert manifest["kind"] == "MRCluster" or admission.refusals(manifest) == []
 
 
 @pytest.mark.parametrize("resource", [SPARKAPP, MRJOB, MRCLUSTER], ids=lambda each: each.kind)
@@ -140,9 +140,9 @@ def test_metadata_that_objects_can_have_is_accepted(metadata):
 def test_what_is_refused_later_is_found_before(field, path):
     manifest = application(**field)
     assert refusals(SPARKAPP, manifest) == []
-    assert [where for where, _ in running.problems(manifest)] == [path]
+    assert [where for where, _ in admission.refusals(manifest)] == [path]
 
 
 def test_a_job_that_the_operator_refuses_is_found_before():
     manifest = job(mapper={"command": ["cat"], "resources": {"requests": {"cpu": "1e9999999999999"}}})
-    assert running.problems(manifest) or refusals(MRJOB, manifest)
+    assert admission.refusals(manifest) or refusals(MRJOB, manifest)

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp.submission import user_properties
-from boathouse_cli.conversion import command_lines, hadoop_properties, streaming_lines, streaming_options
+from boathouse_cli.conversion import command_lines, hadoop_lines, hadoop_properties, streaming_options
 from tests.command_lines import generated, record
 
 HADOOP, SPARK = record.read(record.HADOOP), record.read(record.SPARK)
@@ -55,7 +55,7 @@ def test_the_options_are_those_that_sparks_parser_knows():
 
 @pytest.mark.parametrize("line", HADOOP["lines"], ids=lambda line: " ".join(line["words"])[:60])
 def test_a_line_of_hadoop_is_read_as_hadoop_reads_it(line):
-    found, expected = streaming_lines.convert(line["words"], cluster=None, source="line"), line["read"]
+    found, expected = hadoop_lines.convert_streaming(line["words"], cluster=None, source="line"), line["read"]
     if has_late_generic_option(line["words"]):
         return  # refused by Hadoop, or read as a value of the option before
     if expected is None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_cli.conversion import command_lines, shell
+from boathouse_cli.conversion import command_lines
 from tests.builders import conversions
 from tests.builders.conversions import PYTHON
 
@@ -12,7 +12,7 @@ def of_text(text):
 
 
 def words(text):
-    (command,) = shell.commands(text)
+    (command,) = command_lines.commands(text)
     return [word.text for word in command.words]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.mrjob.hadoop import options as hadoop_options
-from boathouse_cli.conversion import hadoop_properties, streaming_lines
+from boathouse_cli.conversion import hadoop_lines, hadoop_properties
 from tests.streaming import jobs
 from tests.streaming import options as streaming_options
 
@@ -21,7 +21,7 @@ MADE_ELSEWHERE = {"input", "keyOnlyOutput", "comparator"}
 
 
 def converted(text, cluster=None):
-    return streaming_lines.convert(shlex.split(text), cluster=cluster, source="line")
+    return hadoop_lines.convert_streaming(shlex.split(text), cluster=cluster, source="line")
 
 
 def spec_of(text, cluster=None):
@@ -63,7 +63,7 @@ def test_the_lines_of_recorded_jobs_become_these_jobs(number):
     ]
     urls = ["-input", "s3a://b/in", "-output", "s3a://b/out"]
     words = [*settings, *commands, *streaming_options.streaming(job), *urls]
-    found = streaming_lines.convert(words, cluster=None, source="line").manifest["spec"]
+    found = hadoop_lines.convert_streaming(words, cluster=None, source="line").manifest["spec"]
     assert effective(found) == effective(
         job | {"input": ["s3://b/in"], "output": "s3://b/out", "storage": found["storage"]}
     )

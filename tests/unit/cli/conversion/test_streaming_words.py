@@ -2,14 +2,14 @@
 
 import pytest
 
-from boathouse_cli.conversion import hadoop_lines, streaming_lines
+from boathouse_cli.conversion import hadoop_lines
 
 URLS = ("-input", "s3a://b/in", "-output", "s3a://b/out")
 FIELDS = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
 
 
 def convert(*words, cluster=None):
-    return streaming_lines.convert(words, cluster=cluster, source="line")
+    return hadoop_lines.convert_streaming(words, cluster=cluster, source="line")
 
 
 def spec(*words, cluster=None):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_policies.fspy import sampling
+from boathouse_policies.fspy import prediction
 
 
 def probe_sample(split_bytes, reducers=1, most_splits=10, seed=1):
-    return sampling.sample(split_bytes, reducers=reducers, most_splits=most_splits, rng=np.random.default_rng(seed))
+    return prediction.sample(split_bytes, reducers=reducers, most_splits=most_splits, rng=np.random.default_rng(seed))
 
 
 def test_a_probe_reads_one_tasks_worth_from_a_few_splits():
@@ -39,7 +39,7 @@ def test_no_split_is_read_twice_and_seeds_choose():
 def test_every_split_is_as_likely_as_every_other():
     rng, times = np.random.default_rng(5), np.zeros(12)
     for _ in range(3000):
-        for split, _ in sampling.sample([100] * 12, reducers=1, most_splits=3, rng=rng).parts:
+        for split, _ in prediction.sample([100] * 12, reducers=1, most_splits=3, rng=rng).parts:
             times[split] += 1
     assert times == pytest.approx([750] * 12, rel=0.15)
 

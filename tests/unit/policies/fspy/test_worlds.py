@@ -6,9 +6,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import fspy, model
 from boathouse_policies.fspy import virtual
-from boathouse_policies.fspy import worlds as worlds_of_fspy
-from boathouse_policies.fspy.virtual import World
-from boathouse_policies.fspy.worlds import Worlds
+from boathouse_policies.fspy.virtual import World, Worlds
 from tests.builders import core
 from tests.builders.core_fspy import shape
 
@@ -88,7 +86,7 @@ def test_a_world_without_jobs_is_dropped():
 
 
 def test_few_jobs_that_are_over_stay_in_all_worlds(monkeypatch):
-    monkeypatch.setattr(worlds_of_fspy, "MOST_ENDED", 2)
+    monkeypatch.setattr(virtual, "MOST_ENDED_WORLDS", 2)
     found = worlds(*[("a", f"n{number}") for number in range(5)])
     for number in range(4):
         found.end(model.JobId(f"j{number}"), 0.0, succeeded=True)

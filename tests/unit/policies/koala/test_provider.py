@@ -3,8 +3,8 @@
 import hypothesis
 from hypothesis import strategies as st
 
-from boathouse_policies.koala import Cluster, Partition, provider
-from boathouse_policies.koala.provider import Pool, reclaims, without
+from boathouse_policies.koala import Cluster, Partition, controller
+from boathouse_policies.koala.controller import Pool, reclaims, without
 from tests.builders.core_koala import cluster_state
 
 SITES = ("a", "b", "c")
@@ -17,7 +17,7 @@ def users(*clusters: Cluster):
 
 def split_pools(idle, sites, partition):
     """Split where a cluster may use either all or none of a site."""
-    return provider.split(provider.pools(idle, sites), sites, partition)
+    return controller.split(controller.pools(idle, sites), sites, partition)
 
 
 def totals(parts) -> dict[str, int]:
@@ -76,11 +76,11 @@ def test_a_node_without_room_for_the_worker_of_a_cluster_is_given_to_another():
         Pool(site="a", nodes=3, users=frozenset({first.name, other.name})),
         Pool(site="a", nodes=2, users=frozenset({other.name})),
     ]
-    assert totals(provider.split(idle, [first, other], Partition.PER_SITE)) == {"x": 3, "y": 2}
+    assert totals(controller.split(idle, [first, other], Partition.PER_SITE)) == {"x": 3, "y": 2}
 
 
 def test_nodes_are_kept_for_submissions_of_the_largest_pool_first():
-    idle = provider.pools({"a": 2, "b": 5}, users(cluster_state(name="x")))
+    idle = controller.pools({"a": 2, "b": 5}, users(cluster_state(name="x")))
     assert sorted((pool.site, pool.nodes) for pool in without(idle, 4)) == [("a", 1), ("b", 2)]
     assert [pool.nodes for pool in without(idle, 99)] == [0, 0]
 

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse_policies import framework, model, yarn_me
 from boathouse_policies.framework import questions
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 from tests.builders import core, simulations
 from tests.builders.core_elastic import elastic_estimates
 

@@ -5,7 +5,7 @@ import pytest
 
 from boathouse_lab import table2
 from boathouse_policies import yarn_me
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Instant
 from tests.builders import simulations
 from tests.unit.policies.yarn_me import reference
 

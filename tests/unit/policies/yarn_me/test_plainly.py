@@ -5,8 +5,7 @@ import pytest
 
 from boathouse_lab import table2
 from boathouse_policies import yarn_me
-from boathouse_sim.heartbeat import Heartbeats
-from boathouse_sim.instant import Instant
+from boathouse_sim.simulation import Heartbeats, Instant
 from tests.builders import core, simulations
 from tests.builders.core_plain import plain_rankings
 

@@ -11,8 +11,8 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.hadoop import client, client_pod
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse_policies import model
-from boathouse_task import client_contract, contract
-from boathouse_task.client_contract import ClientSpec
+from boathouse_task import cluster_contract, contract
+from boathouse_task.cluster_contract import ClientSpec
 from tests.builders import mrjobs
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 from tests.builders.simulated_hadoop_job import CLUSTER
@@ -42,7 +42,7 @@ def variables_of(container: dict[str, Any]) -> dict[str, str]:
 
 
 def client_spec(manifest: dict[str, Any]) -> ClientSpec:
-    text = variables_of(manifest["spec"]["initContainers"][0])[client_contract.CLIENT_ENV]
+    text = variables_of(manifest["spec"]["initContainers"][0])[cluster_contract.CLIENT_ENV]
     return msgspec.json.decode(text.replace("$$", "$"), type=ClientSpec)
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from boathouse_sim import base_world, blocks, topology
+from boathouse_sim import base_world, topology
 from boathouse_sim.workload import Cluster
 
 
-def stores(nodes=12, racks=3, seed=0) -> tuple[blocks.Stores, dict]:
+def stores(nodes=12, racks=3, seed=0) -> tuple[topology.Stores, dict]:
     found = base_world.nodes_of(Cluster.of(topology.machines(nodes, cores=1, mem_mb=1, racks=racks)))
-    return blocks.Stores(found, np.random.default_rng(seed)), {node.name: node.rack for node in found}
+    return topology.Stores(found, np.random.default_rng(seed)), {node.name: node.rack for node in found}
 
 
 def test_three_replicas_lie_on_three_nodes_in_two_racks_the_second_and_third_together():
@@ -41,4 +41,4 @@ def test_equal_seeds_give_equal_places():
 
 def test_no_node_that_holds_blocks_is_said():
     with pytest.raises(ValueError, match="stores=True"):
-        blocks.Stores([], np.random.default_rng(0))
+        topology.Stores([], np.random.default_rng(0))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from boathouse_task.agent import shared_files
+from boathouse_task.agent import host_files
 
 
 def test_a_file_of_the_expected_size_is_read_and_a_larger_one_is_not(tmp_path):
-    shared_files.replace(tmp_path / "file", b"12345")
-    assert shared_files.read(tmp_path / "file", 5) == b"12345"
-    with pytest.raises(shared_files.UnusableError, match="is larger than 4 bytes"):
-        shared_files.read(tmp_path / "file", 4)
+    host_files.replace(tmp_path / "file", b"12345")
+    assert host_files.read(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(host_files.UnusableError, match="is larger than 4 bytes"):
+        host_files.read(tmp_path / "file", 4)

@@ -27,7 +27,7 @@ from boathouse.services.mrjob.placement import pod_builder
 from boathouse.services.mrjob.placement.pod_builder import PodSettings
 from boathouse.services.mrjob.state import hadoop_state
 from boathouse_policies import model
-from boathouse_task import client_contract, contract
+from boathouse_task import cluster_contract, contract
 
 Manifest = dict[str, Any]
 _MEMORY_MIB: Final = 512
@@ -173,12 +173,12 @@ class ClientBuilder:
         heap = [f"-Xmx{_HEAP_MIB}m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-XX:-UsePerfData"]
         ours = {
             "JAVA_HOME": self.cluster.java_home,
-            "HADOOP_CONF_DIR": f"{contract.WORK_PATH}/{client_contract.CONF_FOLDER}",
+            "HADOOP_CONF_DIR": f"{contract.WORK_PATH}/{cluster_contract.CONF_FOLDER}",
             clients.USER_ENV: clients.USER,
             "BOATHOUSE_CLASSPATH": self.cluster.classpath,
             "BOATHOUSE_JAVA_OPTS": " ".join([*heap, "--add-opens=java.base/java.lang=ALL-UNNAMED"]),
         }
-        words = ["sh", f"{client_contract.CONF_PATH}/client.sh", *options.command(self.job, self.on_cluster)]
+        words = ["sh", f"{cluster_contract.CONF_PATH}/client.sh", *options.command(self.job, self.on_cluster)]
         return {
             "name": names.CONTAINER,
             "image": self.cluster.image,
@@ -194,7 +194,7 @@ class ClientBuilder:
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
                 {"name": "tmp", "mountPath": _TMP, "subPath": names.CONTAINER},
-                {"name": _CONF, "mountPath": client_contract.CONF_PATH, "readOnly": True},
+                {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
                 *(
                     {"name": _CONF, "mountPath": f"/etc/{name}", "subPath": name, "readOnly": True}
                     for name in ("passwd", "group")
@@ -217,7 +217,7 @@ class ClientBuilder:
                 *self._user_env(),
                 *pod_builder.s3_keys(self.job),
                 {"name": clients.USER_ENV, "value": clients.USER},
-                {"name": client_contract.CLIENT_ENV, "value": order},
+                {"name": cluster_contract.CLIENT_ENV, "value": order},
                 *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields),
             ],
             **self._env_from(),
@@ -226,7 +226,7 @@ class ClientBuilder:
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
                 {"name": "tmp", "mountPath": _TMP, "subPath": RUNTIME},
-                {"name": _CONF, "mountPath": client_contract.CONF_PATH, "readOnly": True},
+                {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
                 *pod_builder.endpoint_mounts(),
                 *([{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_files else []),
             ],
@@ -249,11 +249,11 @@ class ClientBuilder:
         sources = [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env_from or ()]
         return {"envFrom": sources} if sources else {}
 
-    def client_spec(self) -> client_contract.ClientSpec:
+    def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
         job, tag = self.job, hadoop_state.tag(self.job.uid, self.attempt)
         is_streaming = self.on_cluster.jar is None
-        return client_contract.ClientSpec(
+        return cluster_contract.ClientSpec(
             job_uid=job.uid,
             job_name=job.name,
             namespace=job.namespace,

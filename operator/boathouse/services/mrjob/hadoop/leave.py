@@ -12,7 +12,7 @@ from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
-from boathouse_task.client_contract import Leave
+from boathouse_task.cluster_contract import Leave
 
 _MOST_BYTES: Final = 64
 

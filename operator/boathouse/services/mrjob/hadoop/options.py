@@ -13,11 +13,11 @@ from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
 from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster, open_settings
-from boathouse_task import client_contract, contract
+from boathouse_task import cluster_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
 RUN_JAR: Final = "org.apache.hadoop.util.RunJar"
-FILES: Final = f"{contract.WORK_PATH}/{client_contract.FILES_FOLDER}"
+FILES: Final = f"{contract.WORK_PATH}/{cluster_contract.FILES_FOLDER}"
 JAR_FILE: Final = "boathouse-job.jar"
 SCRIPTS: Final[Mapping[str, str]] = {part: f"boathouse-{part}" for part in ("mapper", "combiner", "reducer")}
 """Names of the scripts in the tasks' working folder, by the option of Hadoop Streaming."""

@@ -25,7 +25,7 @@ from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.splits.split_plans import Plans
 from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import framework, fspy, model
-from boathouse_policies.fspy import sampling
+from boathouse_policies.fspy import prediction
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -139,7 +139,7 @@ class Probes:
     def _sample(self, job: Job, plan: contract.Plan) -> Sequence[tuple[int, int]]:
         """Return the splits that a probe reads, and how many bytes of each; the same after a restart."""
         seed = int.from_bytes(hashlib.blake2b(job.uid.encode(), digest_size=8).digest(), "big")
-        drawn = sampling.sample(
+        drawn = prediction.sample(
             [split.length_bytes for split in plan.splits],
             reducers=job.steps[0].reduces,
             most_splits=self.sizes.config.sampled_splits,

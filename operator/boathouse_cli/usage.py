@@ -1,4 +1,6 @@
-"""Compare each queue's usage of the cluster with its fair share. Pure.
+"""Usage of the cluster by node, and by queue beside its fair share. Pure.
+
+Compare each queue's usage of the cluster with its fair share. Pure.
 
 A queue's usage is its dominant share: the larger of its part of the cluster's CPU and of its memory, over the pods that
 hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4). Its fair share is its weight among
@@ -20,6 +22,60 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_cli import model
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node: what it offers to pods, and what its pods request.
+
+    Attributes:
+        state: `Ready` or `NotReady`, and whether it is cordoned.
+        pods: Its pods that have not ended.
+        own_pods: Those of them that Boathouse schedules.
+    """
+
+    name: str
+    state: str
+    pods: int
+    own_pods: int
+    used_cpu_milli: int
+    cpu_milli: int
+    used_memory_bytes: int
+    memory_bytes: int
+
+
+def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Node, ...]:
+    """Return the usage of each node, sorted by name."""
+    held: dict[str, list[wire.PodView]] = {}
+    for raw in pods:
+        pod = msgspec.convert(raw, wire.PodView)
+        if pod.spec.node_name and not pod.is_terminal:
+            held.setdefault(pod.spec.node_name, []).append(pod)
+    found = (_node(raw, held.get(raw["metadata"]["name"], ())) for raw in nodes)
+    return tuple(sorted(found, key=lambda node: node.name))
+
+
+def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
+    allocatable = raw.get("status", {}).get("allocatable", {})
+    requested = [requests.pod_requests(pod) for pod in pods]
+    used = {each: sum(amounts.get(each, 0) for amounts in requested) for each in ("cpu", "memory")}
+    return Node(
+        name=raw["metadata"]["name"],
+        state=_state(raw),
+        pods=len(pods),
+        own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
+        used_cpu_milli=quantities.milli(used["cpu"]),
+        cpu_milli=quantities.milli(quantities.nano(allocatable.get("cpu", "0"))),
+        used_memory_bytes=quantities.ones(used["memory"]),
+        memory_bytes=quantities.ones(quantities.nano(allocatable.get("memory", "0"))),
+    )
+
+
+def _state(raw: model.Raw) -> str:
+    conditions = raw.get("status", {}).get("conditions") or ()
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return f"{'Ready' if ready else 'NotReady'}{', cordoned' if raw.get('spec', {}).get('unschedulable') else ''}"
+
 
 RESOURCES: Final = ("cpu", "memory")
 
@@ -51,7 +107,7 @@ class Queue:
     fair_share: float | None
 
 
-def usage(
+def of_queues(
     configured: Mapping[str, Configured],
     jobs: Sequence[model.Job],
     pods: Iterable[model.Raw],
