@@ -18,6 +18,7 @@ from boathouse_cli import (
     kind_names,
     laboratory,
     options,
+    record,
     simulate,
     submit,
     top,
@@ -280,5 +281,6 @@ app.command("resume")(changing.resume)
 app.command("retry")(changing.retry)
 app.command("delete")(changing.delete)
 app.command("top")(top.top)
+app.command("record")(record.record)
 app.command("simulate")(simulate.simulate)
 laboratory.add_commands(app)
