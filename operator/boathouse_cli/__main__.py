@@ -15,7 +15,8 @@ def main() -> None:
         commands.app()
     except ModuleNotFoundError as error:
         print(
-            f"error: {error.name} is missing: install boathouse[cli], for simulate boathouse[cli,simulator]",
+            f"error: {error.name} is missing: install boathouse[cli], for simulate and record --write "
+            "boathouse[cli,simulator]",
             file=sys.stderr,
         )
         sys.exit(ExitCode.USAGE)

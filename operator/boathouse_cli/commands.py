@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import changing, completing, convert, enable_spark, options, submit
+from boathouse_cli import changing, completing, convert, enable_spark, options, record, submit
 from boathouse_cli.errors import CommandError, ExitCode
 
 GROUP: Final = "boathouse.commands"
@@ -375,5 +375,6 @@ app.command("resume")(changing.resume)
 app.command("retry")(changing.retry)
 app.command("delete")(changing.delete)
 app.command("top")(top)
+app.command("record")(record.record)
 app.command("simulate")(simulate)
 add_commands(app)

@@ -40,5 +40,13 @@ class UnknownKindError(CommandError):
     """The cluster has no such kind of objects."""
 
 
+class ForbiddenError(CommandError):
+    """The user lacks a right."""
+
+
+class ExpiredError(CommandError):
+    """A watch cannot go on from its revision, or a list cannot be continued: it has to be listed anew."""
+
+
 class AlreadyExistsError(CommandError):
     """An object of this name is there."""

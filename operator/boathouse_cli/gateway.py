@@ -6,23 +6,35 @@ Returns decoded JSON.
 from __future__ import annotations
 
 import contextlib
+import functools
 import http
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 import urllib3
-from kubernetes import client, config
+from kubernetes import client, config, watch
 
 from boathouse.resources import names
-from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode, UnknownKindError
+from boathouse_cli.errors import (
+    AlreadyExistsError,
+    CommandError,
+    ExitCode,
+    ExpiredError,
+    ForbiddenError,
+    UnknownKindError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from boathouse_cli import model
 
 REQUEST_TIMEOUT_S = 30
 CHUNK_BYTES = 65_536
+PAGE = 500
+"""Objects of a page of a list."""
+WATCH_S: Final = 240
+"""How long a watch is open; it goes on where it was."""
 CONFLICT = 409
 CONFIG_MAP = "boathouse-config"
 CONFIG_KEY = "config.json"
@@ -202,6 +214,58 @@ class Gateway:
         with _explained("nodes", None):
             return _items(self._core.list_node(_preload_content=False, _request_timeout=REQUEST_TIMEOUT_S))
 
+    def pages(self, plural: str, *, all_namespaces: bool) -> Iterator[tuple[list[model.Raw], str]]:
+        """Yield the objects of a kind in pages, each with the revision from which they can be watched.
+
+        Args:
+            plural: pods, nodes, or a kind of Boathouse.
+            all_namespaces: Whether those of all namespaces, or of this one. Nodes are in none.
+        """
+        read, where = self._lister(plural, all_namespaces=all_namespaces)
+        token = ""
+        while True:
+            with _explained(plural, where):
+                more = {"_continue": token} if token else {}
+                answer = read(limit=PAGE, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S, **more)
+                page = _json(answer)
+            yield list(page.get("items") or ()), page["metadata"]["resourceVersion"]
+            token = page["metadata"].get("continue") or ""
+            if not token:
+                return
+
+    def changes(self, plural: str, revision: str, *, all_namespaces: bool) -> Iterator[tuple[str, model.Raw]]:
+        """Yield changes of the objects of a kind after a revision, for some minutes: their type and the object.
+
+        Bookmarks are yielded too.
+
+        Raises:
+            ExpiredError: The revision is too old.
+        """
+        read, where = self._lister(plural, all_namespaces=all_namespaces)
+        with _explained(plural, where):
+            stream = watch.Watch("object").stream(  # type: ignore[no-untyped-call]
+                read,
+                resource_version=revision,
+                allow_watch_bookmarks=True,
+                timeout_seconds=WATCH_S,
+                _request_timeout=(REQUEST_TIMEOUT_S, WATCH_S + REQUEST_TIMEOUT_S),
+            )
+            for event in filter(None, stream):  # None: a line that is no JSON
+                yield event["type"], event["raw_object"]
+
+    def _lister(self, plural: str, *, all_namespaces: bool) -> tuple[Callable[..., Any], str | None]:
+        """Return the client's function that lists a kind, and the namespace for messages."""
+        core, where = self._core, None if all_namespaces or plural == "nodes" else self.namespace
+        if plural == "nodes":
+            return core.list_node, None
+        if plural == "pods":
+            partial = functools.partial(core.list_namespaced_pod, self.namespace)
+            return (core.list_pod_for_all_namespaces if all_namespaces else partial), where
+        kind = names.GROUP, names.VERSION
+        if all_namespaces:
+            return functools.partial(self._custom.list_cluster_custom_object, *kind, plural), where
+        return functools.partial(self._custom.list_namespaced_custom_object, *kind, self.namespace, plural), where
+
     def operator_config(self, namespace: str) -> model.Raw:
         """Return the operator's configuration file, from its ConfigMap."""
         with _explained(f"configmap/{CONFIG_MAP}", namespace):
@@ -264,6 +328,8 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
     try:
         yield
     except client.ApiException as error:
+        if error.status == http.HTTPStatus.GONE:
+            raise ExpiredError(f"the cluster no longer knows this revision of {what}{where}: list it anew") from error
         raise _from_status(error, what, where, verb) from error
     except urllib3.exceptions.HTTPError as error:
         cause = str(getattr(error, "reason", error)).rpartition(": ")[2]
@@ -308,7 +374,7 @@ def _from_status(error: client.ApiException, what: str, where: str, verb: str) -
         case 401:
             return CommandError("the cluster rejects your credentials: check the kubeconfig's user")
         case 403:
-            return CommandError(f"you lack permission to {verb} {what}{where}: request the role {_ROLES[verb]} there")
+            return ForbiddenError(f"you lack permission to {verb} {what}{where}: request the role {_ROLES[verb]} there")
         case _:
             return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: retry later")
 

@@ -250,7 +250,7 @@ def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
     if cluster.machines:
         return [_node(one) for one in cluster.machines]
     digits = len(str(cluster.nodes - 1))
-    room = model.Resources(cpu_milli=cluster.node_cores * 1000, memory_bytes=cluster.node_mem_mb * MB)
+    room = model.Resources(cpu_milli=round(cluster.node_cores * 1000), memory_bytes=cluster.node_mem_mb * MB)
     return [
         model.Node(
             name=model.NodeName(f"n{i:0{digits}}"), allocatable=room, max_pods=NO_LIMIT, rack=f"r{i % cluster.racks}"
@@ -265,7 +265,7 @@ def _node(machine: Machine) -> model.Node:
         labels[ZONE_LABEL] = machine.site
     return model.Node(
         name=model.NodeName(machine.name),
-        allocatable=model.Resources(cpu_milli=machine.cores * 1000, memory_bytes=machine.mem_mb * MB),
+        allocatable=model.Resources(cpu_milli=round(machine.cores * 1000), memory_bytes=machine.mem_mb * MB),
         max_pods=NO_LIMIT,
         labels=labels,
         server=machine.server or None,

@@ -57,9 +57,9 @@ class Truth:
             for phase in phases
         )
 
-    def run_time_ms(self, phase: Phase, given_mb: int) -> int:
-        """Run time of one task: one draw for its duration."""
-        run_ms = phase.duration_ms
+    def run_time_ms(self, phase: Phase, given_mb: int, index: int = 0) -> int:
+        """Run time of one task of a phase, by its index: one draw for its duration."""
+        run_ms = phase.task_ms(index)
         if given_mb < phase.mem_ideal_mb:
             run_ms = phase.penalty.run_time_ms(run_ms, given_mb, phase.mem_ideal_mb)
         if self._is_exact:

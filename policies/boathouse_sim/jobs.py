@@ -54,24 +54,30 @@ class Phase:
     Attributes:
         kind: A stage of the model: `map`, `reduce`, `executor`, `uber`, `probe`, or a name of the workload's own.
         tasks: How many.
-        duration_ms: Of one task with its ideal memory.
+        duration_ms: Of one task with its ideal memory; their mean, where they differ.
         mem_ideal_mb: Memory that one task wants.
-        cores: Cores of one task.
+        cores: Cores of one task, to the millicore.
         penalty: What less memory costs.
         input_bytes: What one task reads; None where the workload does not say.
         counters: What each task reports at its end.
         when_ended: Whether it waits for the end of the phase before, rather than for its last task to be placed.
+        durations_ms: Of each task by its index, where they differ: the truth, of which policies know the mean.
     """
 
     kind: str
     tasks: int
     duration_ms: int
     mem_ideal_mb: int
-    cores: int = 1
+    cores: float = 1
     penalty: Penalty = Penalty()
     input_bytes: int | None = None
     counters: tuple[tuple[str, float], ...] = ()
     when_ended: bool = False
+    durations_ms: tuple[int, ...] = ()
+
+    def task_ms(self, index: int) -> int:
+        """Return how long a task runs with its ideal memory."""
+        return self.durations_ms[index] if self.durations_ms else self.duration_ms
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

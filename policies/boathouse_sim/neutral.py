@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Any
 
+from boathouse_policies import model
+from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 FORMAT = "neutral-cluster-workload/1"
 
-_WORKLOAD = ("format", "name", "cluster", "timing", "jobs")
-_CLUSTER = ("nodes", "node_mem_mb", "node_cores", "racks", "mem_granularity_mb", "min_mem_fraction")
+_WORKLOAD = ("format", "name", "cluster", "timing", "queues", "run_times", "jobs")
+_ELASTIC = ("mem_granularity_mb", "min_mem_fraction")
+_CLUSTER = ("nodes", "node_mem_mb", "node_cores", "racks", *_ELASTIC, "machines")
+_MACHINE = ("name", "cores", "mem_mb", "rack", "site")
+_QUEUE = ("name", "weight", "limits")
+_LIMITS = {"cpu_milli": "cpu", "memory_bytes": "memory", "pods": "pods"}
 _TIMING = (
     "node_heartbeat_ms",
     "am_heartbeat_ms",
@@ -22,13 +30,17 @@ _TIMING = (
     "am_container_cores",
     "allocs_per_node_heartbeat",
 )
-_JOB = ("id", "namespace", "submit_ms", "after", "phases")
-_PHASE = ("kind", "tasks", "duration_ms", "mem_ideal_mb", "cores", "penalty")
+_JOB = ("id", "namespace", "queue", "program", "submit_ms", "after", "phases")
+_PHASE = (
+    *("kind", "tasks", "duration_ms", "durations_ms", "mem_ideal_mb", "cores", "penalty"),
+    *("when_ended", "input_bytes", "counters"),
+)
 _PENALTY = ("model", "factor")
 
 # Fields that are accepted and not read: comments, and options of other simulators that read the same files.
 _WORKLOAD_IGNORED = ("about", "units")
 _TIMING_IGNORED = ("reservations",)
+_MOST_CORES = 1_000_000
 
 
 def read_neutral(path: Path) -> Workload:
@@ -42,18 +54,110 @@ def read_neutral(path: Path) -> Workload:
         decoded = json.loads(path.read_text())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise WorkloadError(f"{path.name}: not JSON: {error}") from None
-    root = _Place(decoded, path.name)
+    return decode(decoded, path.name)
+
+
+def decode(decoded: Any, where: str) -> Workload:
+    """Return the workload in a decoded file.
+
+    Args:
+        decoded: What the file holds.
+        where: The file's name, for messages.
+
+    Raises:
+        WorkloadError: As `read_neutral`.
+    """
+    root = _Place(decoded, where)
     if root.text("format", "") != FORMAT:
-        raise WorkloadError(f'{path.name}: "format" must be "{FORMAT}"')
+        raise WorkloadError(f'{where}: "format" must be "{FORMAT}"')
     root.refuse_unknown(_WORKLOAD, ignored=_WORKLOAD_IGNORED)
     jobs = tuple(_job(place) for place in root.items("jobs"))
     if not jobs:
-        raise WorkloadError(f"{path.name}: holds no jobs")
+        raise WorkloadError(f"{where}: holds no jobs")
     workload = Workload(
-        name=root.text("name", path.stem), cluster=_cluster(root.at("cluster")), jobs=jobs, timing=_timing(root)
+        name=root.text("name", where.rpartition(".")[0] or where),
+        cluster=_cluster(root.at("cluster")),
+        jobs=jobs,
+        timing=_timing(root),
+        queues=tuple(map(_queue, root.items("queues"))) if "queues" in root.value else (),
+        conditions=_conditions(root),
     )
     workload.check()
     return workload
+
+
+def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a workload of plain jobs on machines in this format: what `read_neutral` reads.
+
+    Args:
+        workload: The workload; its jobs have no masters and no probes.
+        about: Comments, which no simulation reads.
+    """
+    told = workload.conditions.told if workload.conditions is not None else Told.EXACT
+    places = [(("name", one.name), ("cores", one.cores), ("mem_mb", one.mem_mb)) for one in workload.cluster.machines]
+    where = [_given(rack=one.rack, site=one.site) for one in workload.cluster.machines]
+    return {
+        "format": FORMAT,
+        "name": workload.name,
+        "about": dict(about),
+        "run_times": str(told),
+        "cluster": {"machines": [dict(place) | more for place, more in zip(places, where, strict=True)]},
+        "queues": [_encoded_queue(one) for one in workload.queues],
+        "jobs": [_encoded_job(job) for job in workload.jobs],
+    }
+
+
+def _encoded_queue(queue: model.Queue) -> dict[str, Any]:
+    limits = dict(queue.limits)
+    found = {field: limits[resource] for field, resource in _LIMITS.items() if resource in limits}
+    return {"name": queue.name, "weight": queue.weight, **_given(limits=found)}
+
+
+def _encoded_job(job: JobSpec) -> dict[str, Any]:
+    named = _given(namespace=job.namespace, queue=job.queue, program=job.program, after=job.after)
+    when = {} if job.after is not None else {"submit_ms": job.submit_ms}
+    return {"id": job.id, **when, **named, "phases": [_encoded_phase(phase) for phase in job.phases]}
+
+
+def _encoded_phase(phase: Phase) -> dict[str, Any]:
+    penalty = phase.penalty
+    return {
+        "kind": phase.kind,
+        "tasks": phase.tasks,
+        "duration_ms": phase.duration_ms,
+        "mem_ideal_mb": phase.mem_ideal_mb,
+        "cores": phase.cores,
+        **_given(
+            durations_ms=list(phase.durations_ms),
+            penalty={} if penalty == Penalty() else {"model": str(penalty.model), "factor": penalty.factor},
+            when_ended=phase.when_ended,
+            input_bytes=phase.input_bytes,
+            counters=dict(phase.counters),
+        ),
+    }
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+def _conditions(root: _Place) -> Conditions | None:
+    name = root.text("run_times", Told.EXACT)
+    if name not in tuple(Told):
+        raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(Told)}")
+    return None if name == Told.EXACT else Conditions(told=Told(name))
+
+
+def _queue(place: _Place) -> model.Queue:
+    place.refuse_unknown(_QUEUE)
+    limits, weight = {}, place.number("weight", 1.0)
+    if not weight > 0:
+        raise WorkloadError(f"{place.where}.weight: must be above 0, not {weight}")
+    if "limits" in place.value:
+        given = place.at("limits")
+        given.refuse_unknown(tuple(_LIMITS))
+        limits = {_LIMITS[field]: given.whole(field) for field in given.value}
+    return model.Queue.of(model.QueueName(str(place.required("name"))), weight=weight, limits=limits)
 
 
 def _cluster(place: _Place) -> Cluster:
@@ -61,6 +165,8 @@ def _cluster(place: _Place) -> Cluster:
     fraction = place.number("min_mem_fraction", 0.1)
     if not 0 < fraction <= 1:
         raise WorkloadError(f"{place.where}.min_mem_fraction: must be above 0 and at most 1, not {fraction}")
+    if "machines" in place.value:
+        return _of_machines(place, fraction)
     return Cluster(
         nodes=place.whole("nodes", least=1),
         node_mem_mb=place.whole("node_mem_mb", least=1),
@@ -68,6 +174,29 @@ def _cluster(place: _Place) -> Cluster:
         racks=place.whole("racks", 1, least=1),
         mem_granularity_mb=place.whole("mem_granularity_mb", 100, least=1),
         min_mem_fraction=fraction,
+    )
+
+
+def _of_machines(place: _Place, fraction: float) -> Cluster:
+    if both := sorted(place.value.keys() - {*_ELASTIC, "machines"}):
+        raise WorkloadError(f'{place.where}: "machines" excludes "{both[0]}": omit one of them')
+    machines = [_machine(one) for one in place.items("machines")]
+    if not machines:
+        raise WorkloadError(f"{place.where}: machines: holds no machines")
+    if len({one.name for one in machines}) < len(machines):
+        raise WorkloadError(f"{place.where}: machines: names are not unique")
+    step_mb = place.whole("mem_granularity_mb", 100, least=1)
+    return dataclasses.replace(Cluster.of(machines), mem_granularity_mb=step_mb, min_mem_fraction=fraction)
+
+
+def _machine(place: _Place) -> Machine:
+    place.refuse_unknown(_MACHINE)
+    return Machine(
+        name=str(place.required("name")),
+        cores=place.cores("cores"),
+        mem_mb=place.whole("mem_mb", least=1),
+        rack=place.text("rack", ""),
+        site=place.text("site", ""),
     )
 
 
@@ -99,19 +228,39 @@ def _job(place: _Place) -> JobSpec:
         after=None if after is None else str(after),
         phases=phases,
         namespace=place.text("namespace", ""),
+        queue=place.text("queue", "default"),
+        program=place.text("program", ""),
     )
 
 
 def _phase(place: _Place) -> Phase:
     place.refuse_unknown(_PHASE)
+    tasks = place.whole("tasks", least=1)
     return Phase(
         kind=place.text("kind", "task"),
-        tasks=place.whole("tasks", least=1),
+        tasks=tasks,
         duration_ms=place.whole("duration_ms"),
         mem_ideal_mb=place.whole("mem_ideal_mb", least=1),
-        cores=place.whole("cores", 1),
+        cores=place.cores("cores", 1),
         penalty=_penalty(place.at("penalty")) if place.value.get("penalty") is not None else Penalty(),
+        when_ended=place.flag("when_ended"),
+        input_bytes=place.whole("input_bytes") if "input_bytes" in place.value else None,
+        counters=_counters(place.at("counters")) if "counters" in place.value else (),
+        durations_ms=_durations(place, tasks) if "durations_ms" in place.value else (),
     )
+
+
+def _counters(place: _Place) -> tuple[tuple[str, float], ...]:
+    return tuple((name, place.number(name)) for name in sorted(place.value))
+
+
+def _durations(place: _Place, tasks: int) -> tuple[int, ...]:
+    found = place.required("durations_ms")
+    if not isinstance(found, list) or len(found) != tasks:
+        raise WorkloadError(f"{place.where}: durations_ms: must be a list of {tasks} run times, one for each task")
+    if any(not isinstance(one, int) or isinstance(one, bool) or one < 0 for one in found):
+        raise WorkloadError(f"{place.where}: durations_ms: must be whole numbers of at least 0")
+    return tuple(found)
 
 
 def _penalty(place: _Place) -> Penalty:
@@ -163,6 +312,19 @@ class _Place:
         if isinstance(found, bool) or not isinstance(found, int | float):
             raise WorkloadError(f"{self.where}: {key}: must be a number, not {found!r}")
         return found
+
+    def flag(self, key: str) -> bool:
+        found = self.value.get(key, False)
+        if not isinstance(found, bool):
+            raise WorkloadError(f"{self.where}: {key}: must be true or false, not {found!r}")
+        return found
+
+    def cores(self, key: str, default: int | None = None) -> float:
+        """Return a number of cores, to the millicore."""
+        found = self.number(key, default)
+        if not 0 <= found <= _MOST_CORES:
+            raise WorkloadError(f"{self.where}: {key}: must be between 0 and {_MOST_CORES:,}, not {found!r}")
+        return int(found) if found == int(found) else round(found, 3)
 
     def whole(self, key: str, default: int | None = None, *, least: int = 0) -> int:
         found = self.number(key, default)

@@ -24,7 +24,7 @@ class Tally:
     tasks: int = 0
     elastic: int = 0
     mb_ms: int = 0
-    core_ms: int = 0
+    core_ms: float = 0
     busy_core_ms: float = 0.0
     distances: list[int] = dataclasses.field(default_factory=lambda: [0, 0, 0, 0])
     suspensions: int = 0

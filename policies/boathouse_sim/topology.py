@@ -41,7 +41,7 @@ class Machine:
 
     Attributes:
         name: Unique.
-        cores: What tasks may ask for together.
+        cores: What tasks may ask for together, to the millicore.
         mem_mb: The same of memory.
         rack: For the distance of data.
         server: The host of a virtual machine; empty for a physical one, which has disk and network of its own.
@@ -54,7 +54,7 @@ class Machine:
     """
 
     name: str
-    cores: int
+    cores: float
     mem_mb: int
     rack: str = "r0"
     server: str = ""
@@ -186,7 +186,7 @@ class Cluster:
 
     nodes: int
     node_mem_mb: int = 10_000
-    node_cores: int = 16
+    node_cores: float = 16
     racks: int = 1
     mem_granularity_mb: int = 100
     min_mem_fraction: float = 0.1
@@ -211,11 +211,11 @@ class Cluster:
         return sum(machine.mem_mb for machine in self.machines) if self.machines else self.nodes * self.node_mem_mb
 
     @property
-    def total_cores(self) -> int:
+    def total_cores(self) -> float:
         """Cores of all nodes."""
         return sum(machine.cores for machine in self.machines) if self.machines else self.nodes * self.node_cores
 
-    def holds(self, mem_mb: int, cores: int) -> bool:
+    def holds(self, mem_mb: int, cores: float) -> bool:
         """Return whether some node, empty, holds a task of this size."""
         if not self.machines:
             return mem_mb <= self.node_mem_mb and cores <= self.node_cores

@@ -95,13 +95,13 @@ class Container:
 
     Attributes:
         mem_mb: Its ideal memory.
-        cores: CPUs that it asks for.
+        cores: CPUs that it asks for, to the millicore.
         segments: In order; none for what only holds its room (a driver, an executor).
         penalty: What less memory costs: it is added to the time on disk, and may so be contended.
     """
 
     mem_mb: int
-    cores: int = 1
+    cores: float = 1
     segments: tuple[Segment, ...] = ()
     penalty: Penalty = NO_PENALTY
 

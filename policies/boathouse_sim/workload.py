@@ -162,7 +162,7 @@ class Workload:
                 )
         self._check_chain(specs)
 
-    def _check_size(self, where: str, mem_mb: int, cores: int) -> None:
+    def _check_size(self, where: str, mem_mb: int, cores: float) -> None:
         cluster = self.cluster
         if not cluster.holds(mem_mb, cores):
             raise WorkloadError(

@@ -78,6 +78,7 @@ class Running:
     given_mb: int
     task_class: model.ClassId
     started_ms: int = -1
+    index: int = 0
 
 
 class World(BaseWorld["JobSpec", JobRun]):
@@ -155,7 +156,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         return run
 
     def _class(self, job: model.Job, step: int, phase: Phase, *, told: bool) -> model.TaskClass:
-        resources = model.Resources(cpu_milli=phase.cores * 1000, memory_bytes=phase.mem_ideal_mb * MB)
+        resources = model.Resources(cpu_milli=round(phase.cores * 1000), memory_bytes=phase.mem_ideal_mb * MB)
         return model.TaskClass(
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
             job=job.id,
@@ -200,7 +201,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         run, task_class = self.runs[decision.job.id], decision.task_class
         phase = -1 if task_class is run.master else run.phase
         given_mb = decision.resources.memory_bytes // MB
-        task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id)
+        task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id, index=decision.task.index)
         if self.profile.observers:
             self.notify_placed(decision)
         return task
@@ -229,7 +230,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         run, given_mb, tally = task.run, task.given_mb, self.tally
         now_ms = task.started_ms = self.clock.now_ms
         phase = run.truth[task.phase]
-        run_ms = self._truth.run_time_ms(phase, given_mb)
+        run_ms = self._truth.run_time_ms(phase, given_mb, task.index)
         mb_ms, end_ms = given_mb * run_ms, now_ms + run_ms
         if run.job.probe_of is None:
             tally.tasks += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import Call
+from boathouse_sim.base_world import MB, Call
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.course import Course
 from boathouse_sim.work import Container, Segment
@@ -84,6 +84,9 @@ class Phased(Course):
     @override
     def started(self, pod: Pod) -> None:
         if self._by_class[pod.task_class.id] < len(self._spec.phases):
+            phase = self._spec.phases[self._by_class[pod.task_class.id]]
+            if phase.durations_ms and phase.duration_ms:
+                pod.luck *= phase.task_ms(pod.task.index) / phase.duration_ms
             self._world.perform(pod, self._ended)
             return
         self._master = pod
@@ -135,5 +138,6 @@ class Phased(Course):
 
 
 def _container(phase: Phase) -> Container:
-    work = Segment(name=phase.kind, cpu_ms=phase.duration_ms, cores=float(phase.cores))
+    read_mb = (phase.input_bytes or 0) / MB  # its time is in the duration
+    work = Segment(name=phase.kind, cpu_ms=phase.duration_ms, cores=float(phase.cores), read_mb=read_mb)
     return Container(mem_mb=phase.mem_ideal_mb, cores=phase.cores, segments=(work,), penalty=phase.penalty)

@@ -120,7 +120,7 @@ class Spark(Submission, Application):
     @property
     def slots(self) -> int:
         """Tasks that run in an executor at once."""
-        return self.executor.cores // self.task_cores
+        return int(self.executor.cores // self.task_cores)
 
     @property
     def tasks(self) -> int:

@@ -135,7 +135,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             gang_min: How many must start together.
             known: Whether policies are told how long one runs alone.
         """
-        size = model.Resources(cpu_milli=container.cores * 1000, memory_bytes=container.mem_mb * MB)
+        size = model.Resources(cpu_milli=round(container.cores * 1000), memory_bytes=container.mem_mb * MB)
         one = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
             job=run.job.id,

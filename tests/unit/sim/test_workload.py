@@ -17,6 +17,11 @@ GOOD = {
     "jobs": [{"id": 0, "submit_ms": 5, "phases": [PHASE]}],
 }
 
+MACHINES = [
+    {"name": "a", "cores": 3.92, "mem_mb": 2000, "rack": "r0", "site": "z0"},
+    {"name": "b", "cores": 2, "mem_mb": 1000},
+]
+
 
 def read_workload(tmp_path, **changed):
     file = tmp_path / "work.json"
@@ -45,6 +50,29 @@ def test_a_namespace_of_the_file_shares_the_queue(tmp_path):
     assert shared.job_times_s[1] < alone.job_times_s[1]
 
 
+def whole(tmp_path, **changed):
+    """A workload that has all of the format."""
+    first = PHASE | {"durations_ms": [500, 1500], "cores": 0.5, "input_bytes": 7, "counters": {"cpu_s": 0.5}}
+    last = PHASE | {"kind": "reduce", "when_ended": True, "penalty": {"model": "step", "factor": 2.0}}
+    job = {"id": "j", "submit_ms": 5, "namespace": "ant", "queue": "q", "program": "p", "phases": [first, last]}
+    queues = [{"name": "q", "weight": 2.0, "limits": {"cpu_milli": 1500}}]
+    given = {"cluster": {"machines": MACHINES}, "queues": queues, "jobs": [job], "run_times": "learned"}
+    return read_workload(tmp_path, **(given | changed))
+
+
+def test_a_workload_that_is_written_reads_as_it_was(tmp_path):
+    given = whole(tmp_path)
+    written = neutral.encode(given, {"profile": "fair"})
+    assert neutral.decode(json.loads(json.dumps(written)), "written.json") == given
+
+
+def test_tasks_have_their_own_run_times_and_the_next_phase_waits_for_their_end(tmp_path):
+    for run_times in ("exact", "learned"):
+        # The queue's 1.5 CPUs hold both maps: 1.5 s until the later ends, then two reducers of 1 CPU, one after the other.
+        found = simulation.simulate(whole(tmp_path, run_times=run_times), "fair")
+        assert found.job_times_s == (3.5,)
+
+
 def test_fields_of_other_simulators_and_comments_are_accepted(tmp_path):
     assert read_workload(tmp_path, about="a test", units={}, timing={"reservations": True}).tasks == 2
 
@@ -52,12 +80,12 @@ def test_fields_of_other_simulators_and_comments_are_accepted(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"job": []}, r'work.json: unknown field "job": choose from format, name, cluster, timing, jobs'),
+        ({"job": []}, r'work.json: unknown field "job": choose from format, name, cluster, timing, queues, '),
         ({"cluster": GOOD["cluster"] | {"rack": 2}}, r'work.json: cluster: unknown field "rack": choose from nodes, '),
         ({"timing": {"heartbeat_ms": 2}}, r'timing: unknown field "heartbeat_ms": choose from node_heartbeat_ms, '),
         (
-            {"jobs": [GOOD["jobs"][0] | {"queue": "a"}]},
-            r'jobs\[0\]: unknown field "queue": choose from id, namespace, ',
+            {"jobs": [GOOD["jobs"][0] | {"tenant": "a"}]},
+            r'jobs\[0\]: unknown field "tenant": choose from id, namespace, ',
         ),
         (
             {"jobs": [GOOD["jobs"][0] | {"phases": [PHASE | {"core": 2}]}]},
@@ -109,6 +137,22 @@ def test_the_shared_workloads_can_be_read():
             {"jobs": [{"id": 0, "after": 0, "phases": [PHASE]}]},
             "would never start: 0 after 0",
             id="a job after itself",
+        ),
+        pytest.param(
+            {"cluster": GOOD["cluster"] | {"machines": MACHINES}},
+            r'cluster: "machines" excludes "node_cores"',
+            id="machines and equal nodes",
+        ),
+        pytest.param({"cluster": {"machines": MACHINES[:1] * 2}}, "names are not unique", id="machines of one name"),
+        pytest.param({"run_times": "guessed"}, "'guessed' is not known", id="unknown knowledge of run times"),
+        pytest.param({"queues": [{"name": "a", "weight": 0}]}, "weight: must be above 0", id="a queue without weight"),
+        pytest.param(
+            {"jobs": [GOOD["jobs"][0] | {"phases": [PHASE | {"durations_ms": [1]}]}]},
+            "must be a list of 2 run times",
+            id="a run time too few",
+        ),
+        pytest.param(
+            {"jobs": [GOOD["jobs"][0] | {"phases": [PHASE | {"cores": -1}]}]}, "cores: must be between 0", id="cores"
         ),
     ],
 )

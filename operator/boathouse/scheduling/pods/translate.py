@@ -11,9 +11,6 @@ from boathouse.resources import names
 from boathouse.scheduling.pods import disks, quantities, requests
 from boathouse_policies import model
 
-LABEL_SERVER = f"{names.GROUP}/server"
-LABEL_RACK = f"{names.GROUP}/rack"
-
 COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 """Resources that every node has; the others are extended."""
 
@@ -95,8 +92,8 @@ def node(view: wire.NodeView) -> model.Node:
         unschedulable=view.spec.unschedulable,
         ready=view.is_ready,
         features=frozenset(view.status.declared_features),
-        server=labels.get(LABEL_SERVER),
-        rack=labels.get(LABEL_RACK),
+        server=labels.get(names.LABEL_SERVER),
+        rack=labels.get(names.LABEL_RACK),
     )
 
 

@@ -1,0 +1,320 @@
+"""Make a workload for `boathouse simulate` of a recording. Pure.
+
+* A job is taken if it came and ended while the recording ran. What ended later, came before, or was not seen whole is
+  left out with a count.
+* A node is as large as what pods that are not in the workload leave of it on average. Nodes that were usable for less
+  than half of the recording are left out.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import math
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from boathouse_cli import kinds, record_lines, record_phases
+from boathouse_policies import model
+from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.topology import Cluster, Machine
+from boathouse_sim.workload import JobSpec, Phase, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+LEAST_PRESENCE: Final = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A workload, and what is said about it.
+
+    Attributes:
+        job_times_s: As they were observed, of its jobs.
+        left_out: Jobs that are not in it, by reason.
+        aside: Objects that were set aside while recording, by reason.
+        profile: The operator's at the end; empty where it is not known.
+        unread: What the user could not read.
+        watched_s: How long the recording ran.
+    """
+
+    workload: Workload
+    job_times_s: tuple[float, ...]
+    left_out: Mapping[str, int]
+    aside: Mapping[str, int]
+    profile: str
+    unread: tuple[str, ...]
+    watched_s: float
+
+
+class NothingRecordedError(ValueError):
+    """No job can be taken; the message says why."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Seen:
+    """All lines, the last of each object."""
+
+    begins: list[record_lines.Begin] = dataclasses.field(default_factory=list)
+    sessions: list[tuple[float, float]] = dataclasses.field(default_factory=list)
+    aside: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    nodes: dict[str, list[record_lines.Node]] = dataclasses.field(default_factory=dict)
+    jobs: dict[str, record_lines.Job] = dataclasses.field(default_factory=dict)
+    pods: dict[str, record_lines.Pod] = dataclasses.field(default_factory=dict)
+
+    def add(self, line: record_lines.Line) -> None:
+        """Add the next line."""
+        match line:
+            case record_lines.Begin():
+                self.begins.append(line)
+                # A job that comes in the same second has an earlier time, without the fraction.
+                self.sessions.append((math.floor(line.at_s), line.at_s))
+            case record_lines.Mark():
+                self.aside.update(line.aside)
+                self._seen_at(line.at_s)
+            case record_lines.Node():
+                self.nodes.setdefault(line.name, []).append(line)
+                self._seen_at(line.at_s)
+            case record_lines.Job():
+                self.jobs[line.uid] = line
+            case record_lines.Pod():
+                self.pods[line.uid] = line
+
+    def _seen_at(self, at_s: float) -> None:
+        began_s, until_s = self.sessions[-1]
+        self.sessions[-1] = began_s, max(until_s, at_s)
+
+    @property
+    def watched_s(self) -> float:
+        """How long somebody looked."""
+        return sum(until_s - began_s for began_s, until_s in self.sessions)
+
+    def covers(self, from_s: float, to_s: float) -> bool:
+        """Return whether somebody looked all the time."""
+        return any(began_s <= from_s and to_s <= until_s for began_s, until_s in self.sessions)
+
+    def watched_part_s(self, from_s: float, to_s: float) -> float:
+        """Return how much of a time somebody looked."""
+        return sum(max(0.0, min(to_s, until_s) - max(from_s, began_s)) for began_s, until_s in self.sessions)
+
+
+def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None = None) -> Built:
+    """Return the workload of a recording.
+
+    Args:
+        lines: The recording.
+        name: Of the workload.
+        salt: Of hashes in place of all names; None keeps the names.
+
+    Raises:
+        NothingRecordedError: There is no job in it that came and ended while the recording ran.
+    """
+    seen = _Seen()
+    for line in lines:
+        seen.add(line)
+    alias = _aliases(salt)
+    tasks, left_out = _tasks_by_job(seen)
+    phases = {uid: record_phases.phases(seen.jobs[uid], pods) for uid, pods in tasks.items()}
+    machines = _machines(seen, {pod.uid for pods in tasks.values() for pod in pods}, alias)
+    large = [uid for uid, those in phases.items() if not _fits(those, machines)]
+    for uid in large:
+        del phases[uid]
+    left_out.update({"larger than every node": len(large)} if large else {})
+    if not phases:
+        told = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
+        raise NothingRecordedError(f"no job can be taken ({told}): record for longer")
+    jobs = sorted((seen.jobs[uid] for uid in phases), key=lambda job: (job.created_s, job.uid))
+    workload = Workload(
+        name=name,
+        cluster=Cluster.of(machines),
+        jobs=tuple(_specs(jobs, phases, alias)),
+        queues=tuple(_queues(seen, jobs, alias)),
+        conditions=Conditions(told=Told.LEARNED),
+    )
+    return Built(
+        workload=workload,
+        job_times_s=tuple((job.ended_s or job.created_s) - job.created_s for job in jobs),
+        left_out=left_out,
+        aside=seen.aside,
+        profile=seen.begins[-1].profile,
+        unread=tuple(sorted({one for begin in seen.begins for one in begin.unread})),
+        watched_s=seen.watched_s,
+    )
+
+
+# Jobs
+
+
+def _tasks_by_job(seen: _Seen) -> tuple[dict[str, list[record_lines.Pod]], collections.Counter[str]]:
+    """Return the pods of the jobs that are taken, and how many jobs are not, by reason."""
+    pods: dict[str, list[record_lines.Pod]] = {}
+    for pod in seen.pods.values():
+        driver = seen.pods.get(pod.owner)
+        job = seen.jobs.get(pod.owner if driver is None else driver.owner)
+        # A label and an owner can be forged, but only in one's own namespace.
+        if job is not None and job.namespace == pod.namespace and pod.type in record_phases.ORDER[job.kind]:
+            pods.setdefault(job.uid, []).append(pod)
+    left_out: collections.Counter[str] = collections.Counter()
+    taken = {}
+    for uid, job in seen.jobs.items():
+        if why := _refusal(seen, job, pods.get(uid, ())):
+            left_out[why] += 1
+        else:
+            taken[uid] = [_ended(pod, job) for pod in pods[uid]]
+    return taken, left_out
+
+
+def _refusal(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> str:
+    """Return why a job is not taken; empty if it is."""
+    if job.on_cluster:
+        return "run on an MRCluster"
+    if job.created_s < seen.sessions[0][0]:
+        return "came before the recording"
+    if job.ended_s is None:
+        return "had not ended"
+    if not pods:
+        return "had no tasks"
+    return "" if _is_whole(seen, job, pods) else "were not seen whole"
+
+
+def _is_whole(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> bool:
+    """Return whether all tasks of a job were seen to their end."""
+    if not all(pod.end_is_known for pod in pods):
+        return False
+    done = {(pod.type, pod.step, pod.index) for pod in pods if pod.succeeded}
+    kinds_done = collections.Counter(kind for kind, _, _ in done)
+    has_all = bool(kinds_done["uber"]) or (kinds_done["map"] >= job.maps and kinds_done["reduce"] >= job.reduces)
+    is_counted = job.kind == kinds.MRJOB.name and job.phase == "Succeeded"
+    if is_counted and not has_all:
+        return False
+    return (is_counted and bool(job.maps)) or seen.covers(job.created_s, job.ended_s or job.created_s)
+
+
+def _ended(pod: record_lines.Pod, job: record_lines.Job) -> record_lines.Pod:
+    """Return a pod with an end: what ran when the job had ended is of no more use to it."""
+    assert job.ended_s is not None
+    if pod.ended_s is not None:
+        return pod
+    return msgspec.structs.replace(pod, ended_s=max(pod.placed_s, job.ended_s))
+
+
+def _specs(
+    jobs: Sequence[record_lines.Job], phases: Mapping[str, tuple[Phase, ...]], alias: Callable[[str, str], str]
+) -> Iterable[JobSpec]:
+    began_s = jobs[0].created_s
+    known: collections.Counter[str] = collections.Counter()
+    for job in jobs:
+        name = alias("job", f"{job.kind}/{job.namespace}/{job.name}")
+        known[name] += 1
+        yield JobSpec(
+            id=name if known[name] == 1 else f"{name}#{known[name]}",
+            submit_ms=round((job.created_s - began_s) * 1000),
+            phases=phases[job.uid],
+            program=alias("program", f"{job.namespace}/{job.program}"),
+            queue=alias("queue", job.queue or "default"),
+            namespace=alias("namespace", job.namespace),
+        )
+
+
+def _queues(seen: _Seen, jobs: Sequence[record_lines.Job], alias: Callable[[str, str], str]) -> Iterable[model.Queue]:
+    known = {queue.name: queue for begin in seen.begins for queue in begin.queues}
+    for name in sorted({job.queue or "default" for job in jobs}):
+        one = known.get(name, record_lines.Queue(name=name))
+        limits = {resource: one.limits[field] for field, resource in _LIMITS.items() if field in one.limits}
+        weight = one.weight if 0 < one.weight < math.inf else 1.0
+        yield model.Queue.of(model.QueueName(alias("queue", name)), weight=weight, limits=limits)
+
+
+_LIMITS: Final = {"cpu_milli": "cpu", "memory_bytes": "memory", "pods": "pods"}
+
+
+# Nodes
+
+
+def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> list[Machine]:
+    """Return the nodes without what pods that are not in the workload held of them on average."""
+    if not seen.nodes:
+        return _guessed(seen, taken, alias)
+    held, found, ends_s = _held(seen, taken), [], seen.sessions[-1][1]
+    for name, lines in sorted(seen.nodes.items()):
+        usable_s, size = _usable_s(seen, lines, ends_s), max(lines, key=lambda line: line.cpu_milli)
+        is_present = usable_s >= LEAST_PRESENCE * seen.watched_s if seen.watched_s else lines[-1].usable
+        if not is_present:
+            continue
+        milli_s, bytes_s = held.get(name, (0.0, 0.0)) if usable_s else (0.0, 0.0)
+        milli = size.cpu_milli - round(milli_s / (usable_s or 1.0))
+        mem_mb = int((size.memory_bytes - bytes_s / (usable_s or 1.0)) // record_phases.MB)
+        if milli > 0 and mem_mb > 0:
+            found.append(_machine(name, milli, mem_mb, alias, rack=size.rack, zone=size.zone))
+    return found
+
+
+def _held(seen: _Seen, taken: set[str]) -> dict[str, tuple[float, float]]:
+    """Return millicores and bytes times seconds that pods which are not taken held, by node."""
+    held: dict[str, tuple[float, float]] = {}
+    ends_s = seen.sessions[-1][1]
+    for pod in seen.pods.values():
+        if pod.uid not in taken:
+            milli_s, bytes_s = held.get(pod.node, (0.0, 0.0))
+            seconds = seen.watched_part_s(pod.placed_s, ends_s if pod.ended_s is None else pod.ended_s)
+            held[pod.node] = milli_s + seconds * pod.cpu_milli, bytes_s + seconds * pod.memory_bytes
+    return held
+
+
+def _usable_s(seen: _Seen, lines: Sequence[record_lines.Node], ends_s: float) -> float:
+    """Return how long a node was usable while somebody looked."""
+    until = [*(line.at_s for line in lines[1:]), ends_s]
+    return sum(seen.watched_part_s(line.at_s, to_s) for line, to_s in zip(lines, until, strict=True) if line.usable)
+
+
+def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> list[Machine]:
+    """Return nodes that just hold what ran on them at once: for users who may not read nodes."""
+    events: dict[str, list[tuple[float, int, int]]] = {}
+    for uid in taken:
+        pod = seen.pods[uid]
+        if pod.ended_s is not None:
+            events.setdefault(pod.node, []).append((pod.placed_s, pod.cpu_milli, pod.memory_bytes))
+            events[pod.node].append((pod.ended_s, -pod.cpu_milli, -pod.memory_bytes))
+    found = []
+    for name, those in sorted(events.items()):
+        cpu = memory = most_cpu = most_memory = 0
+        for _, more_cpu, more_memory in sorted(those):  # at one time the ends come first: they are negative
+            cpu, memory = cpu + more_cpu, memory + more_memory
+            most_cpu, most_memory = max(most_cpu, cpu), max(most_memory, memory)
+        found.append(_machine(name, max(1, most_cpu), max(1, math.ceil(most_memory / record_phases.MB)), alias))
+    return found
+
+
+def _machine(
+    name: str, milli: int, mem_mb: int, alias: Callable[[str, str], str], *, rack: str = "", zone: str = ""
+) -> Machine:
+    return Machine(
+        name=alias("node", name),
+        cores=milli / 1000,
+        mem_mb=mem_mb,
+        rack=alias("rack", rack) if rack else "",
+        site=alias("zone", zone) if zone else "",
+    )
+
+
+def _fits(phases: Sequence[Phase], machines: Sequence[Machine]) -> bool:
+    return bool(machines) and all(
+        any(phase.mem_ideal_mb <= one.mem_mb and phase.cores <= one.cores for one in machines) for phase in phases
+    )
+
+
+# Names
+
+
+def _aliases(salt: bytes | None) -> Callable[[str, str], str]:
+    """Return what names are written as: themselves, or a hash that is equal for equal names of a kind."""
+    if salt is None:
+        return lambda _, name: name
+    return lambda kind, name: f"{kind}-{_hash(salt, f'{kind}/{name}')}"
+
+
+def _hash(salt: bytes, name: str) -> str:
+    return hashlib.blake2b(name.encode(), key=salt, digest_size=6).hexdigest()
