@@ -15,10 +15,9 @@ Deviations:
 * How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
   three rules are shuffle, sort and reduce whatever the job's size. u and d, of which eq. 4 has premises too, are "don't
   care" in all three.
-* λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
-  for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
-  NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
-  `boathouse_lab.reproduce.ikayak.predicting`).
+* A reducer counts as one observation: each of its n samples has the weight 1/n, and is forgotten by λ_f^(1/n). All of
+  them share one end, so twenty samples tell not twenty times as much. With 0.98 for each sample only the last two or
+  three reducers would count; with full weights the first of a class drown the prior rules.
 * What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
   class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
 """
@@ -38,10 +37,12 @@ if TYPE_CHECKING:
     from boathouse_policies.model import FloatVector
 
 Sample: TypeAlias = "FloatVector"
-"""X and the premise variables, shape [8]."""
+"""X, the premise variables, and for other predictors how long the phase and the reducer have run, shape [10]."""
 
 WIDTH = 6
 """Length of X."""
+LAG, INPUT, REST, LASTED, RAN = 0, 4, 6, 8, 9
+"""Columns of a sample: y(t-1), d, 1 - progress, and how long the phase has lasted and the reducer has run."""
 RULES = 3
 """Shuffle, sort, reduce."""
 
@@ -86,7 +87,7 @@ class Fuzzy:
     def rows(self, samples: Sequence[Sample]) -> FloatVector:
         """Return χ = σ ⊗ X: shape [M, J·6]."""
         rows = np.stack(samples)
-        return (firing(rows[:, WIDTH:])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
+        return (firing(rows[:, WIDTH:LASTED])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
 
     def predict(self, samples: Sequence[Sample]) -> FloatVector:
         """Predict ŷ of each sample; never below 0."""
@@ -95,12 +96,12 @@ class Fuzzy:
     def fit(self, samples: Sequence[Sample], labels: FloatVector) -> None:
         """Learn a reducer's history: samples in order of time and the true y of each.
 
-        All at once: the same as one update after the other, each forgetting λ_f^(1/n).
+        All at once: the same as one update after the other, each of weight 1/n, forgetting λ_f^(1/n).
         """
         if not samples:
             return
         rows, count, forgetting = self.rows(samples), len(samples), self._config.forgetting
-        root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count))
+        root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count) / count)
         earlier = math.sqrt(self._config.discount) * root[1:]
         self._learn(
             np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]]),

@@ -5,23 +5,36 @@ A class of jobs is the program (`Job.kind`); a job that names none is a class of
 What is left cannot be measured while a reducer runs: a lag is (1 - progress)/rate, with the rate since the present
 phase began (readings). Each third of the progress is a phase, as Hadoop counts. Time during which the reducer was
 suspended counts in no rate: what is predicted is the time that it must still run.
+
+Deviation: with `Config.best_predictor` each class is predicted by whichever has predicted its reducers best so far,
+always before they were learned from.
+
+| predictor | what is left |
+|---|---|
+| fuzzy | the paper's, `fuzzy` |
+| phases | the present phase by its pace, those ahead as the class' reducers took: `phases` |
+| mean | the mean time of the class' reducers, less the time so far: what is trivial |
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import numpy as np
 
+from boathouse_policies.framework.contest import Contest
 from boathouse_policies.framework.crowding import Programs
-from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy, Sample
+from boathouse_policies.ikayak.fuzzy import INPUT, LAG, RAN, RULES, WIDTH, Fuzzy, Sample
+from boathouse_policies.ikayak.phases import UNKNOWN, Phases
 from boathouse_policies.model import FloatVector, Stage, TaskClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.framework import Figure
     from boathouse_policies.ikayak.config import Config
 
 Key: TypeAlias = str
@@ -48,6 +61,8 @@ class History:
         times_s: Running time, without suspensions, at each kept sample.
         samples: The kept samples.
         away_s: How long it was suspended so far.
+        began_s: When it started.
+        lengths_s: Of its phases that are over, in running time.
     """
 
     since_s: float
@@ -56,9 +71,15 @@ class History:
     times_s: list[float] = dataclasses.field(default_factory=list)
     samples: list[Sample] = dataclasses.field(default_factory=list)
     away_s: float = 0.0
+    began_s: float = dataclasses.field(init=False)
+    lengths_s: list[float] = dataclasses.field(default_factory=lambda: [0.0] * RULES)
     _phase: int = 0
     _taken: int = 0
     _skip: int = 1
+
+    def __post_init__(self) -> None:
+        """Begin with the first phase."""
+        self.began_s = self.since_s
 
     def report(self, now_s: float, fraction: float, cpu: float, input_bytes: float) -> None:
         """Take a report of its progress.
@@ -72,23 +93,25 @@ class History:
         running_s = now_s - self.away_s
         phase = min(int(fraction * RULES + _ROUNDING), RULES - 1)
         if phase != self._phase:
-            self.since_s = self._began_s(phase, running_s)
-            self._phase = phase
+            began_s = self._phase_began_s(phase, running_s)
+            self.lengths_s[self._phase] += began_s - self.since_s
+            self.since_s, self._phase = began_s, phase
         done = fraction - phase / RULES
         if done * RULES < LEAST_SEEN or running_s <= self.since_s:
             return  # little is known of its pace yet: what the last sample said holds on
-        rest = 1.0 - fraction
-        left = rest * (running_s - self.since_s) / done / UNIT_S
-        left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAG]
-        self.now = np.array([left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0, rest, rest_before])
+        rest, lasted_s, ran_s = 1.0 - fraction, running_s - self.since_s, running_s - self.began_s
+        left = rest * lasted_s / done / UNIT_S
+        left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAGS]
+        regressors = [left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0]
+        self.now = np.array([*regressors, rest, rest_before, lasted_s / UNIT_S, ran_s / UNIT_S])
         self.at_s = now_s
         self._keep(self.now, running_s)
 
-    def _began_s(self, phase: int, running_s: float) -> float:
+    def _phase_began_s(self, phase: int, running_s: float) -> float:
         """Return when the phase began: by the pace of the one before, between the last report and this one."""
         if self.now is None or not self.times_s:
             return self.since_s
-        left, _, rest = self.now[_LAG].tolist()
+        left, _, rest = self.now[_LAGS].tolist()
         pace = rest / max(left * UNIT_S, _ROUNDING)
         last_s = self.at_s - self.away_s
         began_s: float = last_s + (phase / RULES - (1.0 - rest)) / max(pace, _ROUNDING)
@@ -103,6 +126,16 @@ class History:
         if len(self.samples) > MOST_SAMPLES:
             del self.times_s[::2], self.samples[::2]
             self._skip *= 2
+
+    def all_lengths_s(self, ended_s: float) -> list[float]:
+        """Return how long each phase lasted, of a reducer that ended; those after the last report lasted alike."""
+        ended_s -= self.away_s
+        found, last = list(self.lengths_s), self._phase
+        later = RULES - 1 - last
+        over_s = max(self._phase_began_s(last + 1, ended_s), self.since_s) if later else ended_s
+        found[last] += over_s - self.since_s
+        found[last + 1 :] = [(ended_s - over_s) / max(later, 1)] * later
+        return [max(length_s, 0.0) for length_s in found]
 
     def labels(self, ended_s: float) -> FloatVector:
         """Return what was really left at each kept sample, in the model's unit."""
@@ -122,6 +155,14 @@ class Mean:
         self.seconds += (seconds - self.seconds) / self.count
 
 
+class Predictor(enum.IntEnum):
+    """What can predict the remaining time of a reducer."""
+
+    FUZZY = 0
+    PHASES = 1
+    MEAN = 2
+
+
 class Bank:
     """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts.
 
@@ -133,6 +174,8 @@ class Bank:
         self._config = config
         self._models: Programs[Fuzzy] = Programs(config.models_kept)
         self._means: Programs[dict[str, Mean]] = Programs(config.programs_kept)
+        self._phases: Programs[Phases] = Programs(config.programs_kept)
+        self._contest = Contest(config.programs_kept, len(Predictor))
         self._maps = Mean()
 
     def model(self, key: Key) -> Fuzzy:
@@ -150,15 +193,32 @@ class Bank:
             self._maps.add(seconds)
 
     def learn(self, key: Key, history: History, ended_s: float) -> None:
-        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed."""
+        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed.
+
+        `ended` comes after it, so that the mean is judged by what it did not know.
+        """
+        samples, labels = history.samples, history.labels(ended_s)
+        self._judge(key, samples, labels)
         model = self._models.use(key) or Fuzzy(self._config)
-        model.fit(history.samples, history.labels(ended_s))
+        model.fit(samples, labels)
         self._models.put(key, model)
+        if samples:
+            input_bytes = float(samples[-1][INPUT]) * UNIT_BYTES
+            self._phases.put(key, self._phases.get(key, UNKNOWN).after(history.all_lengths_s(ended_s), input_bytes))
+
+    def _judge(self, key: Key, samples: Sequence[Sample], labels: FloatVector) -> None:
+        """Compare all predictors with what was left, once all of them know the class."""
+        if not samples or key not in self._phases or self.mean_s(key, Stage.REDUCE) is None:
+            return
+        left = max(float(labels.mean()), _LEAST_LEFT)
+        squares = [((self.predicted(key, which, samples) - labels) ** 2).mean() for which in Predictor]
+        self._contest.judge(key, [math.sqrt(square) / left for square in squares])
 
     def forget(self, key: Key) -> None:
         """Forget a class: no job of it will ever come again."""
-        self._models.pop(key, None)
-        self._means.pop(key, None)
+        for table in (self._models, self._means, self._phases):
+            table.pop(key, None)
+        self._contest.forget(key)
 
     # Predicting
 
@@ -185,8 +245,30 @@ class Bank:
         for i, key in enumerate(keys):
             groups.setdefault(key, []).append(i)
         for key, members in groups.items():
-            found[members] = self.model(key).predict([samples[i] for i in members]) * UNIT_S
+            found[members] = self.predicted(key, self.predictor(key), [samples[i] for i in members]) * UNIT_S
         return found
+
+    def predictor(self, key: Key) -> Predictor:
+        """Return what predicts the reducers of a class."""
+        return Predictor(self._contest.best(key)) if self._config.best_predictor else Predictor.FUZZY
+
+    def standing(self, key: Key) -> tuple[Figure, ...]:
+        """Return which predictor is the best of a class, and its mean relative error."""
+        error = self._contest.error(key) if self._config.best_predictor else None
+        return () if error is None else (("remainingPredictor", float(self.predictor(key))), ("remainingError", error))
+
+    def predicted(self, key: Key, by: Predictor, samples: Sequence[Sample]) -> FloatVector:
+        """Return what a predictor says is left at samples of reducers of a class, in the model's unit, shape [M]."""
+        match by:
+            case Predictor.FUZZY:
+                return self.model(key).predict(samples)
+            case Predictor.PHASES:
+                return self._phases.get(key, UNKNOWN).left(np.stack(samples), UNIT_S, UNIT_BYTES)
+            case Predictor.MEAN:
+                ran = np.array([sample[RAN] for sample in samples])
+                return np.maximum((self.mean_s(key, Stage.REDUCE) or 0.0) / UNIT_S - ran, 0.0)
+            case _:
+                assert_never(by)
 
     # State
 
@@ -198,7 +280,9 @@ class Bank:
             for stage, mean in known.items()
         ]
         models = {key: model.dump() for key, model in self._models.items()}
-        return {"models": models, "means": means, "maps": [self._maps.count, self._maps.seconds]}
+        phases = {key: usual.dump() for key, usual in self._phases.items()}
+        known = {"models": models, "means": means, "phases": phases, "contest": self._contest.dump()}
+        return {**known, "maps": [self._maps.count, self._maps.seconds]}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; what is not understood is left out."""
@@ -207,6 +291,11 @@ class Bank:
             model = Fuzzy(self._config)
             model.load(dumped)
             self._models.put(key, model)
+        phases = state.get("phases")
+        for key, numbers in phases.items() if isinstance(phases, dict) else ():
+            if (usual := Phases.restored(numbers)) is not None:
+                self._phases.put(str(key), usual)
+        self._contest.load(state.get("contest"))
         for key, stage, count, seconds in _rows(state.get("means"), 4):
             known = self._means.use(str(key)) or {}
             self._means.put(str(key), known | {str(stage): Mean(int(count), float(seconds))})
@@ -220,6 +309,7 @@ def _rows(found: Any, width: int) -> list[Any]:
     return [row for row in rows if isinstance(row[-1], int | float) and math.isfinite(row[-1])]
 
 
-_LAG = [0, 3, WIDTH]  # of a sample: y, u and what is left of the work, at its own time
+_LAGS = [LAG, 3, WIDTH]  # of a sample: y, u and what is left of the work, at its own time
 _ROUNDING = 1e-9
+_LEAST_LEFT = 1.0 / UNIT_S  # what errors are compared with at least
 _SHORT_S = 0.5  # a phase that is seen has lasted so long at least

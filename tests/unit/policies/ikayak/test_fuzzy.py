@@ -56,7 +56,7 @@ def test_a_history_is_forgotten_as_a_whole():
     samples, labels = reducer_samples(np.random.default_rng(3), 10)
     model = Fuzzy(Config(forgetting=0.5, discount=0.5))
     model.fit(samples, labels)
-    expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0)
+    expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0 / 10)  # ten samples count as one observation
     assert np.abs(model.parameters - expected).max() < 1e-9
 
 
