@@ -44,9 +44,23 @@ def _group(value: float) -> str:
     return GROUPS[int(value)] if 0 <= value < len(GROUPS) else f"group {value:g}"
 
 
+MODELS: Final = ("the exponential model", "the additive model", "nobody slows it down")
+"""What can predict slowdowns, in the order of ILA's `Learner.models`."""
+PREDICTORS: Final = ("the fuzzy model", "the lengths of the phases of earlier reduces", "the mean of earlier reduces")
+"""What can predict a reduce's remaining time, in the order of iKayak's `Predictor`."""
+
+
+def _name(names: Sequence[str], value: float) -> str:
+    return names[int(value)] if 0 <= value < len(names) else f"number {value:g}"
+
+
 _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "slowdown": ("placed", "predicted slowdown {:.2f}".format),
     "threshold": ("placed", "threshold {:.2f}".format),
+    "slowdownModel": ("placed", lambda value: f"best of the program so far: {_name(MODELS, value)}"),
+    "slowdownError": ("placed", "with a mean error of {:.0%}".format),
+    "remainingPredictor": ("remaining time", lambda value: f"predicted by {_name(PREDICTORS, value)}"),
+    "remainingError": ("remaining time", "with a mean error of {:.0%} on the program".format),
     "reservedForSeconds": ("placed", lambda value: f"reserved for {text.duration(value)}"),
     "predictedWaitSeconds": ("placed", lambda value: f"predicted wait {text.duration(value)}"),
     "idealBytes": ("size", lambda value: f"ideal memory {text.size(value)}"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rich import console
 
 from boathouse.resources import quantity
-from boathouse_cli import kinds, queues, record_file, record_keeping, record_lines, text
+from boathouse_cli import kinds, record_file, record_keeping, record_lines, text, usage
 from boathouse_cli.errors import CommandError, ForbiddenError, UnknownKindError
 from boathouse_cli.record_keeping import NODES, PODS
 from boathouse_cli.record_watches import BROKEN, Change, Message, Note, Synced, Watch
@@ -192,11 +192,11 @@ class _Session:
             else:
                 yield one
 
-    def _configuration(self) -> tuple[str, dict[str, queues.Configured]]:
+    def _configuration(self) -> tuple[str, dict[str, usage.Configured]]:
         """Return the operator's profile and queues; an empty name if they cannot be read."""
         try:
             config = self._gateway.operator_config(self._request.operator_namespace)
-            return str(config.get("profile") or "boathouse"), queues.configured(config)
+            return str(config.get("profile") or "boathouse"), usage.configured(config)
         except (CommandError, *BROKEN) as error:
             _say(self._screen, f"weights of queues are not recorded: {error}")
             return "", {}
@@ -252,7 +252,7 @@ class _Session:
                 self._broken[plural] = told
 
 
-def _queue(name: str, one: queues.Configured) -> record_lines.Queue:
+def _queue(name: str, one: usage.Configured) -> record_lines.Queue:
     limits = {}
     for resource, field, read in _LIMITS:
         with contextlib.suppress(ValueError):

@@ -9,7 +9,8 @@ that exist, and a crash changes nothing.
 * An executor takes the place of an expected one, on the node where room is reserved for that.
 * One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
   it stands for are released, and it waits for its turn: nobody could use them.
-* What is then short of a place goes before all that waits (`TaskClass.is_short`), to former places first (`cycle.restored`).
+* What is then short of a place goes before all that waits (`TaskClass.is_short`), to former places first
+  (`cycle.restored`).
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ class Book(Observer, Follower):
             job.left[task.task_class] = max(0, job.left.get(task.task_class, 0) - 1)
             self.bank.ended(job.key, _MAP, event.duration_s)
         elif reducer is not None and reducer.history is not None:
-            self.bank.ended(job.key, _REDUCE, event.duration_s)
             self.bank.learn(job.key, reducer.history, event.now_s)
+            self.bank.ended(job.key, _REDUCE, event.duration_s)
 
     # Observer
 

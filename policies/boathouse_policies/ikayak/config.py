@@ -40,6 +40,8 @@ class Config:
         forgetting: λ_f of the least squares, for each reducer that ended (ours; see `remaining`).
         discount: τ of eq. 6 (ours).
         trust: How far one sample moves the prior rules: the variance of their parameters (ours).
+        best_predictor: Reducers are predicted by whichever of three has predicted those of their program best so far;
+            off: by the fuzzy model (ours; see `remaining`).
         models_kept: Models of job classes that are remembered; the one unused for longest of the namespace with the
             most is forgotten (ours).
         programs_kept: Job classes whose mean run times are remembered; forgotten likewise (ours).
@@ -64,6 +66,7 @@ class Config:
     forgetting: float = 0.98
     discount: float = 0.5
     trust: float = 1.0
+    best_predictor: bool = False
     models_kept: int = 32
     programs_kept: int = 256
 

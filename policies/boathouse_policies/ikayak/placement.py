@@ -217,8 +217,13 @@ class Executors(Reserve, Hooks, Figures):
         return (("reservedForSeconds", now_s - self._since_s.get(job, now_s)), ("predictedWaitSeconds", wait_s))
 
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
-        """Return how long the node was reserved for the application, and the wait that was predicted there."""
+        """Return how long the node was reserved for the application, and the wait that was predicted there.
+
+        For a reducer, what predicts its remaining time, and the mean relative error of that on its program.
+        """
         pending = assignment.pending
+        if pending.task_class.stage is model.Stage.REDUCE:
+            return self._book.bank.standing(pending.job.kind or pending.job.id)
         if pending.task_class.stage not in SPARK or not self._reserved:
             return ()
         job, node, now_s = pending.job.id, state.view.layout.names[assignment.node], state.view.now_s

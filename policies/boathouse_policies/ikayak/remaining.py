@@ -1,186 +1,41 @@
-"""How long maps and reducers run, as reports tell and a fuzzy model predicts (iKayak, 3.1.2, eqs 1-6).
-
-The fuzzy model of a reducer's remaining time: NARX, Takagi-Sugeno, self-learning (3.1.2, eqs 1-6).
-
-A sample at time t is, with n_y = 2 and n_u = 1 (readings), a row of
-
-* the regressor X = [ξ, u, d, 1] with ξ = [y(t-1), y(t-2), u(t-1)] (eqs 2, 3), 6 numbers;
-* the premise variables of eq. 4 that any rule looks at, 2 numbers: the two lags y as the rules see them.
-
-Rule j fires by the product of Gaussians of its premises; σ_j is that, normalised over the rules. The prediction is
-ŷ = Σ_j σ_j φ_jᵀ X = χᵀφ with χ = σ ⊗ X. Premises are fixed; the consequents φ are learned by recursive least squares on
-the extended error e(t)² + τ e(t-1)² (eq. 6): rows Χ = [χ(t); √τ χ(t-1)], K = PΧᵀ(λ_f I + ΧPΧᵀ)⁻¹, φ += K(Y - Χφ),
-P = (P - KΧP)/λ_f. That equals batch weighted least squares with the prior as the first observation (tested).
-
-Deviations:
-
-* How the rules see a lag y is as a part of the task's whole length at its present pace, which is 1 - progress: so the
-  three rules are shuffle, sort and reduce whatever the job's size. u and d, of which eq. 4 has premises too, are "don't
-  care" in all three.
-* λ_f is how much a reducer counts once the next has ended: each of its n samples is forgotten by λ_f^(1/n). With 0.98
-  for each sample only the last two or three reducers would count, and the model was worse than the mean of the class:
-  NRMSE 0.55 to 1.07 instead of 0.27 to 0.41, the mean's 0.43 to 0.48 (four runs of
-  `boathouse_lab.reproduce.ikayak.predicting`).
-* What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
-  class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
-
-How long maps and reducers run: reports of a reducer, and what is learned from it once it has ended (3.1.2).
+"""How long maps and reducers run: reports of a reducer, and what is learned from it once it has ended (3.1.2).
 
 A class of jobs is the program (`Job.kind`); a job that names none is a class of its own. Each class has a fuzzy model.
 
 What is left cannot be measured while a reducer runs: a lag is (1 - progress)/rate, with the rate since the present
 phase began (readings). Each third of the progress is a phase, as Hadoop counts. Time during which the reducer was
 suspended counts in no rate: what is predicted is the time that it must still run.
+
+Deviation: with `Config.best_predictor` each class is predicted by whichever has predicted its reducers best so far,
+always before they were learned from.
+
+| predictor | what is left |
+|---|---|
+| fuzzy | the paper's, `fuzzy` |
+| phases | the present phase by its pace, those ahead as the class' reducers took: `phases` |
+| mean | the mean time of the class' reducers, less the time so far: what is trivial |
 """
 
 from __future__ import annotations
 
-import base64
 import dataclasses
+import enum
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import numpy as np
 
+from boathouse_policies.framework.contest import Contest
 from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.ikayak.fuzzy import INPUT, LAG, RAN, RULES, WIDTH, Fuzzy, Sample
+from boathouse_policies.ikayak.phases import UNKNOWN, Phases
 from boathouse_policies.model import FloatVector, Stage, TaskClass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from boathouse_policies.framework import Figure
     from boathouse_policies.ikayak.config import Config
-
-
-Sample: TypeAlias = "FloatVector"
-"""X and the premise variables, shape [8]."""
-
-WIDTH = 6
-"""Length of X."""
-RULES = 3
-"""Shuffle, sort, reduce."""
-
-_MOST_TRACE, _CUT = 1e6, 100.0
-_AT_ONCE = 32
-
-
-_PHASE_WIDTH = 0.12  # two rules fire alike halfway between their centres, at 1.4 widths from each
-_CENTRES: FloatVector = np.array([[5.0], [3.0], [1.0]]) / 6.0
-"""What is left of the work in the middle of shuffle, sort and reduce: each is a third, as Hadoop counts."""
-
-
-def firing(premise: FloatVector) -> FloatVector:
-    """Return σ: how much each rule fires, by what is left of the work at the two lags.
-
-    Args:
-        premise: Shape [..., 2].
-
-    Returns:
-        Shape [..., J], at least 0, adding up to 1.
-    """
-    exponents = -0.5 * (((premise[..., None, :] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
-    fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
-    return np.asarray(fired / fired.sum(axis=-1, keepdims=True))
-
-
-class Fuzzy:
-    """One model, of one class of jobs.
-
-    Args:
-        config: λ_f, from reducer to reducer; τ; and the variance of the prior rules' parameters.
-
-    Attributes:
-        parameters: φ, shape [J·6].
-    """
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self.parameters: FloatVector = prior()
-        self._p: FloatVector = np.eye(len(self.parameters)) * config.trust
-
-    def rows(self, samples: Sequence[Sample]) -> FloatVector:
-        """Return χ = σ ⊗ X: shape [M, J·6]."""
-        rows = np.stack(samples)
-        return (firing(rows[:, WIDTH:])[:, :, None] * rows[:, None, :WIDTH]).reshape(len(rows), -1)
-
-    def predict(self, samples: Sequence[Sample]) -> FloatVector:
-        """Predict ŷ of each sample; never below 0."""
-        return np.maximum(self.rows(samples) @ self.parameters, 0.0)
-
-    def fit(self, samples: Sequence[Sample], labels: FloatVector) -> None:
-        """Learn a reducer's history: samples in order of time and the true y of each.
-
-        All at once: the same as one update after the other, each forgetting λ_f^(1/n).
-        """
-        if not samples:
-            return
-        rows, count, forgetting = self.rows(samples), len(samples), self._config.forgetting
-        root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count))
-        earlier = math.sqrt(self._config.discount) * root[1:]
-        self._learn(
-            np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]]),
-            np.concatenate([labels * root, labels[:-1] * earlier]),
-            forgetting,
-        )
-
-    def _learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
-        """Update K, φ and P of the module's docstring, for any number of rows at once.
-
-        Args:
-            rows: Χ, shape [M, J·6].
-            labels: Y, shape [M].
-            forgetting: λ_f.
-        """
-        # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
-        # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
-        for first in range(0, len(rows), _AT_ONCE):
-            part = slice(first, first + _AT_ONCE)
-            self._absorb(rows[part], labels[part], 1.0 if first else forgetting)
-        if float(np.trace(self._p)) > _MOST_TRACE * self._config.trust:
-            values, vectors = np.linalg.eigh(self._p)
-            self._p = (vectors * np.clip(values, 0.0, _CUT * self._config.trust)) @ vectors.T
-
-    def _absorb(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
-        spread = self._p @ rows.T
-        gain = np.linalg.solve(forgetting * np.eye(len(rows)) + rows @ spread, spread.T).T
-        self.parameters = self.parameters + gain @ (labels - rows @ self.parameters)
-        p = (self._p - gain @ spread.T) / forgetting
-        self._p = (p + p.T) / 2.0
-
-    # State
-
-    def dump(self) -> Mapping[str, Any]:
-        """Return the parameters and the upper triangle of P, exactly: some 1.9 kB."""
-        upper = self._p[np.triu_indices(len(self._p))]
-        return {"parameters": _packed(self.parameters), "p": _packed(upper)}
-
-    def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; one of another shape is ignored: the prior rules stay."""
-        try:
-            parameters, upper = _unpacked(state["parameters"]), _unpacked(state["p"])
-        except (KeyError, TypeError, ValueError):
-            return
-        size = len(self.parameters)
-        has_shape = parameters.shape == (size,) and upper.shape == (size * (size + 1) // 2,)
-        if not (has_shape and np.isfinite(parameters).all() and np.isfinite(upper).all()):
-            return
-        p = np.zeros((size, size))
-        p[np.triu_indices(size)] = upper
-        self._p = p + np.triu(p, 1).T
-        self.parameters = parameters
-
-
-def prior() -> FloatVector:
-    """Return the prior rules, used before learning: the rest takes as long as the last sample's pace says."""
-    return np.eye(1, WIDTH).repeat(RULES, axis=0).reshape(-1)
-
-
-def _packed(values: FloatVector) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, "<f8").tobytes()).decode("ascii")
-
-
-def _unpacked(text: str) -> FloatVector:
-    return np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)
-
 
 Key: TypeAlias = str
 """Of a class of jobs: its program, or a job's id."""
@@ -206,6 +61,8 @@ class History:
         times_s: Running time, without suspensions, at each kept sample.
         samples: The kept samples.
         away_s: How long it was suspended so far.
+        began_s: When it started.
+        lengths_s: Of its phases that are over, in running time.
     """
 
     since_s: float
@@ -214,9 +71,15 @@ class History:
     times_s: list[float] = dataclasses.field(default_factory=list)
     samples: list[Sample] = dataclasses.field(default_factory=list)
     away_s: float = 0.0
+    began_s: float = dataclasses.field(init=False)
+    lengths_s: list[float] = dataclasses.field(default_factory=lambda: [0.0] * RULES)
     _phase: int = 0
     _taken: int = 0
     _skip: int = 1
+
+    def __post_init__(self) -> None:
+        """Begin with the first phase."""
+        self.began_s = self.since_s
 
     def report(self, now_s: float, fraction: float, cpu: float, input_bytes: float) -> None:
         """Take a report of its progress.
@@ -230,23 +93,25 @@ class History:
         running_s = now_s - self.away_s
         phase = min(int(fraction * RULES + _ROUNDING), RULES - 1)
         if phase != self._phase:
-            self.since_s = self._began_s(phase, running_s)
-            self._phase = phase
+            began_s = self._phase_began_s(phase, running_s)
+            self.lengths_s[self._phase] += began_s - self.since_s
+            self.since_s, self._phase = began_s, phase
         done = fraction - phase / RULES
         if done * RULES < LEAST_SEEN or running_s <= self.since_s:
             return  # little is known of its pace yet: what the last sample said holds on
-        rest = 1.0 - fraction
-        left = rest * (running_s - self.since_s) / done / UNIT_S
-        left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAG]
-        self.now = np.array([left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0, rest, rest_before])
+        rest, lasted_s, ran_s = 1.0 - fraction, running_s - self.since_s, running_s - self.began_s
+        left = rest * lasted_s / done / UNIT_S
+        left_before, cpu_before, rest_before = (left, cpu, rest) if self.now is None else self.now[_LAGS]
+        regressors = [left, left_before, cpu_before, cpu, input_bytes / UNIT_BYTES, 1.0]
+        self.now = np.array([*regressors, rest, rest_before, lasted_s / UNIT_S, ran_s / UNIT_S])
         self.at_s = now_s
         self._keep(self.now, running_s)
 
-    def _began_s(self, phase: int, running_s: float) -> float:
+    def _phase_began_s(self, phase: int, running_s: float) -> float:
         """Return when the phase began: by the pace of the one before, between the last report and this one."""
         if self.now is None or not self.times_s:
             return self.since_s
-        left, _, rest = self.now[_LAG].tolist()
+        left, _, rest = self.now[_LAGS].tolist()
         pace = rest / max(left * UNIT_S, _ROUNDING)
         last_s = self.at_s - self.away_s
         began_s: float = last_s + (phase / RULES - (1.0 - rest)) / max(pace, _ROUNDING)
@@ -261,6 +126,16 @@ class History:
         if len(self.samples) > MOST_SAMPLES:
             del self.times_s[::2], self.samples[::2]
             self._skip *= 2
+
+    def all_lengths_s(self, ended_s: float) -> list[float]:
+        """Return how long each phase lasted, of a reducer that ended; those after the last report lasted alike."""
+        ended_s -= self.away_s
+        found, last = list(self.lengths_s), self._phase
+        later = RULES - 1 - last
+        over_s = max(self._phase_began_s(last + 1, ended_s), self.since_s) if later else ended_s
+        found[last] += over_s - self.since_s
+        found[last + 1 :] = [(ended_s - over_s) / max(later, 1)] * later
+        return [max(length_s, 0.0) for length_s in found]
 
     def labels(self, ended_s: float) -> FloatVector:
         """Return what was really left at each kept sample, in the model's unit."""
@@ -280,6 +155,14 @@ class Mean:
         self.seconds += (seconds - self.seconds) / self.count
 
 
+class Predictor(enum.IntEnum):
+    """What can predict the remaining time of a reducer."""
+
+    FUZZY = 0
+    PHASES = 1
+    MEAN = 2
+
+
 class Bank:
     """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts.
 
@@ -291,6 +174,8 @@ class Bank:
         self._config = config
         self._models: Programs[Fuzzy] = Programs(config.models_kept)
         self._means: Programs[dict[str, Mean]] = Programs(config.programs_kept)
+        self._phases: Programs[Phases] = Programs(config.programs_kept)
+        self._contest = Contest(config.programs_kept, len(Predictor))
         self._maps = Mean()
 
     def model(self, key: Key) -> Fuzzy:
@@ -308,15 +193,32 @@ class Bank:
             self._maps.add(seconds)
 
     def learn(self, key: Key, history: History, ended_s: float) -> None:
-        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed."""
+        """Learn from the reports of a reducer that ended: their labels are known now, and are replayed.
+
+        `ended` comes after it, so that the mean is judged by what it did not know.
+        """
+        samples, labels = history.samples, history.labels(ended_s)
+        self._judge(key, samples, labels)
         model = self._models.use(key) or Fuzzy(self._config)
-        model.fit(history.samples, history.labels(ended_s))
+        model.fit(samples, labels)
         self._models.put(key, model)
+        if samples:
+            input_bytes = float(samples[-1][INPUT]) * UNIT_BYTES
+            self._phases.put(key, self._phases.get(key, UNKNOWN).after(history.all_lengths_s(ended_s), input_bytes))
+
+    def _judge(self, key: Key, samples: Sequence[Sample], labels: FloatVector) -> None:
+        """Compare all predictors with what was left, once all of them know the class."""
+        if not samples or key not in self._phases or self.mean_s(key, Stage.REDUCE) is None:
+            return
+        left = max(float(labels.mean()), _LEAST_LEFT)
+        squares = [((self.predicted(key, which, samples) - labels) ** 2).mean() for which in Predictor]
+        self._contest.judge(key, [math.sqrt(square) / left for square in squares])
 
     def forget(self, key: Key) -> None:
         """Forget a class: no job of it will ever come again."""
-        self._models.pop(key, None)
-        self._means.pop(key, None)
+        for table in (self._models, self._means, self._phases):
+            table.pop(key, None)
+        self._contest.forget(key)
 
     # Predicting
 
@@ -343,8 +245,30 @@ class Bank:
         for i, key in enumerate(keys):
             groups.setdefault(key, []).append(i)
         for key, members in groups.items():
-            found[members] = self.model(key).predict([samples[i] for i in members]) * UNIT_S
+            found[members] = self.predicted(key, self.predictor(key), [samples[i] for i in members]) * UNIT_S
         return found
+
+    def predictor(self, key: Key) -> Predictor:
+        """Return what predicts the reducers of a class."""
+        return Predictor(self._contest.best(key)) if self._config.best_predictor else Predictor.FUZZY
+
+    def standing(self, key: Key) -> tuple[Figure, ...]:
+        """Return which predictor is the best of a class, and its mean relative error."""
+        error = self._contest.error(key) if self._config.best_predictor else None
+        return () if error is None else (("remainingPredictor", float(self.predictor(key))), ("remainingError", error))
+
+    def predicted(self, key: Key, by: Predictor, samples: Sequence[Sample]) -> FloatVector:
+        """Return what a predictor says is left at samples of reducers of a class, in the model's unit, shape [M]."""
+        match by:
+            case Predictor.FUZZY:
+                return self.model(key).predict(samples)
+            case Predictor.PHASES:
+                return self._phases.get(key, UNKNOWN).left(np.stack(samples), UNIT_S, UNIT_BYTES)
+            case Predictor.MEAN:
+                ran = np.array([sample[RAN] for sample in samples])
+                return np.maximum((self.mean_s(key, Stage.REDUCE) or 0.0) / UNIT_S - ran, 0.0)
+            case _:
+                assert_never(by)
 
     # State
 
@@ -356,7 +280,9 @@ class Bank:
             for stage, mean in known.items()
         ]
         models = {key: model.dump() for key, model in self._models.items()}
-        return {"models": models, "means": means, "maps": [self._maps.count, self._maps.seconds]}
+        phases = {key: usual.dump() for key, usual in self._phases.items()}
+        known = {"models": models, "means": means, "phases": phases, "contest": self._contest.dump()}
+        return {**known, "maps": [self._maps.count, self._maps.seconds]}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; what is not understood is left out."""
@@ -365,6 +291,11 @@ class Bank:
             model = Fuzzy(self._config)
             model.load(dumped)
             self._models.put(key, model)
+        phases = state.get("phases")
+        for key, numbers in phases.items() if isinstance(phases, dict) else ():
+            if (usual := Phases.restored(numbers)) is not None:
+                self._phases.put(str(key), usual)
+        self._contest.load(state.get("contest"))
         for key, stage, count, seconds in _rows(state.get("means"), 4):
             known = self._means.use(str(key)) or {}
             self._means.put(str(key), known | {str(stage): Mean(int(count), float(seconds))})
@@ -378,6 +309,7 @@ def _rows(found: Any, width: int) -> list[Any]:
     return [row for row in rows if isinstance(row[-1], int | float) and math.isfinite(row[-1])]
 
 
-_LAG = [0, 3, WIDTH]  # of a sample: y, u and what is left of the work, at its own time
+_LAGS = [LAG, 3, WIDTH]  # of a sample: y, u and what is left of the work, at its own time
 _ROUNDING = 1e-9
+_LEAST_LEFT = 1.0 / UNIT_S  # what errors are compared with at least
 _SHORT_S = 0.5  # a phase that is seen has lasted so long at least

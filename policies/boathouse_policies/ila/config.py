@@ -26,6 +26,8 @@ class Config:
             makes a smaller one (ours).
         largest_slowdown: The most, and one over it the least, by which a run time differs from that without neighbours;
             what exceeds it is an error of the latter (ours; Figures 1 and 2: at most 7).
+        best_model: Whether a program's tasks are judged by whichever of three models has predicted theirs best so far;
+            if not, by the exponential one (ours; `learning`).
         uncertain: Estimates whose deviation is a larger part of the run time are not taken for the latter (ours).
         largest_error: The most by which the model's own error widens the threshold (ours).
         ewma: alpha of eq. 7 (4.3: 0.8).
@@ -58,6 +60,7 @@ class Config:
     first_error: float = 0.12
     worst_error: float = 1.0
     largest_slowdown: float = 20.0
+    best_model: bool = False
     uncertain: float = 0.5
     largest_error: float = 0.3
     ewma: float = 0.8

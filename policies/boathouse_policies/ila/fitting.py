@@ -8,7 +8,9 @@ Deviations:
 
 * Last, both terms are fitted once more together, to all samples, from there. Eq. 3 has but one alpha and one beta for
   tasks of both kinds, and eq. 1 never saw a task that hardly computes: only together t_c, t_r and t_w come to say how
-  much a task minds either kind of neighbour.
+  much a task minds either kind of neighbour (`separate` is the paper's model, without that).
+* Neighbours make nobody faster, so alpha and beta are above 0: their logarithms are fitted. With the sign free, two
+  exponentials of opposite signs and a large constant follow the samples of a fit and nothing else.
 * Stepwise selection (the paper's reference [12]) adds or removes one variable at a time while that pays. What pays is
   told by the Bayesian information criterion, n ln(SSE/n) + p ln n (the paper does not say).
 * Gauss-Newton ([10]) is damped as by Levenberg and Marquardt, the variables are standardised and exponents clipped, so
@@ -102,15 +104,14 @@ def fit(samples: Samples, *, before: Exponential | None = None, start: Exponenti
     Args:
         samples: Of both kinds, if it is to be good for both.
         before: A fitted model whose variables are kept: quick. None selects the variables.
-        start: The model from whose parameters such a fit begins, `before` by default: always from the same place, fits
-            do not drift from one to the next.
+        start: A model from whose parameters such a fit begins too; the better of the two is taken.
 
     Returns:
         The model; None where the samples are too few, or all the same.
     """
     if not samples.are_enough:
         return None
-    return exponential(samples) if before is None else _refitted(samples, before, start or before)
+    return exponential(samples) if before is None else _refitted(samples, before, start)
 
 
 def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -134,12 +135,19 @@ def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
 
 def exponential(samples: Samples) -> Exponential:
     """Fit eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
+    both, changing = _Joint(samples, separate(samples)), varying(samples.rows)
+    of_terms = enumerate((metrics.CPU_ROWS, metrics.IO_ROWS))
+    candidates = tuple(term * metrics.ALL + row for term, rows in of_terms for row in rows if row in changing)
+    every = both.fit(candidates, _FIRST_STEPS)
+    both = _Joint(samples, both.model(every))
+    return both.model(prune(every, both.fit))  # with all variables, then without those that do not pay
+
+
+def separate(samples: Samples) -> Exponential:
+    """Fit eq. 1 and eq. 2 to the tasks of their kinds, and eq. 3 linearly, as the paper does."""
     io_bound = samples.io_bound
     kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
-    model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
-    both, changing = _Joint(samples, model), varying(samples.rows)
-    every = [term * metrics.ALL + row for term, (rows, _) in enumerate(kinds) for row in rows if row in changing]
-    return both.model(prune(both.fit(tuple(every)), both.fit))  # with all variables, then without those that do not pay
+    return _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
 
 
 def one_term(samples: Samples, rows: Iterable[int]) -> Term:
@@ -151,14 +159,15 @@ def one_term(samples: Samples, rows: Iterable[int]) -> Term:
     def with_(chosen: tuple[int, ...]) -> Choice:
         if not chosen:
             sse = float((((y - y.mean()) * weight) ** 2).sum())
-            return Choice.of_fit(chosen, np.array([0.0, float(y.mean())]), sse, len(y))
+            return Choice.of_fit(chosen, np.array([_NOTHING, float(y.mean())]), sse, len(y))
         inputs = z.T[:, list(chosen)]
         parameters, sse = solve(exponentials([inputs], weight), first_guess(inputs, y), y * weight)
         return Choice.of_fit(chosen, parameters, sse, len(y))
 
     candidates = [row for row in rows if row in changing]
     choice = choose(candidates, with_, len(candidates))
-    return _term(float(choice.parameters[0]), expanded(choice.chosen, choice.parameters[1:-1]) / scale, mean, samples)
+    slopes = expanded(choice.chosen, choice.parameters[1:-1]) / scale
+    return _term(math.exp(choice.parameters[0]), slopes, mean, samples)
 
 
 def _term(scale: float, gamma: FloatVector, mean: FloatVector, samples: Samples) -> Term:
@@ -177,11 +186,17 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     return Exponential(cpu=cpu, io=io, constant=constant)
 
 
-def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
+def _refitted(samples: Samples, before: Exponential, start: Exponential | None) -> Exponential:
     """Fit both terms together with the variables of the model before."""
-    joint = _Joint(samples, start)
-    chosen = (term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma))
-    return joint.model(joint.fit(tuple(chosen)))
+    chosen = tuple(
+        term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
+    )
+    fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
+    joint, best = min(fits, key=lambda fit: fit[1].cost)
+    return joint.model(best)
+
+
+_FIRST_STEPS, _STEPS = 60, 20  # of Gauss-Newton over both terms, from far away and from near a minimum
 
 
 class _Joint:
@@ -198,9 +213,9 @@ class _Joint:
         self._constant = start.constant
 
     def _scale_of(self, term: Term) -> float:
-        """Return the scale of a term whose exponent is 0 at the mean of these samples."""
+        """Return the logarithm of the scale of a term whose exponent is 0 at the mean of these samples."""
         moved = float(term.gamma @ (self._mean - term.mean))
-        return term.scale * float(np.exp(min(moved, term.most))) or _FAINT
+        return math.log(max(term.scale * math.exp(min(moved, term.most)), _FAINT))
 
     @staticmethod
     def _rows(chosen: tuple[int, ...]) -> list[list[int]]:
@@ -208,13 +223,13 @@ class _Joint:
             [variable - term * metrics.ALL for variable in chosen if variable // metrics.ALL == term] for term in (0, 1)
         ]
 
-    def fit(self, chosen: tuple[int, ...]) -> Choice:
+    def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> Choice:
         """Fit with some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
         curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
         goal = np.concatenate([y * weight, np.zeros(len(chosen))])
-        found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=_STEPS)
+        found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=steps)
         return Choice.of_fit(chosen, found, sse, len(y))
 
     def model(self, choice: Choice) -> Exponential:
@@ -223,7 +238,7 @@ class _Joint:
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
         gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
         terms = [
-            _term(float(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
+            _term(math.exp(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
         ]
         return Exponential(cpu=terms[0], io=terms[1], constant=float(constant[0]))
 
@@ -326,7 +341,7 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
 
 
 def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: float = 0.0) -> Curve:
-    """Compute S = sum over terms of A exp(gamma . z) + C, times a weight.
+    """Compute S = sum over terms of exp(a + gamma . z) + C, times a weight.
 
     Args:
         inputs: The standardised variables z of each term, shape [n, v].
@@ -334,7 +349,7 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
         ridge: The weight of one more observation for each gamma, that it is 0: what nothing tells stays small.
 
     Returns:
-        The curve of parameters (A, gamma) of each term in turn, then C.
+        The curve of parameters (a, gamma) of each term in turn, then C.
     """
     is_gamma = [i > 0 for z in inputs for i in range(1 + z.shape[1])]
     count, extra = len(weight), ridge * np.eye(len(is_gamma) + 1)[[*is_gamma, False]] if ridge else _NO_ROWS
@@ -346,9 +361,9 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
         total, at = np.full(count, parameters[-1]), 0
         for z in inputs:
             last = at + 1 + z.shape[1]
-            grown = np.exp(np.minimum(np.maximum(z @ parameters[at + 1 : last], -_CLIP), _CLIP))
-            risen = parameters[at] * grown
-            observed[:, at] = grown
+            exponent = parameters[at] + z @ parameters[at + 1 : last]
+            risen = np.exp(np.minimum(np.maximum(exponent, -_CLIP), _CLIP))
+            observed[:, at] = risen
             np.multiply(risen[:, None], z, out=observed[:, at + 1 : last])
             total += risen
             at = last
@@ -373,11 +388,10 @@ def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
     floor = float(y.min()) - 0.1 * spread
     ones = np.column_stack([np.ones(len(y)), z])
     line = np.linalg.lstsq(ones, np.log(y - floor), rcond=None)[0]
-    return np.concatenate([[np.exp(line[0])], line[1:], [floor]])
+    return np.concatenate([line, [floor]])
 
 
 _NO_ROWS = np.empty((0, 0))
-_STEPS = 10  # of Gauss-Newton over both terms
 _FAINT = 1e-3  # a term that is 0 could not grow
 
 BEYOND = 0.7
@@ -389,5 +403,6 @@ _CONSTANT = 0.01
 _RIDGE_SLOPES = 0.1  # the weight of an observation that a standardised slope is 0
 _COST = operator.attrgetter("cost")
 _CLIP = 30.0
+_NOTHING = -_CLIP  # the logarithm of a scale of 0
 _STUCK = 1e8
 _ENOUGH = 1e-7

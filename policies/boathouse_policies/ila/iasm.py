@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import CycleState, PendingClass
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Exponential, Weights
+    from boathouse_policies.ila.exponential import Weights
     from boathouse_policies.ila.metrics import Demand
     from boathouse_policies.ila.monitoring import Monitor
     from boathouse_policies.model import BoolVector, FloatVector, IntVector
@@ -154,6 +154,22 @@ class HostThresholds:
         self.idle[host] -= slots
 
 
+class Model(Protocol):
+    """A model of interference: what depends on the system alone, and what a task makes of that."""
+
+    def __hash__(self) -> int:
+        """Return the hash of what is the same model, not of an equal one."""
+        ...
+
+    def parts(self, system: FloatVector) -> FloatVector:
+        """Return the system's parts, shape [8, N] to [K, N]."""
+        ...
+
+    def weights(self, task: Demand) -> Weights:
+        """Return what a task makes of them."""
+        ...
+
+
 class Judged(NamedTuple):
     """A task of which slowdowns are predicted, and by whom.
 
@@ -164,7 +180,7 @@ class Judged(NamedTuple):
     """
 
     demand: Demand
-    model: Exponential
+    model: Model
     margin: float
 
 
@@ -201,7 +217,7 @@ class Slowdowns:
         state: CycleState,
         monitor: Monitor,
         thresholds: Thresholds,
-        weights: Callable[[Exponential, Demand], Weights],
+        weights: Callable[[Model, Demand], Weights],
         config: Config,
     ) -> None:
         self._state, self._config = state, config
@@ -215,7 +231,7 @@ class Slowdowns:
         self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
         self._at_least = np.where(monitor.instrumented, 0.0, math.inf)
         self._limits: dict[float, FloatVector] = {}
-        self._parts: dict[Exponential, tuple[int, FloatVector]] = {}
+        self._parts: dict[Model, tuple[int, FloatVector]] = {}
         self._columns: dict[Judged, tuple[int, FloatVector]] = {}
         self._takers: dict[tuple[Shape, Judged], tuple[int, bool, int | None]] = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
@@ -232,8 +248,8 @@ class Slowdowns:
         host = np.array([self._of_hosts(row)[of] for row in node])
         return metrics.system(node, host, self._of_hosts(beyond * self._unit[0])[of])
 
-    def _settled(self, of: Exponential) -> FloatVector:
-        """Return what a model makes of the metrics, all placements of the cycle included, shape [2, N]."""
+    def _settled(self, of: Model) -> FloatVector:
+        """Return what a model makes of the metrics, all placements of the cycle included, shape [K, N]."""
         system = self._system
         for node, demand, step in self._moved:
             self._hosts_moved.append(self._add(system, node, demand, step))

@@ -27,7 +27,8 @@ from boathouse_policies.framework import (
     Score,
     Where,
 )
-from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
+from boathouse_policies.framework.contest import Contest
+from boathouse_policies.ila.iasm import Judged, Model, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.metrics import Demand
 from boathouse_policies.ila.monitoring import Monitor, Running
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Exponential, Weights
+    from boathouse_policies.ila.exponential import Weights
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
@@ -67,6 +68,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.learners = Learners(config)
         self.monitor = Monitor(config.disk_mb_per_s)
         self.thresholds = Thresholds(config)
+        self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
         self._accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # the slowdown, and what was allowed, in this cycle
@@ -74,9 +76,18 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
 
     def _judged(self, pending: PendingClass) -> Judged:
-        """Return what a class is judged by: its demand, and the model of its namespace."""
-        learner = self.learners.of(pending.job.namespace)
-        return Judged(self.profiles.demand(pending.task_class), learner.model, learner.margin)
+        """Return what a class is judged by: its demand, and the model of its namespace that is best at its program."""
+        learner, program = self.learners.of(pending.job.namespace), self._program(pending.task_class.id)
+        demand = self.profiles.demand(pending.task_class)
+        error = None if program is None else self._contest.error(program)
+        if program is None or error is None:
+            return Judged(demand, learner.model, learner.margin)
+        return Judged(demand, learner.models[self._contest.best(program)], min(error, self.config.largest_error))
+
+    def _program(self, task_class: model.ClassId) -> str | None:
+        """Return the program for which models are compared; None where the paper's predicts."""
+        known = self.profiles.get(task_class)
+        return None if known is None or not self.config.best_model else known.program
 
     # Questions
 
@@ -144,7 +155,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
         accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=is_judged)
         if accepted is not None:
-            self._accepted[task] = _figures(*accepted)
+            self._accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
         host = self.monitor.hosts.places[node]
         self._reached[task] = float(slowdowns.thresholds.reached[host])
 
@@ -176,6 +187,14 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         best = int(slowdowns.argmin())
         limits = self.slowdowns.limits(self._judged(pending).margin)
         return _figures(float(slowdowns[best]), float(limits[places[best]]))
+
+    def _standing(self, task_class: model.ClassId) -> tuple[Figure, ...]:
+        """Return which model predicts the tasks of a class, and its mean relative error on the program."""
+        program = self._program(task_class)
+        error = None if program is None else self._contest.error(program)
+        if program is None or error is None:
+            return ()
+        return ("slowdownModel", float(self._contest.best(program))), ("slowdownError", error)
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
         """Return the models' error, and the slowdown that is allowed on each node that does not allow any."""
@@ -250,7 +269,17 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
                 known.ended_beside(event.duration_s, self.learners.of(known.namespace).predict(system, own))
                 if known.alone_s is None:
                     return
-            self.learners.observe(known.namespace, system, own, event.duration_s / alone_s)
+            slowdown = event.duration_s / alone_s
+            self._judge(known, system, own, slowdown)
+            self.learners.observe(known.namespace, system, own, slowdown)
+
+    def _judge(self, known: ClassProfile, system: list[float], own: Demand, slowdown: float) -> None:
+        """Compare what each model would have predicted with the slowdown of a task that ended."""
+        if known.program is None or not self.config.best_model:
+            return
+        rows = np.array([*system, *own])[:, None]
+        predicted = [float(each.predict(rows)[0]) for each in self.learners.of(known.namespace).models]
+        self._contest.judge(known.program, [abs(each - slowdown) / slowdown for each in predicted])
 
     def _stated_s(self, task_class: model.TaskClass, given: model.Resources | None) -> float | None:
         """Return the estimated run time of a task with the memory that it was given; None where it is not known."""
@@ -274,12 +303,14 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def dump(self) -> Mapping[str, Any]:
         """Return the namespaces' models and the programs' demands."""
-        return {"learners": self.learners.dump(), "programs": self.profiles.dump()}
+        contest = {"contest": self._contest.dump()} if self.config.best_model else {}
+        return {"learners": self.learners.dump(), "programs": self.profiles.dump(), **contest}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump. The model that earlier versions had of all namespaces is not taken over."""
         self.learners.load(state.get("learners", {}))
         self.profiles.load(state.get("programs", {}))
+        self._contest.load(state.get("contest"))
 
 
 class Retry(Reserve):
@@ -319,7 +350,7 @@ class Retry(Reserve):
                 yield pending, SLOWED, wait
 
 
-def _weights(of: Exponential, demand: Demand) -> Weights:
+def _weights(of: Model, demand: Demand) -> Weights:
     return of.weights(demand)
 
 
@@ -335,3 +366,4 @@ SLOWED = model.Verdict(
 _NO_ROOM = model.Verdict(code=model.Code.UNSCHEDULABLE)
 _NEVER = model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
 _DEMANDS_KEPT = 4096
+_MODELS = 3  # of `Learner.models`

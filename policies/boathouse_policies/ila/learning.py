@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boathouse_policies.ila import fitting, metrics
+from boathouse_policies.ila import additive, fitting, metrics
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from boathouse_policies.ila.additive import Additive
     from boathouse_policies.ila.config import Config
     from boathouse_policies.model import NamespaceName
 
@@ -45,13 +46,15 @@ class Learner:
 
     Attributes:
         model: The current one.
+        additive: The current one of another form, fitted to the same observations.
         error: The mean of |S - predicted| / S, of observations that it was not fitted to (5.4).
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self.model: Exponential = first_model()
-        self._first, self._offline = first_model(), first_samples()
+        self.additive: Additive = first_additive()
+        self._first, self._offline = (first_model(), first_additive()), first_samples()
         self.error = config.first_error
         self._fresh: tuple[list[float], ...] = ()
         self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
@@ -80,7 +83,13 @@ class Learner:
         kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
         self.model, self._is_fitted = found, True
         self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
-        self._first = found
+        self.additive = additive.fit(samples)
+        self._first = self.model, self.additive
+
+    @property
+    def models(self) -> tuple[Exponential, Additive, Additive]:
+        """The paper's model, ours, and the trivial one, by which nobody is slowed down."""
+        return self.model, self.additive, additive.NOBODY
 
     def predict(self, system: list[float], task: metrics.Demand) -> float:
         """Return the slowdown that the current model predicts.
@@ -121,8 +130,9 @@ class Learner:
         kinds = zip(self._newest, (fresh.of(~io_bound), fresh.of(io_bound)), strict=True)
         self._newest = [newest.beside(new).of(window) for newest, new in kinds]
         cpu, io = self._newest
-        before = self.model if keeps_variables else None
-        found = fitting.fit(cpu.beside(io).beside(self._offline), before=before, start=self._first)
+        samples, before = cpu.beside(io).beside(self._offline), self.model if keeps_variables else None
+        self.additive = additive.fit(samples)
+        found = fitting.fit(samples, before=before, start=self._first[0])
         if found is None:
             return False
         if not keeps_variables:
@@ -133,13 +143,15 @@ class Learner:
 
     def _begin_anew(self) -> None:
         """Forget what was observed, and the model with it."""
-        self.model, self.error, self._is_fitted = self._first, self._config.first_error, False
+        self.model, self.additive = self._first
+        self.error, self._is_fitted = self._config.first_error, False
         self._newest = [fitting.Samples.of_rows([])] * 2
         self._patience, self._since_selection = _FIRST_PATIENCE, 0
 
     def dump(self) -> Mapping[str, Any]:
         """Return the model and its error; the samples of the fit are observed anew."""
-        return {"model": self.model.dump(), "error": round(self.error, 4), "fitted": self._is_fitted}
+        models = {"model": self.model.dump(), "additive": self.additive.dump()}
+        return {**models, "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the learner from `dump`.
@@ -149,6 +161,7 @@ class Learner:
         model, error = state.get("model"), float(state.get("error", self._config.first_error))
         if model is not None and model.get("family") == FAMILY and 0 <= error <= self._config.worst_error:
             self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))
+            self.additive = additive.Additive.load(state.get("additive")) or self.additive
             self.error = error
 
 
@@ -218,6 +231,12 @@ def first_samples() -> fitting.Samples:
 def first_model() -> Exponential:
     """Return the model that predicts before the first observations."""
     return fitting.exponential(first_samples())
+
+
+@functools.cache
+def first_additive() -> Additive:
+    """Return the other model that predicts before the first observations."""
+    return additive.fit(first_samples())
 
 
 def _spread(count: int, dimensions: int) -> np.ndarray:

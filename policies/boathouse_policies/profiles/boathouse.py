@@ -46,16 +46,20 @@ class Config:
     Attributes:
         fspy: Each job of unknown size has an allowance of its own (the paper: one for all). A job that outlived its
             virtual size is ranked by the work that is left of it, and small jobs are not probed.
-        ikayak: It shrinks CPU only, or memory would be shrunk twice.
+        ikayak: It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has
+            predicted the program's reducers best so far.
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
+            Slowdowns are predicted by the model that has predicted the program's tasks best so far.
     """
 
     fspy: fspy.Config = dataclasses.field(
         default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False, probed_from=0.1)
     )
-    ikayak: ikayak.Config = dataclasses.field(default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU))
-    ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0))
+    ikayak: ikayak.Config = dataclasses.field(
+        default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU, best_predictor=True)
+    )
+    ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
 
 

@@ -7,7 +7,9 @@ import pytest
 from boathouse.resources import names
 from boathouse.suspension.record import SuspensionRecord
 from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
-from boathouse_policies import fspy
+from boathouse_policies import fspy, ila
+from boathouse_policies.ikayak.remaining import Predictor
+from boathouse_policies.ila.learning import Learner
 from tests.builders import cli
 from tests.builders.cli import condition
 
@@ -51,6 +53,30 @@ def test_a_pod_says_why_it_is_on_its_node():
     assert rows(pod, "placed") == [
         ("placed", "predicted slowdown 1.12; threshold 1.30; reserved for 12s; predicted wait 1m30s")
     ]
+
+
+def test_a_pod_says_which_model_has_predicted_its_program_best_and_how_well():
+    pod = with_figures(slowdown=1.125, slowdownModel=1.0, slowdownError=0.123)
+    assert rows(pod, "placed") == [
+        (
+            "placed",
+            "predicted slowdown 1.12; best of the program so far: the additive model; with a mean error of 12%",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("predictor", "told"), [(1.0, "the lengths of the phases of earlier reduces"), (9.0, "number 9")]
+)
+def test_a_reduce_says_what_predicts_its_remaining_time(predictor, told):
+    pod = with_figures(remainingPredictor=predictor, remainingError=0.25)
+    expected = f"predicted by {told}; with a mean error of 25% on the program"
+    assert rows(pod, "remaining time") == [("remaining time", expected)]
+
+
+def test_the_names_of_models_are_as_many_as_the_policies_have():
+    assert len(decisions.MODELS) == len(Learner(ila.Config()).models)
+    assert len(decisions.PREDICTORS) == len(Predictor)
 
 
 def test_a_pod_says_why_it_has_its_size():

@@ -103,8 +103,8 @@ def predict(trial: Trial) -> Accuracy:
     discount = config.discount if trial.discount is None else trial.discount
     bank = Bank(dataclasses.replace(config, forgetting=forgetting, discount=discount))
     for one in first:
-        bank.ended(one.program, model.Stage.REDUCE, one.ended_s - one.started_s)
         bank.learn(one.program, one.history(), one.ended_s)
+        bank.ended(one.program, model.Stage.REDUCE, one.ended_s - one.started_s)
     rows = [row for one in later for row in _rows(one, bank)]
     halves = [min(_rows(one, bank), key=lambda row: abs(row.done - _HALF)) for one in later if _rows(one, bank)]
     left = np.array([row.left_s for row in rows])

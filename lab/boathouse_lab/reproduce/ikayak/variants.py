@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Profile
-    from boathouse_policies.ikayak.remaining import Key, Sample
+    from boathouse_policies.ikayak.fuzzy import Sample
+    from boathouse_policies.ikayak.remaining import Key
 
 CLUSTER, CLIENT = "yarn-cluster", "yarn-client"
 SPREAD, NON_SPREAD = "spread-out", "non-spread-out"

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies.ikayak import Config, remaining
-from boathouse_policies.ikayak.remaining import RULES, WIDTH, Fuzzy
+from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
 
 
 def sample_of(left=1.0, before=1.0, done=0.5, size=1.0):
@@ -56,7 +56,7 @@ def test_a_history_is_forgotten_as_a_whole():
     samples, labels = reducer_samples(np.random.default_rng(3), 10)
     model = Fuzzy(Config(forgetting=0.5, discount=0.5))
     model.fit(samples, labels)
-    expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0)
+    expected = batch(model, samples, labels, 0.5 ** (1 / 10), 0.5, 1.0 / 10)  # ten samples count as one observation
     assert np.abs(model.parameters - expected).max() < 1e-9
 
 

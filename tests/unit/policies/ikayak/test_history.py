@@ -54,7 +54,7 @@ def test_the_lag_before_is_remembered_with_its_cpu():
     left, before, cpu_before, cpu, size, constant = found.now[:6]
     assert (left * UNIT_S, before * UNIT_S) == pytest.approx((0.85 / 0.0075, 90))
     assert (cpu_before, cpu, size, constant) == (1.0, 0.5, 1.0, 1.0)
-    assert found.now[6:] == pytest.approx([0.85, 0.9])
+    assert found.now[6:8] == pytest.approx([0.85, 0.9])
 
 
 def test_a_reducer_without_progress_has_no_pace():
