@@ -73,6 +73,7 @@ class ConditionType(StrEnum):
     REDUCERS_SUSPENDED = "ReducersSuspended"
     SIZE_PREDICTED = "SizePredicted"
     SIGNALS_AVAILABLE = "SignalsAvailable"
+    POLICIES_ACTIVE = "PoliciesActive"
     SETTINGS_OVERRIDDEN = "SettingsOverridden"
 
 
@@ -87,6 +88,7 @@ class Reason(StrEnum):
     SUCCEEDED = "Succeeded"
     CLEANED_UP = "CleanedUp"
     KUBELETS_READ = "KubeletsRead"
+    TRIED_AGAIN = "TriedAgain"
     # Not yet
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
@@ -100,6 +102,7 @@ class Reason(StrEnum):
     PROBING = "Probing"
     LEARNING = "Learning"
     PROBE_WITHDRAWN = "ProbeWithdrawn"
+    HARMFUL = "Harmful"
     CLUSTER_NOT_READY = "ClusterNotReady"
     APPLICATIONS_UNKNOWN = "ApplicationsUnknown"
     # User errors
