@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import statistics
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names, quantity
 from boathouse.suspension import record as records
 from boathouse_cli import model, text
 from boathouse_task import contract
+from boathouse_task.contract import TaskType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +28,11 @@ _SOURCES: Final = {
     "Program": "from earlier jobs of the program",
     "History": "from the mean of earlier jobs",
 }
-_CONDITIONS: Final = ((names.ConditionType.REDUCERS_SUSPENDED, "suspended"), ("SignalsAvailable", "signals"))
+_CONDITIONS: Final = (
+    (names.ConditionType.REDUCERS_SUSPENDED, "suspended"),
+    (names.ConditionType.SIGNALS_AVAILABLE, "signals"),
+    (names.ConditionType.POLICIES_ACTIVE, "policies"),
+)
 """Types of conditions that have a message when there is something to explain, and the subject of their row."""
 GROUPS: Final = (
     "pending for long",
@@ -61,6 +67,8 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "slowdownError": ("placed", "with a mean error of {:.0%}".format),
     "remainingPredictor": ("remaining time", lambda value: f"predicted by {_name(PREDICTORS, value)}"),
     "remainingError": ("remaining time", "with a mean error of {:.0%} on the program".format),
+    "waitedSeconds": ("placed", lambda value: f"waited {text.duration(value)} for other neighbours"),
+    "escapedSeconds": ("placed", lambda value: f"which would have cost {text.duration(value)}"),
     "reservedForSeconds": ("placed", lambda value: f"reserved for {text.duration(value)}"),
     "predictedWaitSeconds": ("placed", lambda value: f"predicted wait {text.duration(value)}"),
     "idealBytes": ("size", lambda value: f"ideal memory {text.size(value)}"),
@@ -79,9 +87,11 @@ _OTHER: Final = "figures"
 
 
 def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
-    """Return why a pod is on its node, why it has its size, and its last suspension."""
+    """Return why a pod is on its node, why it has its size, how long it ran, and its last suspension."""
     annotations = model.annotations_of(raw)
     rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
+    if "size" in rows and (ran_s := _ran_s(model.task_pod(raw))):
+        rows["size"].append(f"ran {text.duration(ran_s)}")
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
     found = [(subject, "; ".join(texts)) for subject, texts in rows.items()]
@@ -101,6 +111,37 @@ def of_mrjob(raw: model.Raw) -> Iterator[Row]:
         found = conditions.get(kind)
         if found and found.message:
             yield subject, found.message
+
+
+def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
+    """Return what decisions about maps that have ended were to save, and how long these ran."""
+    less, waited = [], []
+    for pod in pods:
+        ran_s, figures = _ran_s(pod), _numbers(pod.annotations.get(names.ANNOTATION_FIGURES, ""))
+        if ran_s and {"seconds", "idealSeconds"} <= figures.keys():
+            less.append((figures["seconds"], figures["idealSeconds"], ran_s))
+        if ran_s and {"waitedSeconds", "escapedSeconds"} <= figures.keys():
+            waited.append((figures["waitedSeconds"], figures["escapedSeconds"], ran_s))
+    texts = (
+        ("less memory", less, "{} with less memory, mean run time: predicted {}, {} with the ideal, realised {}"),
+        ("refused", waited, "{} that waited for other neighbours, mean: waited {} to save {}, then ran {}"),
+    )
+    return [(subject, told.format(_maps(found), *_means(found))) for subject, found, told in texts if found]
+
+
+def _maps(found: Sequence[object]) -> str:
+    return f"{len(found)} map{'s' * (len(found) != 1)}"
+
+
+def _means(found: Sequence[tuple[float, ...]]) -> list[str]:
+    return [f"{statistics.fmean(values):.1f} s" for values in zip(*found, strict=True)]
+
+
+def _ran_s(pod: model.TaskPod) -> float:
+    """Return how long a map that succeeded ran; 0 for other pods."""
+    if pod.result is None or not pod.result.succeeded or pod.task_type != TaskType.MAP:
+        return 0.0
+    return sum(max(0, each.end_ms - each.start_ms) for each in pod.result.timings) / 1000
 
 
 def of_driver(pods: Sequence[model.TaskPod]) -> list[Row]:
@@ -135,7 +176,7 @@ def _size(prediction: model.Raw) -> Iterator[str]:
 
 def _suspension(raw: model.Raw, record: records.SuspensionRecord, now_s: float) -> str:
     cpu = quantity.format_milli(record.cpu_request_milli)
-    why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU"
+    why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU{'; ' * bool(record.why)}{record.why}"
     since = text.ago(now_s - record.since_s)
     if not _is_suspended(raw):
         return f"was suspended {since} ago: {why}"

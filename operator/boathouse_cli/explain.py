@@ -48,7 +48,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += job.details
-    rows += decisions.of_driver(pods)
+    rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
     rows += [("pods", describe_pods(pods))] if pods else []
     rows += [("queue", describe_queue(queue))] if queue else []
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))

@@ -76,6 +76,7 @@ class ConditionType(StrEnum):
     REDUCERS_SUSPENDED = "ReducersSuspended"
     SIZE_PREDICTED = "SizePredicted"
     SIGNALS_AVAILABLE = "SignalsAvailable"
+    POLICIES_ACTIVE = "PoliciesActive"
     SETTINGS_OVERRIDDEN = "SettingsOverridden"
 
 
@@ -90,6 +91,7 @@ class Reason(StrEnum):
     SUCCEEDED = "Succeeded"
     CLEANED_UP = "CleanedUp"
     KUBELETS_READ = "KubeletsRead"
+    TRIED_AGAIN = "TriedAgain"
     # Not yet
     WAITING_FOR_TASKS = "WaitingForTasks"
     PENDING_EVALUATION = "PendingEvaluation"
@@ -103,6 +105,7 @@ class Reason(StrEnum):
     PROBING = "Probing"
     LEARNING = "Learning"
     PROBE_WITHDRAWN = "ProbeWithdrawn"
+    HARMFUL = "Harmful"
     CLUSTER_NOT_READY = "ClusterNotReady"
     APPLICATIONS_UNKNOWN = "ApplicationsUnknown"
     # User errors

@@ -30,6 +30,7 @@ class SchedulerGauges(Part):
         super().__init__(subject.state)
         self._operations = subject.executor.operations
         self._leader = leader
+        self._guard = guard.guard_of(subject.state.profile)
 
     def register(self, target: gauges.ScrapeGauges) -> None:
         """Expose all gauges."""
@@ -121,6 +122,12 @@ class SchedulerGauges(Part):
                 self._parts_off,
             ),
             (
+                "profile_part_effect_seconds",
+                "Job time that decisions of a part of the profile were to save, and saved; below 0: what they cost",
+                ("part", "effect"),
+                self._part_effects,
+            ),
+            (
                 "suspended_tasks",
                 "Running tasks whose CPU is lent",
                 (),
@@ -176,7 +183,15 @@ class SchedulerGauges(Part):
         return {(name,): value for name, value in known.items()}
 
     def _parts_off(self) -> gauges.Reading:
-        return {(part.value,): sum(self._figures(f"{part}Off")) for part in guard.Part}
+        off = {} if self._guard is None else self._guard.programs_off(self._clock())
+        return {(part.value,): float(off.get(part, 0)) for part in guard.Part}
+
+    def _part_effects(self) -> gauges.Reading:
+        return {
+            (part.value, name): value
+            for part, effect in (self._guard.effects if self._guard is not None else {}).items()
+            for name, value in (("predicted", effect.predicted_s), ("realised", effect.realised_s))
+        }
 
     # Suspended tasks
 

@@ -8,6 +8,7 @@ from boathouse_task import contract
 
 USER = "user"
 """Who decided a suspension that the author of a job asked for."""
+LONGEST_WHY = 160
 _LONGEST = 512
 _LARGEST_MILLI = 10**9
 _LATEST_S = dt.datetime(9999, 1, 1, tzinfo=dt.UTC).timestamp()
@@ -24,6 +25,7 @@ class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
         reason: Why, in CamelCase.
         by: Who decided it: a policy's name, or `user`.
         order: Name of the order.
+        why: What a policy said of its decision, cut.
     """
 
     cpu_request_milli: int
@@ -33,6 +35,7 @@ class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     by: str
     order: str
+    why: str = ""
 
     def text(self) -> str:
         """Return the annotation's value."""

@@ -15,7 +15,7 @@ from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.suspension import stages, timeouts
 from boathouse.suspension.reasons import Reason
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.record import LONGEST_WHY, SuspensionRecord
 from boathouse.suspension.stages import Stage
 from boathouse.suspension.state import Suspension
 from boathouse_task import contract
@@ -77,6 +77,7 @@ class Suspending(Part):
             reason=order.reason,
             by=order.by,
             order=order_id,
+            why="" if order.decision is None else order.decision.reason[:LONGEST_WHY],
         )
         try:
             async with asyncio.timeout(timeouts.SHRUNK_WITHIN_S), self._places.take(row.namespace):

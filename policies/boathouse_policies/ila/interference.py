@@ -54,6 +54,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         monitor: What runs.
         thresholds: H_d of each host.
         config: The constants.
+        accepted: What is said of the tasks that were placed in this cycle.
         measure_every_s: Instruments of nodes are used; reports of running tasks are not.
     """
 
@@ -71,7 +72,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
-        self._accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # the slowdown, and what was allowed, in this cycle
+        self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}
 
         self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
 
@@ -143,7 +144,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.slowdowns = Slowdowns(state, self.monitor, self.thresholds, self._weights, self.config)
         self._limits = self.slowdowns.limits(min(self._error(), self.config.largest_error))
         self._reached.clear()
-        self._accepted.clear()
+        self.accepted.clear()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count a placed task in the predictions for the rest of the cycle."""
@@ -155,7 +156,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
         accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=is_judged)
         if accepted is not None:
-            self._accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
+            self.accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
         host = self.monitor.hosts.places[node]
         self._reached[task] = float(slowdowns.thresholds.reached[host])
 
@@ -174,7 +175,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:  # noqa: ARG002 - the protocol's
         """Return the slowdown that was predicted for a task, and the one that was allowed."""
-        return self._accepted.get(assignment.pick.task.id, ())
+        return self.accepted.get(assignment.pick.task.id, ())
 
     def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
         """Return the least slowdown that is predicted on a node with room, and the one that is allowed there."""

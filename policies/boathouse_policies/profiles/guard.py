@@ -1,6 +1,7 @@
 """A guard: what a part's decisions were worth in fact, and off with a part that harms.
 
-Each decision that ended says what its alternative would have cost and what it cost itself, in the same unit. From both,
+Each decision that ended says what its alternative would have cost and what it cost itself, in seconds of job time. From
+both,
 
     r = (alternative - own) / (alternative + own),    -1 ≤ r ≤ 1,
 
@@ -10,8 +11,9 @@ inequality ever reaches 1/α with a probability of α at most, however often one
 the program. It tries again after a while, each time for longer and with half of α: all trials together raise a false
 alarm with a probability of `FALSE_ALARMS` at most.
 
-A program is of one namespace, so that no tenant switches a part for others. For the whole cluster it stops where it has
-stopped in most of the namespaces that it acted in, and at least in `LEAST_NAMESPACES`.
+A program is of one namespace, so that no tenant switches a part for others; where too many programs are known, that
+namespace loses one which has most. For the whole cluster a part stops where it has stopped in most of the namespaces
+that it acted in, and at least in `LEAST_NAMESPACES`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import collections
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,6 +32,8 @@ from boathouse_policies.framework import Figures, Observer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from boathouse_policies.framework import Profile
+
 FALSE_ALARMS: Final = 0.05
 """Probability that a part which is worth its cost is ever switched off for a program."""
 RETRY_S: Final = 1800.0
@@ -37,13 +41,14 @@ RETRY_S: Final = 1800.0
 MOST_TRIALS: Final = 10
 LEAST_NAMESPACES: Final = 3
 PROGRAMS_KEPT: Final = 512
-"""Programs whose records are kept; the one that told nothing for longest is forgotten."""
+"""Programs whose records are kept. Of the namespace with most of them, the one is forgotten that told nothing for
+longest."""
 _STAKES: Final = np.array([0.1, 0.25, 0.5, 0.75])
 
 Key: TypeAlias = "tuple[Part, str, str]"
 """A part, a namespace, and a program of it."""
 Measure: TypeAlias = "Callable[[float], tuple[float, float]]"
-"""From the run time of a task to what the alternative would have cost, and what the decision did."""
+"""From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
 
 
 class Part(enum.StrEnum):
@@ -54,28 +59,68 @@ class Part(enum.StrEnum):
     SUSPENSION = "suspension"
 
 
+class Effect(NamedTuple):
+    """What decisions did to the sum of the jobs' completion times.
+
+    Attributes:
+        decisions: How many.
+        predicted_s: What they were to save.
+        realised_s: What they saved; below 0 what they cost.
+    """
+
+    decisions: int = 0
+    predicted_s: float = 0.0
+    realised_s: float = 0.0
+
+    def plus(self, predicted_s: float, realised_s: float) -> Effect:
+        """Return the effect with a decision more."""
+        return Effect(self.decisions + 1, self.predicted_s + predicted_s, self.realised_s + realised_s)
+
+
+_NO_EFFECT: Final = Effect()
+
+
+class Off(NamedTuple):
+    """A part that does not act for a job.
+
+    Attributes:
+        part: The part.
+        until_s: When it tries again.
+        effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
+    """
+
+    part: Part
+    until_s: float
+    effect: Effect
+
+
 @dataclasses.dataclass(slots=True)
 class Record:
     """The bets against one part for one program.
 
     Attributes:
         bets: One for each stake, shape [4].
+        effect: Of the decisions on which they were made.
         trials: How often the part was switched off.
         off_until_s: Until when it is off.
+        harm: The effect of the decisions that switched it off last.
     """
 
     bets: model.FloatVector = dataclasses.field(default_factory=lambda: np.ones(len(_STAKES)))
+    effect: Effect = _NO_EFFECT
     trials: int = 0
-    off_until_s: float = -math.inf
+    off_until_s: float = 0.0
+    harm: Effect = _NO_EFFECT
 
-    def add(self, worth: float, now_s: float) -> bool:
+    def add(self, worth: float, now_s: float, *, predicted_s: float = 0.0, realised_s: float = 0.0) -> bool:
         """Add a decision that ended; return whether the part was switched off by it."""
         if now_s < self.off_until_s:
             return False
         self.bets = self.bets * (1.0 - _STAKES * worth)
+        self.effect = self.effect.plus(predicted_s, realised_s)
         if self.bets.mean() < 2.0 ** (1 + self.trials) / FALSE_ALARMS:
             return False
-        self.bets = np.ones(len(_STAKES))
+        self.harm, self.effect, self.bets = self.effect, _NO_EFFECT, np.ones(len(_STAKES))
         self.off_until_s = now_s + RETRY_S * 2.0**self.trials
         self.trials = min(self.trials + 1, MOST_TRIALS)
         return True
@@ -86,24 +131,47 @@ class Guard(Observer, Figures):
 
     Attributes:
         alarms: How often a part was switched off.
+        effects: Of all decisions that ended, by part.
+        until_s: Until when any part is off, for any program.
     """
 
     def __init__(self) -> None:
         self.alarms: collections.Counter[Part] = collections.Counter()
+        self.effects = dict.fromkeys(Part, _NO_EFFECT)
+        self.until_s = 0.0
         self._records: dict[Key, Record] = {}
-        self._now_s = -math.inf
-        self._acted: dict[model.TaskId, tuple[Key, model.JobId, Measure]] = {}
+        self._now_s = 0.0
+        self._acted: dict[model.TaskId, _Decision] = {}
         self._off: dict[Part, float] = {}  # until when a part is off in the whole cluster
 
     def allows(self, part: Part, job: model.Job, now_s: float) -> bool:
         """Return whether a part may act for a job."""
         record = self._records.get(key_of(part, job))
         is_off = record is not None and now_s < record.off_until_s
-        return not is_off and now_s >= self._off.get(part, -math.inf)
+        return not is_off and now_s >= self._off.get(part, 0.0)
 
-    def acted(self, part: Part, task: model.TaskId, job: model.Job, measure: Measure) -> None:
-        """Record a decision about a task; it is measured once the task has succeeded."""
-        self._acted[task] = key_of(part, job), job.id, measure
+    def off(self, job: model.Job, now_s: float) -> Sequence[Off]:
+        """Return the parts that do not act for a job, because their decisions did harm."""
+        found = []
+        for part in Part:
+            record = self._records.get(key_of(part, job), _NOTHING)
+            is_own = now_s < record.off_until_s
+            until_s = max(record.off_until_s, self._off.get(part, 0.0))
+            if now_s < until_s:
+                found.append(Off(part, until_s, record.harm if is_own else _NO_EFFECT))
+        return found
+
+    def acted(self, part: Part, task: model.TaskId, job: model.Job, predicted_s: float, measure: Measure) -> None:
+        """Record a decision about a task; it is measured once the task has succeeded.
+
+        Args:
+            part: Who decided.
+            task: The task.
+            job: Its job.
+            predicted_s: What the decision is to save.
+            measure: Says what the decision was worth.
+        """
+        self._acted[task] = _Decision(key_of(part, job), job.id, predicted_s, measure)
 
     def undone(self, task: model.TaskId) -> None:
         """Forget a decision that came to nothing."""
@@ -114,32 +182,41 @@ class Guard(Observer, Figures):
         if isinstance(event, model.Finished):
             found = self._acted.pop(event.task, None)
             if found is not None:
-                key, _, measure = found
-                self.ended(key, *measure(event.duration_s), event.now_s)
+                alternative_s, own_s = found.measure(event.duration_s)
+                self.ended(found.key, found.predicted_s, alternative_s, own_s, event.now_s)
         elif isinstance(event, model.Failed):
             self._acted.pop(event.task, None)
         elif isinstance(event, model.Ended):
-            self._acted = {task: found for task, found in self._acted.items() if found[1] != event.job}
+            self._acted = {task: found for task, found in self._acted.items() if found.job != event.job}
 
-    def ended(self, key: Key, alternative: float, own: float, now_s: float) -> None:
+    def ended(self, key: Key, predicted_s: float, alternative_s: float, own_s: float, now_s: float) -> None:
         """Add a decision that ended.
 
         Args:
             key: Which part, and the program.
-            alternative: What the alternative would have cost, at least 0.
-            own: What the decision cost, in the same unit.
+            predicted_s: What the decision was to save.
+            alternative_s: What the alternative would have cost, at least 0.
+            own_s: What the decision cost, at least 0.
             now_s: When.
         """
-        self._now_s, total = now_s, alternative + own
-        if not 0 < total < math.inf or min(alternative, own) < 0:
+        self._now_s, total_s, realised_s = now_s, alternative_s + own_s, alternative_s - own_s
+        if not 0 < total_s < math.inf or min(alternative_s, own_s) < 0 or not math.isfinite(predicted_s):
             return
         record = self._records.pop(key, None) or Record()
         self._records[key] = record
         if len(self._records) > PROGRAMS_KEPT:
-            del self._records[next(iter(self._records))]
-        if record.add((alternative - own) / total, now_s):
+            self._forget()
+        self.effects[key[0]] = self.effects[key[0]].plus(predicted_s, realised_s)
+        if record.add(realised_s / total_s, now_s, predicted_s=predicted_s, realised_s=realised_s):
             self.alarms[key[0]] += 1
+            self.until_s = max(self.until_s, record.off_until_s)
             self._switch(key[0], now_s)
+
+    def _forget(self) -> None:
+        """Forget a program of the namespace with most."""
+        counts = collections.Counter(namespace for _, namespace, _ in self._records)
+        largest = max(counts, key=lambda namespace: counts[namespace])
+        del self._records[next(key for key in self._records if key[1] == largest)]
 
     def _switch(self, part: Part, now_s: float) -> None:
         """Switch a part off in the cluster if it is off, for some program, in most namespaces that it acted in."""
@@ -153,35 +230,82 @@ class Guard(Observer, Figures):
         if len(off) >= LEAST_NAMESPACES and 2 * len(off) > len(acted):
             self._off[part] = min(off.values())
 
+    def programs_off(self, now_s: float) -> collections.Counter[Part]:
+        """Return for how many programs each part is off."""
+        return collections.Counter(part for (part, *_), record in self._records.items() if now_s < record.off_until_s)
+
     def of_policy(self) -> Mapping[str, Sequence[float]]:
         """Return for how many programs a part is off, if it is for any."""
-        off = collections.Counter(key[0] for key, record in self._records.items() if self._now_s < record.off_until_s)
-        return {f"{part}Off": [float(count)] for part, count in off.items()}
+        return {f"{part}Off": [float(count)] for part, count in self.programs_off(self._now_s).items()}
 
     def dump(self) -> Mapping[str, Any]:
-        """Return what is switched off: the bets begin anew."""
-        return {
-            "off": [[*key, record.trials, record.off_until_s] for key, record in self._records.items() if record.trials]
-        }
+        """Return all records, and what is off in the cluster."""
+        rows = [
+            [*key, record.trials, record.off_until_s, record.bets.tolist(), [*record.effect], [*record.harm]]
+            for key, record in self._records.items()
+        ]
+        return {"programs": rows, "off": [[part, until_s] for part, until_s in self._off.items()]}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; what is not valid is left out."""
-        rows = state.get("off")
+        rows, off = state.get("programs"), state.get("off")
         for row in rows[:PROGRAMS_KEPT] if isinstance(rows, list) else ():
-            if _is_row(row):
-                part, namespace, program, trials, until_s = row
-                record = Record(trials=trials, off_until_s=float(until_s))
-                self._records[Part(part), namespace, program] = record
+            match row:
+                case [str(part), str(namespace), str(program), *values] if part in set(Part):
+                    record = _record(values)
+                    if record is not None:
+                        self._records[Part(part), namespace, program] = record
+                        self.until_s = max(self.until_s, record.off_until_s)
+        for row in off[: len(Part)] if isinstance(off, list) else ():
+            match row:
+                case [str(part), int() | float() as until_s] if part in set(Part) and math.isfinite(until_s):
+                    self._off[Part(part)] = float(until_s)
+                    self.until_s = max(self.until_s, until_s)
 
 
-def _is_row(row: object) -> bool:
-    match row:
-        case [str(part), str(), str(), int(trials), int() | float() as until_s]:
-            return part in set(Part) and 0 < trials <= MOST_TRIALS and math.isfinite(until_s)
+class _Decision(NamedTuple):
+    """A decision about a task that has not ended."""
+
+    key: Key
+    job: model.JobId
+    predicted_s: float
+    measure: Measure
+
+
+def _record(values: Sequence[object]) -> Record | None:
+    """Return the record of a dump's row; None if it is not valid."""
+    match values:
+        case [int(trials), int() | float() as until_s, bets, effect, harm]:
+            known, counted, harmed = _numbers(bets, len(_STAKES)), _numbers(effect, 3), _numbers(harm, 3)
+            if known and counted and harmed and 0 <= trials <= MOST_TRIALS and math.isfinite(until_s):
+                return Record(
+                    bets=np.array(known),
+                    effect=Effect(int(counted[0]), *counted[1:]),
+                    trials=trials,
+                    off_until_s=float(until_s),
+                    harm=Effect(int(harmed[0]), *harmed[1:]),
+                )
         case _:
-            return False
+            pass
+    return None
+
+
+def _numbers(values: object, count: int) -> list[float]:
+    """Return the values if they are so many finite numbers; else none."""
+    if not isinstance(values, list) or len(values) != count:
+        return []
+    found = [float(each) for each in values if isinstance(each, int | float) and math.isfinite(each)]
+    return found if len(found) == count else []
 
 
 def key_of(part: Part, job: model.Job) -> Key:
     """Return what is kept of a part by: the job's namespace and program."""
     return part, job.namespace, job.kind or job.id
+
+
+def guard_of(profile: Profile) -> Guard | None:
+    """Return the guard of a profile; None if it has none."""
+    return next((one for one in profile.figures if isinstance(one, Guard)), None)
+
+
+_NOTHING: Final = Record()

@@ -22,6 +22,7 @@ The fourth, reservations, are worth what their owner is worth in the order, and 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -224,12 +225,16 @@ class Refusing(ila.Interference):
         """Count a placed task; if it was refused before, the guard compares its wait with what it escaped."""
         pending, now_s = assignment.pending, state.view.now_s
         known, threshold = self.profiles.get(pending.task_class.id), self.config.threshold
-        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
-        if known is not None and known.refused_s < now_s and known.is_map and seconds and threshold is not None:
-            escaped_s, waited_s = threshold * seconds, now_s - known.refused_s
-            task = assignment.pick.task.id
-            self._guard.acted(Part.REFUSAL, task, pending.job, lambda ran_s: (escaped_s, waited_s + ran_s))
+        refused_s = math.inf if known is None or not known.is_map else known.refused_s
         super().placed(assignment, state)
+        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
+        if refused_s >= now_s or not seconds or threshold is None:
+            return
+        slowed_s, waited_s, task = threshold * seconds, now_s - refused_s, assignment.pick.task.id
+        predicted_s = slowed_s - waited_s - seconds
+        self._guard.acted(Part.REFUSAL, task, pending.job, predicted_s, lambda ran_s: (slowed_s, waited_s + ran_s))
+        told = ("escapedSeconds", slowed_s - seconds), ("waitedSeconds", waited_s)
+        self.accepted[task] = (*self.accepted.get(task, ()), *told)
 
     def recheck_after_s(self, pending: PendingClass) -> float:
         """Return when to consider a class again: at the latest when another refusal is no longer worth it."""
@@ -340,7 +345,9 @@ class Smaller(yarn_me.Elasticity):
             longer = cpu * size.cpu_milli * max(0.0, ran_s - regular_s)
             return memory * ideal.memory_bytes * regular_s, memory * size.memory_bytes * ran_s + longer
 
-        self._guard.acted(Part.MEMORY, assignment.pick.task.id, assignment.pending.job, measure)
+        worth = self.worth(assignment.pending, size.memory_bytes, assignment.node)
+        predicted_s = 0.0 if worth is None else worth.gain_s - worth.cost_s
+        self._guard.acted(Part.MEMORY, assignment.pick.task.id, assignment.pending.job, predicted_s, measure)
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:
         """Give the disk's bandwidth back."""
@@ -352,6 +359,27 @@ class Smaller(yarn_me.Elasticity):
         found, memory = super().of_placed(assignment, state), assignment.resources.memory_bytes
         worth = self.worth(assignment.pending, memory, assignment.node) if found else None
         return found if worth is None else (*found, *worth.figures)
+
+
+@dataclasses.dataclass(slots=True)
+class _Loan:
+    """A suspension, and what is kept of it to see what it was worth.
+
+    Attributes:
+        decided_s: When it was decided.
+        until_s: When it ends at the latest.
+        gain_per_s: What its CPU is worth while a map uses it.
+        cost_s: What it costs.
+        predicted_s: What it was to save.
+        used_s: Since when a map uses its CPU.
+    """
+
+    decided_s: float
+    until_s: float
+    gain_per_s: float
+    cost_s: float
+    predicted_s: float
+    used_s: float = math.inf
 
 
 class Lending(Suspension):
@@ -372,24 +400,37 @@ class Lending(Suspension):
         super().__init__(config, book)
         self._prices, self._guard = prices, guard
         self._worth: dict[Reducer, Worth] = {}
-        self._lent_since: dict[Reducer, tuple[float, float, float]] = {}  # when, gain in a second, cost
-        self._used: set[Reducer] = set()
+        self._decided: dict[Reducer, _Loan] = {}  # decisions that the shell has not carried out
+        self._loans: dict[Reducer, _Loan] = {}
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide whom to suspend and whom to resume; the guard is told what those that are over were worth."""
         decided = super().advise(queue, view)
-        for reducer in [reducer for reducer in self._lent_since if reducer not in self.paused]:
-            since_s, gain, cost_s = self._lent_since.pop(reducer)
-            used_s = view.now_s - since_s if reducer in self._used else 0.0
-            self._used.discard(reducer)
-            self._guard.ended(key_of(Part.SUSPENSION, reducer.job.job), gain * used_s, cost_s, view.now_s)
+        if self._decided or self._loans:
+            self._account(view.now_s)
         return decided
+
+    def _account(self, now_s: float) -> None:
+        """Note which suspensions began and which are over."""
+        for reducer, _ in self._book.suspended():
+            if (loan := self._decided.pop(reducer, None)) is not None:
+                self._loans[reducer] = loan
+        for reducer in [reducer for reducer in self._loans if reducer not in self.paused]:
+            loan = self._loans.pop(reducer)
+            if self._book.reducers.get(reducer.task.task) is reducer:
+                lent_s = loan.gain_per_s * max(0.0, min(now_s, loan.until_s) - loan.used_s)
+                key = key_of(Part.SUSPENSION, reducer.job.job)
+                self._guard.ended(key, loan.predicted_s, lent_s, loan.cost_s, now_s)
+        oldest_s = now_s - self._config.interval_s
+        self._decided = {reducer: loan for reducer, loan in self._decided.items() if loan.decided_s > oldest_s}
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Note whose CPU is used by a map that was placed."""
-        if self._lent_since and assignment.pending.task_class.stage is model.Stage.MAP:
-            node = state.view.layout.names[assignment.node]
-            self._used.update(reducer for reducer in self._lent_since if reducer.task.node == node)
+        if self._loans and assignment.pending.task_class.stage is model.Stage.MAP:
+            node, now_s = state.view.layout.names[assignment.node], state.view.now_s
+            for reducer, loan in self._loans.items():
+                if reducer.task.node == node:
+                    loan.used_s = min(loan.used_s, now_s)
 
     def worthwhile(
         self, reducers: Sequence[Reducer], for_s: float, waiting: Mapping[model.JobId, int], view: ClusterView
@@ -404,7 +445,9 @@ class Lending(Suspension):
             if found.pays and room[place] > 0 and self._allows(reducer, view.now_s):
                 room[place] -= 1
                 worth[reducer] = found
-                self._lent_since[reducer] = view.now_s, found.gain_s / for_s, found.cost_s
+                gain_per_s, predicted_s = found.gain_s / for_s, found.gain_s - found.cost_s
+                loan = _Loan(view.now_s, view.now_s + for_s, gain_per_s, found.cost_s, predicted_s)
+                self._decided[reducer] = loan
         self._worth = worth
         return list(worth)
 

@@ -22,6 +22,7 @@ RECORD = SuspensionRecord(
     reason="MapsNeedCpu",
     by="ikayak",
     order="7-1",
+    why="gain 9",
 )
 
 
@@ -100,6 +101,31 @@ def test_a_pod_says_why_it_has_its_size():
     ]
 
 
+def ended_map(*, ran_s, **figures):
+    return with_annotations(cli.ended_task_pod(cli.task_pod(), ("read", 0, ran_s)), figures=json.dumps(figures))
+
+
+def of_maps(*pods):
+    return dict(explain.explain_job(mrjobs.read(cli.mrjob()), list(map(model.task_pod, pods)), None, now_s=0).details)
+
+
+def test_a_map_with_less_memory_that_ended_says_how_long_it_ran():
+    (row,) = rows(ended_map(ran_s=50.0, seconds=40.0, idealSeconds=30.0), "size")
+    assert row[1] == "predicted run time 40s; 30s with the ideal memory; ran 50s"
+
+
+def test_a_job_says_what_less_memory_was_to_cost_its_maps_and_cost_them():
+    maps = [ended_map(ran_s=ran_s, seconds=40.0, idealSeconds=30.0) for ran_s in (50.0, 60.0)]
+    assert of_maps(*maps, cli.task_pod())["less memory"] == (
+        "2 maps with less memory, mean run time: predicted 40.0 s, 30.0 s with the ideal, realised 55.0 s"
+    )
+
+
+def test_a_job_says_what_its_maps_waited_and_what_that_was_to_save():
+    told = of_maps(ended_map(ran_s=50.0, waitedSeconds=12.0, escapedSeconds=45.0))["refused"]
+    assert told == "1 map that waited for other neighbours, mean: waited 12.0 s to save 45.0 s, then ran 50.0 s"
+
+
 def test_a_pod_with_less_cpu_says_what_it_has_and_whose():
     assert rows(with_figures(cpuShare=0.3, lentMilli=490.0), "size") == [
         ("size", "30% of the requested CPU; 490m CPU from suspended reducers")
@@ -134,7 +160,7 @@ def test_a_suspended_reducer_says_since_when_how_long_and_why():
     assert rows(pod, "suspension") == [
         (
             "suspension",
-            "suspended 20s ago, for 1m40s more at most: MapsNeedCpu, decided by ikayak; it requested 500m CPU",
+            "suspended 20s ago, for 1m40s more at most: MapsNeedCpu, decided by ikayak; it requested 500m CPU; gain 9",
         )
     ]
 
@@ -142,7 +168,7 @@ def test_a_suspended_reducer_says_since_when_how_long_and_why():
 def test_a_resumed_reducer_says_that_it_was_suspended():
     pod = with_cpu(with_annotations(cli.task_pod("reduce"), suspension=RECORD.text()), "500m")
     assert rows(pod, "suspension") == [
-        ("suspension", "was suspended 20s ago: MapsNeedCpu, decided by ikayak; it requested 500m CPU")
+        ("suspension", "was suspended 20s ago: MapsNeedCpu, decided by ikayak; it requested 500m CPU; gain 9")
     ]
 
 
@@ -196,6 +222,10 @@ def test_a_job_says_that_reducers_are_suspended_and_that_signals_are_missing():
         condition("SignalsAvailable", "False", "KubeletsNotRead", "set signals.kubelets.enabled"),
     )
     assert found == {"suspended": "2 reducers until 12:00:00", "signals": "set signals.kubelets.enabled"}
+
+
+def test_a_job_says_which_policies_are_off_for_it():
+    assert of_job(condition("PoliciesActive", "False", "Harmful", "it did harm"))["policies"] == "it did harm"
 
 
 def test_a_time_that_suspends_no_reducers_is_explained():

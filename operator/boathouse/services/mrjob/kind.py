@@ -34,7 +34,16 @@ from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.job.model import Job, JobUid
 from boathouse.services.mrjob.placement import control, hdfs, pod_builder, probes, seconds, submission
-from boathouse.services.mrjob.planning import cleanup, measurements, planner, predictions, retries, steps, suspensions
+from boathouse.services.mrjob.planning import (
+    cleanup,
+    measurements,
+    parts_off,
+    planner,
+    predictions,
+    retries,
+    steps,
+    suspensions,
+)
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.progress.task_orders import TaskOrders
 from boathouse.services.mrjob.progress.task_reports import TaskReports
@@ -44,6 +53,7 @@ from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
+from boathouse_policies.profiles import guard
 from boathouse_task.contract import TaskType
 
 RETRIES_DISTANCE_S: Final = 1.0
@@ -168,6 +178,7 @@ class MRJobKind:
         self._signals = leader.signals
         self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
         self._lends_cpu = suspension.is_in(leader.profile)
+        self._guard = guard.guard_of(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
         self._events = object_events.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
@@ -324,6 +335,7 @@ class MRJobKind:
         else:
             state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
         state = measurements.described(state, self._signals.problem, observation.now_s)
+        state = parts_off.described(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
         surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
@@ -342,6 +354,12 @@ class MRJobKind:
             is_at_rest=is_at_rest,
         )
 
+    def _parts_off(self, job: Job, now_s: float) -> Sequence[guard.Off]:
+        """Return the parts of the profile that do not act for a job, because their decisions did harm."""
+        if self._guard is None or now_s >= self._guard.until_s:
+            return ()
+        return self._guard.off(submission.scheduler_job(job), now_s)
+
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
         """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
         if desired.write_plan:
@@ -353,6 +371,8 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
+        if told := parts_off.news(before, desired.state):
+            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
         return 0.0 if desired.write_plan else None
 
     def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
