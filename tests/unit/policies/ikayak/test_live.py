@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ikayak, model, profiles
-from boathouse_policies.ikayak import remaining
+from boathouse_policies.ikayak import fuzzy
 from boathouse_sim import contention, invariants, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import MapReduce, Spark, SparkStage
@@ -86,7 +86,7 @@ def test_what_was_learned_survives_a_restart_through_json():
         other.load(json.loads(json.dumps(observer.dump())))
     keys = [observer.dump() for observer in first.observers], [observer.dump() for observer in second.observers]
     assert keys[0] == keys[1]
-    assert (first.observers[1].bank.model("sort").parameters != remaining.prior()).any()
+    assert (first.observers[1].bank.model("sort").parameters != fuzzy.prior()).any()
 
 
 def test_nothing_is_kept_of_jobs_that_are_over():
