@@ -55,6 +55,9 @@ MODELS: Final = ("the exponential model", "the additive model", "nobody slows it
 PREDICTORS: Final = ("the fuzzy model", "the lengths of the phases of earlier reduces", "the mean of earlier reduces")
 """What can predict a reduce's remaining time, in the order of iKayak's `Predictor`."""
 
+SIZES: Final = ("two linear models", "its mean time per byte of input")
+"""What can predict the size of a probed program's jobs, in the order of FSPY's `Predictor.standing`."""
+
 
 def _name(names: Sequence[str], value: float) -> str:
     return names[int(value)] if 0 <= value < len(names) else f"number {value:g}"
@@ -81,6 +84,8 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
     "group": ("order", _group),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
+    "sizeModel": ("order", lambda value: f"sizes of the program predicted best by {_name(SIZES, value)}"),
+    "sizeError": ("order", "with a mean error of {:.0%}".format),
 }
 """Figures of the policies: the subject of their row, and their text."""
 _OTHER: Final = "figures"

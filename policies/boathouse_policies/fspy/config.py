@@ -27,6 +27,8 @@ class Config:
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
         least_jobs: A model predicts once it has learnt from so many jobs (ours: twice the larger number of
             coefficients).
+        best_model: Whether a program's jobs are predicted by its mean time per byte of input where that has predicted
+            them better so far than the linear models (ours).
         forgetting: How much an observation counts after the next one; 1 forgets nothing, as the paper.
         kinds_kept: Programs whose features are remembered; the one unused for longest is forgotten.
         use_estimates: Whether run times that somebody states (`TaskClass.estimates`) count as sizes; if not, all are
@@ -43,6 +45,7 @@ class Config:
     late_first: bool = True
     sampled_splits: int = 10
     least_jobs: int = 16
+    best_model: bool = False
     forgetting: float = 1.0
     kinds_kept: int = 256
     use_estimates: bool = True

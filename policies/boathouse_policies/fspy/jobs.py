@@ -308,7 +308,7 @@ class JobRecord:
             return {}
         if self.features is None:
             self.features = self._recalled(predictor)
-        times = None if self.features is None else predictor.predict(self.features)
+        times = None if self.features is None else predictor.predict(self.features, self.job.kind)
         if times is None:
             return {}
         self.source = Source.PROBE if self.is_probed else Source.PROGRAM
@@ -355,4 +355,4 @@ class JobRecord:
         all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
         if self.features is not None and all_known:
             map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))
-            predictor.learn(self.features, TotalTimes(map_s=map_s, reduce_s=reduce_s))
+            predictor.learn(self.features, TotalTimes(map_s=map_s, reduce_s=reduce_s), self.job.kind)

@@ -239,8 +239,11 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     # Figures
 
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
-        """Return the virtual size of the job in byte-seconds, and its group."""
-        return self._figures(assignment.pending.job, state)
+        """Return the virtual size of the job in byte-seconds, its group, and how well its program is predicted."""
+        job = assignment.pending.job
+        standing = self.predictor.standing(job.kind)
+        model_ = () if standing is None else (("sizeModel", float(standing[0])), ("sizeError", standing[1]))
+        return (*self._figures(job, state), *model_)
 
     def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
         """Return how many jobs of its queue and namespace go before it, too."""

@@ -21,6 +21,7 @@ Deviations:
 * Predictions are kept per program (`Job.kind`), which the paper does not do: what one probe measured, per byte of
   input, serves the later jobs of its kind, which then need no probe and no time in the fair sub-queue.
 * A model predicts only once it has learnt from `least_jobs` jobs; before, jobs stay in the fair sub-queue.
+* With `best_model` the linear models compete with what is simpler: a program's mean time per byte of input.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from boathouse_policies.framework.contest import Contest
 from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.fspy.rates import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -303,19 +306,45 @@ class Predictor:
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
         self._kinds: Programs[model.FloatVector] = Programs(config.kinds_kept)
+        self._rates = Rates(config.kinds_kept)
+        self._contest = Contest(config.kinds_kept, 2)
         self.uber, self.apps = Means(config.kinds_kept), Means(config.kinds_kept)
 
     # Normal jobs
 
-    def learn(self, features: Features, times: TotalTimes) -> None:
-        """Learn from a job that ended: its probed features and its actual times."""
+    def learn(self, features: Features, times: TotalTimes, kind: str = "") -> None:
+        """Learn from a job that ended: its probed features and its actual times, and which model knew them best."""
+        if kind and self._config.best_model and features.map_input_bytes > 0:
+            self._judge(features, times, kind)
+            self._rates.add(kind, features.map_input_bytes, times.map_s, times.reduce_s)
         if features.maps:
             self.maps.update(features.map_row(), times.map_s, features.maps)
         if features.reduces:
             self.reduces.update(features.reduce_row(times.map_s), times.reduce_s, features.reduces)
 
-    def predict(self, features: Features) -> TotalTimes | None:
-        """Predict the times of a job; None while too little was learnt.
+    def _judge(self, features: Features, times: TotalTimes, kind: str) -> None:
+        linear, rated = self._linear(features), self._rated(features, kind)
+        actual_s = times.map_s + times.reduce_s
+        if linear is not None and rated is not None and actual_s > 0:
+            self._contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
+
+    def _rated(self, features: Features, kind: str) -> TotalTimes | None:
+        """Predict by the program's mean times per byte of input."""
+        found = self._rates.predict(kind, features.map_input_bytes)
+        return None if found is None else TotalTimes(map_s=found[0], reduce_s=found[1])
+
+    def standing(self, kind: str) -> tuple[int, float] | None:
+        """Return which model is the best at a program (0: the linear ones), and its mean relative error."""
+        error = self._contest.error(kind) if self._config.best_model else None
+        return None if error is None else (self._contest.best(kind), error)
+
+    def predict(self, features: Features, kind: str = "") -> TotalTimes | None:
+        """Predict the times of a job; None while too little was learnt."""
+        best, _ = self.standing(kind) or (0, 0.0)
+        return self._rated(features, kind) if best else self._linear(features)
+
+    def _linear(self, features: Features) -> TotalTimes | None:
+        """Predict by the two models.
 
         SE_r is predicted from the predicted SE_m: the actual one is not known yet.
         """
@@ -367,6 +396,8 @@ class Predictor:
             "kinds": {kind: sums.tolist() for kind, sums in self._kinds.items()},
             "uber": self.uber.dump(),
             "apps": self.apps.dump(),
+            "rates": self._rates.dump(),
+            "contest": self._contest.dump(),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -385,6 +416,8 @@ class Predictor:
                 self._kinds.put(kind, sums)
         self.uber.load(state.get("uber", {}))
         self.apps.load(state.get("apps", {}))
+        self._rates.load(state.get("rates"))
+        self._contest.load(state.get("contest"))
 
 
 def _with_log(x: float) -> tuple[float, float]:

@@ -45,7 +45,8 @@ class Config:
 
     Attributes:
         fspy: Each job of unknown size has an allowance of its own (the paper: one for all). A job that outlived its
-            virtual size is ranked by the work that is left of it, and small jobs are not probed.
+            virtual size is ranked by the work that is left of it, and small jobs are not probed. Sizes are predicted by
+            the model that has predicted the program's jobs best so far.
         ikayak: It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has
             predicted the program's reducers best so far.
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
@@ -54,7 +55,7 @@ class Config:
     """
 
     fspy: fspy.Config = dataclasses.field(
-        default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False, probed_from=0.1)
+        default_factory=lambda: fspy.Config(shared_allowance=False, late_first=False, probed_from=0.1, best_model=True)
     )
     ikayak: ikayak.Config = dataclasses.field(
         default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU, best_predictor=True)

@@ -80,6 +80,13 @@ def test_the_names_of_models_are_as_many_as_the_policies_have():
     assert len(decisions.PREDICTORS) == len(Predictor)
 
 
+def test_a_pod_says_what_has_predicted_the_sizes_of_its_program_best():
+    ((_, told),) = rows(with_figures(group=4.0, sizeModel=1.0, sizeError=0.2), "order")
+    assert told.endswith(
+        "sizes of the program predicted best by its mean time per byte of input; with a mean error of 20%"
+    )
+
+
 def test_a_pod_says_why_it_has_its_size():
     figures = {
         "idealBytes": 2.0 * 1024**3,

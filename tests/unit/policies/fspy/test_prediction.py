@@ -169,3 +169,48 @@ def test_a_dump_of_other_models_is_ignored():
     model = LinearModel(3)
     model.load({"seen": 5, "squares": [1.0], "products": [1.0]})
     assert model.seen == 0
+
+
+# The best model of a program
+
+
+def competing(*errors: float, kind: str = "ns/a") -> Predictor:
+    """A predictor that knows its linear models, and a program whose times per byte differ from job to job by errors."""
+    predictor = Predictor(Config(best_model=True))
+    for job in many_features(1, 60):
+        predictor.learn(job, total_times(job), "ns/others")
+    for error in errors:
+        job = features(3)
+        predictor.learn(job, TotalTimes(map_s=error * job.map_input_bytes / 1e3, reduce_s=0.0), kind)
+    return predictor
+
+
+def test_a_program_whose_times_follow_its_input_is_predicted_by_them():
+    predictor, job = competing(*[1.0] * 8), features(3)
+    assert predictor.standing("ns/a") == (1, pytest.approx(0.0, abs=1e-6))
+    assert predictor.predict(job, "ns/a").map_s == pytest.approx(job.map_input_bytes / 1e3)
+    assert predictor.predict(job, "ns/new") == predictor.predict(job)
+
+
+def test_a_program_that_the_linear_models_know_is_predicted_by_those():
+    assert competing().standing("ns/others")[0] == 0
+
+
+def test_the_papers_profile_compares_nothing():
+    predictor = trained()
+    predictor.learn(features(3), total_times(features(3)), "ns/a")
+    assert predictor.standing("ns/a") is None
+    assert predictor.dump()["rates"] == {}
+
+
+def test_what_is_best_survives_a_restart():
+    before, after = competing(*[1.0] * 8), Predictor(Config(best_model=True))
+    after.load(json.loads(json.dumps(before.dump())))
+    assert after.predict(features(3), "ns/a") == before.predict(features(3), "ns/a")
+
+
+@pytest.mark.parametrize("rates", [None, [], {"ns/a": 1}, {"ns/a": [1, 2]}, {"ns/a": [0, 1, 1]}, {"ns/a": [1, -1, 1]}])
+def test_rates_that_are_none_are_left_out(rates):
+    predictor = Predictor(Config(best_model=True))
+    predictor.load({"rates": rates})
+    assert predictor.dump()["rates"] == {}

@@ -508,9 +508,10 @@ def best_shell(program="ns/quick", count=8):
     """A shell whose exponential model is wrong about a program: its maps take 10 s whatever runs beside them."""
     shell = IlaShell(hosts(4, cpus=8), ila.Config(threshold=8.0, best_model=True), constant(3.0))
     for number in range(count):
-        shell.submit(f"{program}-{number}".replace("/", "-"), kind=program)
-        shell.finish(core.placements(shell.cycle())[0], cpu_s=10.0)
-        shell.now_s += 1.0
+        shell.submit(f"job-{number}", kind=program, submitted_s=shell.now_s)
+        placed = core.placements(shell.cycle())[0]
+        shell.now_s += 10.0
+        shell.finish(placed, cpu_s=10.0)
     return shell
 
 

@@ -1,0 +1,63 @@
+"""Write docs/models.md: how well each model predicts on data that it did not learn from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from boathouse_lab.models import remaining, run_times, sizes, slowdowns
+from boathouse_lab.reproduce.ikayak.predicting import Trial
+from boathouse_lab.reproduce.ila.modelling import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PAGE = Path(__file__).parents[3] / "docs" / "models.md"
+INTRODUCTION = """# Models
+
+The policies predict run times, slowdowns by neighbours, remaining times of reduces, and sizes of jobs. This page
+compares each model with what is trivial, with the paper's as it is written, and with another one, on the same data that
+none of them learned from. `{command}` writes it.
+
+* The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns and remaining times
+  by whichever model has predicted the tasks of the program best so far. [explain](explain.md) shows which, and its
+  error.
+* All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
+  (`contention.Saturation`), but no recording of real tasks beside neighbours is among it.
+* Numbers in brackets are 95 % intervals over independent runs. There are {seeds} of each kind.
+"""
+RUN_TIMES = ("fb2009-hour", "disks")
+
+
+def page(seeds: int, *, jobs: int = 100, run_times_of: Sequence[str] = RUN_TIMES) -> str:
+    """Return the page.
+
+    Args:
+        seeds: Independent runs.
+        jobs: Of each of ILA's runs; an eighth of them of each of iKayak's programs.
+        run_times_of: Workloads of the board whose maps are predicted.
+    """
+    tables = (
+        slowdowns.compare([Case(seed=seed, jobs=jobs) for seed in range(seeds)]),
+        remaining.compare([Trial(seed=seed, jobs=max(2, jobs // 8)) for seed in range(seeds)]),
+        run_times.compare(run_times_of, seeds),
+        sizes.compare(seeds),
+    )
+    command = "python -m boathouse_lab.models" + (f" --seeds {seeds}" if seeds != SEEDS else "")
+    return "\n".join([INTRODUCTION.format(command=command, seeds=seeds), *(table.table() for table in tables)])
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(prog="python -m boathouse_lab.models", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="independent runs of each kind")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write")
+    chosen = parser.parse_args(arguments)
+    chosen.page.write_text(page(chosen.seeds).rstrip("\n") + "\n", encoding="utf-8")
+
+
+SEEDS = 3
+
+if __name__ == "__main__":
+    main()
