@@ -33,7 +33,7 @@ class Phase:
     tasks: int
     seconds: float
     mem_mb: int
-    cores: int
+    cores: float
     slowdown: float = 0.0
     together: bool = False
 

@@ -68,7 +68,7 @@ def test_a_workload_that_is_written_reads_as_it_was(tmp_path):
 
 def test_tasks_have_their_own_run_times_and_the_next_phase_waits_for_their_end(tmp_path):
     for run_times in ("exact", "learned"):
-        # The queue's 1.5 CPUs hold both maps: 1.5 s until the later ends, then two reducers of 1 CPU, one after the other.
+        # The queue's 1.5 CPUs hold both maps: 1.5 s until the later ends. Then come two reducers of 1 CPU in turn.
         found = simulation.simulate(whole(tmp_path, run_times=run_times), "fair")
         assert found.job_times_s == (3.5,)
 
