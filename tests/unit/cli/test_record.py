@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from boathouse_cli import commands, kinds, record_file, record_keeping, record_lines, record_workload
 from boathouse_cli.errors import CommandError
-from tests.builders import cli, recordings
+from tests.builders import cli, manifests, recordings
 from tests.builders.recordings import START_S, begin, job, mark, node, pod
 
 # Lines
@@ -181,6 +181,14 @@ def test_a_job_that_writes_its_status_for_ever_has_two_lines(file):
     phases.append({"phase": "Succeeded", "completionTime": cli.time(9)})
     kept(file, *(("mrjobs", cli.mrjob(**status), False) for status in phases * 2))
     assert [line.phase for line in owned(file, record_lines.Job)] == ["P0", "Succeeded"]
+
+
+def test_a_node_has_a_line_when_it_changes(file):
+    usable, cordoned = manifests.node(), manifests.node(unschedulable=True)
+    kept(
+        file, *(("nodes", raw, False) for raw in (usable, usable, cordoned, cordoned, usable)), ("nodes", usable, True)
+    )
+    assert [line.usable for line in owned(file, record_lines.Node)] == [True, False, True, False]
 
 
 def test_half_a_line_is_skipped_and_what_is_no_recording_is_refused(file, tmp_path):
