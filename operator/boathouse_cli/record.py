@@ -30,7 +30,8 @@ def record(  # noqa: PLR0917  each is an option of the command
         typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now."),
     ] = "7d",
     max_mib: Annotated[
-        int, typer.Option("--max-mib", min=1, help="Size of FILE at which the recording ends; a pod takes about 1 KiB.")
+        int,
+        typer.Option("--max-mib", min=1, help="Size of FILE at which the recording ends; a pod takes about 0.7 KiB."),
     ] = 512,
     write: Annotated[
         Path | None,

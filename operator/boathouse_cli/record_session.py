@@ -14,7 +14,7 @@ from rich import console
 
 from boathouse.resources import quantity
 from boathouse_cli import kinds, record_file, record_keeping, record_lines, text, usage
-from boathouse_cli.errors import CommandError, ForbiddenError, UnknownKindError
+from boathouse_cli.errors import CommandError, ExitCode, ForbiddenError, UnknownKindError
 from boathouse_cli.record_keeping import NODES, PODS
 from boathouse_cli.record_watches import BROKEN, Change, Message, Note, Synced, Watch
 
@@ -198,7 +198,9 @@ class _Session:
             config = self._gateway.operator_config(self._request.operator_namespace)
             return str(config.get("profile") or "boathouse"), usage.configured(config)
         except (CommandError, *BROKEN) as error:
-            _say(self._screen, f"weights of queues are not recorded: {error}")
+            is_missing = isinstance(error, CommandError) and error.code is ExitCode.NOT_FOUND
+            where = f"namespace {self._request.operator_namespace} has no Boathouse: pass --operator-namespace"
+            _say(self._screen, f"queues and profile are not recorded: {where if is_missing else error}")
             return "", {}
 
     def run(self) -> None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 LEAST_PRESENCE: Final = 0.5
+CLOCKS_S: Final = 300.0
+"""How far the clocks of nodes, of the API server and of this machine may differ."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +179,16 @@ def _refusal(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod
         return "had not ended"
     if not pods:
         return "had no tasks"
+    if not _has_sane_times(seen, job, pods):
+        return "had impossible times"
     return "" if _is_whole(seen, job, pods) else "were not seen whole"
+
+
+def _has_sane_times(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> bool:
+    """Return whether nothing was before the job or after the recording, as far as clocks agree."""
+    until_s = seen.sessions[-1][1] + CLOCKS_S
+    ends_s = (job.ended_s or 0.0, *(pod.ended_s or 0.0 for pod in pods))
+    return max(ends_s) <= until_s and min(pod.placed_s for pod in pods) >= job.created_s - CLOCKS_S
 
 
 def _is_whole(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> bool:
@@ -255,12 +266,16 @@ def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) ->
 def _held(seen: _Seen, taken: set[str]) -> dict[str, tuple[float, float]]:
     """Return millicores and bytes times seconds that pods which are not taken held, by node."""
     held: dict[str, tuple[float, float]] = {}
+    sizes = ((name, max(lines, key=lambda line: line.cpu_milli)) for name, lines in seen.nodes.items())
+    most = {name: (size.cpu_milli, size.memory_bytes) for name, size in sizes}
     ends_s = seen.sessions[-1][1]
     for pod in seen.pods.values():
         if pod.uid not in taken:
             milli_s, bytes_s = held.get(pod.node, (0.0, 0.0))
+            milli, memory_bytes = most.get(pod.node, (0, 0))  # a pod that asks for more was never there
             seconds = seen.watched_part_s(pod.placed_s, ends_s if pod.ended_s is None else pod.ended_s)
-            held[pod.node] = milli_s + seconds * pod.cpu_milli, bytes_s + seconds * pod.memory_bytes
+            milli_s += seconds * min(pod.cpu_milli, milli)
+            held[pod.node] = milli_s, bytes_s + seconds * min(pod.memory_bytes, memory_bytes)
     return held
 
 

@@ -220,10 +220,10 @@ def ideal_s(spec: JobSpec, setting: Setting) -> float:
 
 def _slots(phase: Phase, spec: JobSpec, setting: Setting) -> int:
     """Return containers of a phase that run at once, beside the job's own master."""
-    node = int(min(NODE_MB // phase.mem_ideal_mb, NODE_CORES // phase.cores))
+    node = min(NODE_MB // phase.mem_ideal_mb, int(NODE_CORES // phase.cores))
     if spec.master is None:
         return NODES * node
-    beside = int(min((NODE_MB - setting.master_mb) // phase.mem_ideal_mb, (NODE_CORES - 1) // phase.cores))
+    beside = min((NODE_MB - setting.master_mb) // phase.mem_ideal_mb, int((NODE_CORES - 1) // phase.cores))
     return (NODES - 1) * node + beside
 
 

@@ -39,7 +39,7 @@ def test_help_imports_no_large_library():
     assert large == set()
 
 
-@pytest.mark.parametrize("command", ["submit", "simulate", "reproduce"])
+@pytest.mark.parametrize("command", ["submit", "record", "simulate", "reproduce"])
 def test_the_help_of_a_command_imports_no_large_library_of_ours(command):
     printed, large = call(command, "--help")
     assert f"Usage: boathouse {command}" in printed

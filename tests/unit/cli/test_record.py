@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from boathouse_cli import commands, kinds, record_file, record_keeping, record_lines, record_workload
 from boathouse_cli.errors import CommandError
-from tests.builders import cli, recordings
+from tests.builders import cli, manifests, recordings
 from tests.builders.recordings import START_S, begin, job, mark, node, pod
 
 # Lines
@@ -42,7 +42,10 @@ def test_the_program_of_a_job_is_a_hash_of_its_commands():
 HOSTILE = [
     pytest.param({"metadata": {"uid": "x" * 300}}, id="a UID that is too long"),
     pytest.param({"metadata": {"labels": {"boathouse.dev/job-uid": 1}}}, id="a label that is no text"),
-    pytest.param({"spec": {"nodeName": "n", "containers": [{"resources": {"requests": {"cpu": "many"}}}]}}, id="CPU"),
+    pytest.param(
+        {"spec": {"nodeName": "n", "containers": [{"name": "task", "resources": {"requests": {"cpu": "many"}}}]}},
+        id="CPU",
+    ),
     pytest.param({"spec": {"nodeName": "n", "resources": {"requests": {"memory": "9E"}}}}, id="more than any memory"),
     pytest.param({"status": {"conditions": [{"type": "PodScheduled"}]}}, id="half a condition"),
     pytest.param({"metadata": {"creationTimestamp": None}}, id="no time"),
@@ -180,6 +183,14 @@ def test_a_job_that_writes_its_status_for_ever_has_two_lines(file):
     assert [line.phase for line in owned(file, record_lines.Job)] == ["P0", "Succeeded"]
 
 
+def test_a_node_has_a_line_when_it_changes(file):
+    usable, cordoned = manifests.node(), manifests.node(unschedulable=True)
+    kept(
+        file, *(("nodes", raw, False) for raw in (usable, usable, cordoned, cordoned, usable)), ("nodes", usable, True)
+    )
+    assert [line.usable for line in owned(file, record_lines.Node)] == [True, False, True, False]
+
+
 def test_half_a_line_is_skipped_and_what_is_no_recording_is_refused(file, tmp_path):
     kept(file, ("mrjobs", cli.mrjob(), False))
     with file.open("a") as opened:
@@ -252,6 +263,8 @@ def test_a_task_with_less_memory_shows_what_that_costs():
         ("were not seen whole", [job("x"), pod(owner="x", end_is_known=False)]),
         ("larger than every node", [job("x"), pod(owner="x", cpu_milli=64_000)]),
         ("had no tasks", [job("x"), pod(owner="x", namespace="elsewhere")]),
+        ("had impossible times", [job("x"), pod(owner="x", end_s=1e9)]),
+        ("had impossible times", [job("x", 900), pod(owner="x")]),
     ],
 )
 def test_a_job_that_is_not_known_whole_is_left_out_with_a_count(why, lines):
@@ -277,6 +290,11 @@ def test_a_node_is_what_pods_of_no_job_leave_of_it():
 def test_a_tenants_task_that_never_ends_is_room_that_others_lack():
     endless = [job("x", end_s=None), pod(owner="x", placed_s=0, end_s=None, cpu_milli=2000)]
     assert built(job(), pod(), *endless).workload.cluster.machines[0].cores == 2.0
+
+
+def test_a_pod_that_asks_for_more_than_its_node_has_does_not_take_the_node_away():
+    monster = pod("", uid="monster", owner="rs", placed_s=0, end_s=100, cpu_milli=10**9)
+    assert built(job(), pod(), monster).workload.cluster.machines[0].cores == 3.6
 
 
 def test_a_node_that_came_and_went_is_left_out():
