@@ -174,7 +174,7 @@ def run(task: Task) -> TaskResult:
     task.place_files()
     shuffle = Shuffle(task)
     with task.phase("wait"):
-        for number, (index, attempt) in enumerate(_finished_maps(task), 1):
+        for number, (index, attempt) in enumerate(finished_maps(task), 1):
             shuffle.fetch(index, attempt)
             task.maps_done = number
             task.fraction = number / max(1, spec.maps) / 3
@@ -201,7 +201,7 @@ def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterato
         pass
 
 
-def _finished_maps(task: Task) -> Iterator[tuple[int, int]]:
+def finished_maps(task: Task) -> Iterator[tuple[int, int]]:
     """Yield each finished map with its winning attempt, until all have finished."""
     finished: set[int] = set()
     source = _by_orders(task) if task.client else _by_commits(task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,9 +41,17 @@ class Cgroup:
         """Set the limit, as the kubelet does after a resize; None: no limit."""
         quota = None if milli is None else milli * self._period_us // 1000
         if self._version == 1:
-            (self.folder / "cpu/cpu.cfs_quota_us").write_text(f"{-1 if quota is None else quota}\n")
+            self._write("cpu/cpu.cfs_quota_us", f"{-1 if quota is None else quota}")
         else:
-            (self.folder / "cpu.max").write_text(f"{'max' if quota is None else quota} {self._period_us}\n")
+            self._write("cpu.max", f"{'max' if quota is None else quota} {self._period_us}")
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file at once, as the kernel does: who reads it meanwhile sees the old text or the new one."""
+        descriptor = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT)
+        try:
+            os.pwrite(descriptor, f"{text:<40}\n".encode(), 0)
+        finally:
+            os.close(descriptor)
 
 
 class SuspendingEndpoint(Endpoint):

@@ -152,10 +152,11 @@ class Growing(Patience, Hooks):
         self._left: dict[model.JobId, int] = {}
         self._since_s: dict[model.JobId, float] = {}
         self._before: dict[model.JobId, model.JobId] = {}  # who was found to go before an application in this cycle
+        self._first: set[model.JobId] = set()  # applications that nobody goes before in this cycle
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Count what is pending of each job, where executors are pending too."""
-        self._left, self._waiting, self._before = {}, {}, {}
+        self._left, self._waiting, self._before, self._first = {}, {}, {}, set()
         classes, growing = queue.sorted_classes(), set()
         for queued in classes.queued if model.Stage.EXECUTOR in classes.stages else ():
             job = queued.job
@@ -190,15 +191,17 @@ class Growing(Patience, Hooks):
 
     def _is_refused(self, pending: PendingClass, state: CycleState) -> bool:
         job = pending.job
-        if state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
+        if job.id in self._first or state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
             return False
         known = self._before.get(job.id)
         if known is None or self._left.get(known, 0) <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
             known = next((other.id for other in others if self._order.goes_before(other, job, state, 1.0)), None)
-            if known is not None:
-                self._before[job.id] = known
-        return known is not None
+            if known is None:
+                self._first.add(job.id)  # within a cycle nobody comes
+                return False
+            self._before[job.id] = known
+        return True
 
 
 class Refusing(ila.Interference):
