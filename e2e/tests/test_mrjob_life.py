@@ -12,6 +12,8 @@ from e2e.tests import harness
 pytestmark = pytest.mark.cluster
 
 SLOW_MAP = {"command": ["sh", "-c", "sleep 4; exec python3 mapper.py"], "resources": harness.SMALL}
+LONG_MAP = {"command": ["sleep", "120"], "resources": harness.SMALL}
+"""For jobs that are deleted while it runs: a busy operator writes a status some seconds late."""
 GREEDY = """
 import sys, time
 print("loading the model", file=sys.stderr, flush=True)
@@ -92,7 +94,7 @@ def test_a_finished_job_expires_with_all_that_was_made_for_it(place):
 
 def test_a_job_that_is_deleted_while_it_runs_leaves_no_object(place):
     place.put("in/a.txt", harness.text(3_000_000))
-    uid = place.look(place.start("gone", mapper=SLOW_MAP)).uid
+    uid = place.look(place.start("gone", mapper=LONG_MAP)).uid
     harness.until(lambda: place.look("gone").maps.running, "maps run")
     place.cluster.run("delete", "mrjob", "gone", "-n", place.namespace, "--wait=false")
     _nothing_left(place, uid)
@@ -100,7 +102,7 @@ def test_a_job_that_is_deleted_while_it_runs_leaves_no_object(place):
 
 def test_a_job_that_is_cleaned_up_when_it_is_deleted_leaves_nothing_in_the_storage(place):
     place.put("in/a.txt", harness.text(3_000_000))
-    uid = place.look(place.start("clean", mapper=SLOW_MAP, cleanUp="OnDelete")).uid
+    uid = place.look(place.start("clean", mapper=LONG_MAP, cleanUp="OnDelete")).uid
     harness.until(lambda: place.look("clean").maps.running, "maps run")
     assert place.files("out-clean")
     place.cluster.run("delete", "mrjob", "clean", "-n", place.namespace, "--wait=false")
@@ -111,7 +113,7 @@ def test_a_job_that_is_cleaned_up_when_it_is_deleted_leaves_nothing_in_the_stora
 def test_of_two_jobs_with_one_output_the_second_fails(place):
     place.put("in/a.txt", harness.text(3_000_000))
     place.start("first", mapper=SLOW_MAP)
-    harness.until(lambda: place.look("first").maps.running, "maps run")
+    harness.until(lambda: place.look("first").phase == "Map", "the maps begin")
     condition = failed(place, place.start("second", output=place.url("out-first")))
     assert condition.reason == "OutputExists"
     assert f"belongs to job {place.namespace}/first" in condition.message

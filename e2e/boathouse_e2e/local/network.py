@@ -20,9 +20,11 @@ HOLDER = "namespaces"
 POLICY_QUEUE = 100
 ASK_POLICIES: Final = (
     *("iptables", "--append", "FORWARD", "--match", "conntrack", "--ctstate", "NEW"),
-    *("--jump", "NFQUEUE", "--queue-num", str(POLICY_QUEUE), "--queue-bypass"),
+    *("--jump", "NFQUEUE", "--queue-num", str(POLICY_QUEUE)),
 )
-"""Asks `network-policies` before a connection is forwarded to or from a pod. The nodes' own are not asked for.
+"""Asks `network-policies` before a connection is forwarded to or from a pod; while it does not run none is.
+
+The nodes' own connections are not asked for.
 
 By iptables, because `nft` needs a kernel module for queues that not all kernels have.
 """

@@ -44,7 +44,7 @@ func run(ctx context.Context, kubeconfig string, queue int) error {
 		objects.Core().V1().Namespaces(),
 		objects.Core().V1().Pods(),
 		nil, nil, nil, nil,
-		networkpolicy.Config{NodeName: "all", QueueID: queue, NRIdisabled: true},
+		networkpolicy.Config{NodeName: "all", QueueID: queue}, // without NRI it looks up addresses in what is not there
 	)
 	if err != nil {
 		return err

@@ -13,8 +13,8 @@ from boathouse.scheduling.tenants import refusals
 from tests.builders.operators.desks import Desk, task_pod
 from tests.builders.operators.refusing import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
 
-RECOVERY_S = 120.0
-"""The longest backoff is 30 s; then probes of what fits on no node take their turns."""
+RECOVERY_S = 300.0
+"""The longest backoff is 30 s; then probes of what fits on no node take their turns, up to 14 of them."""
 
 
 @pytest.mark.parametrize("profile", ["fair", "boathouse"])
@@ -33,6 +33,7 @@ async def test_every_short_sequence_of_refusals_ends_with_all_pods_running(first
 
 
 @hypothesis.given(events=st.lists(st.sampled_from(EVENTS), min_size=3, max_size=14))
+@hypothesis.example(events=["limit range for tasks", "job", *["app"] * 6, "job", "job", "giant"])  # takes 150 s
 @hypothesis.settings(deadline=None)
 def test_any_sequence_of_refusals_ends_with_all_pods_running(events):
     world = asyncio.run(play(events, recovery_s=RECOVERY_S))
