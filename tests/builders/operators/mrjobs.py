@@ -147,7 +147,7 @@ class Operator:
         leader = types.SimpleNamespace(
             settings=config,
             cluster_id="",
-            profile=types.SimpleNamespace(observers=observers, controllers=(), order=order),
+            profile=types.SimpleNamespace(observers=observers, controllers=(), figures=(), order=order),
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
             clusters=directory.Directory(),
             applications=applications.Applications(self.controllers.mark),
