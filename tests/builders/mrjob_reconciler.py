@@ -86,7 +86,7 @@ class JobReconciler:
         leader = SimpleNamespace(
             settings=settings,
             cluster_id="",
-            profile=SimpleNamespace(observers=(), controllers=(), order=None),
+            profile=SimpleNamespace(observers=(), controllers=(), figures=(), order=None),
             scheduling=SimpleNamespace(scheduler=self),
             controllers=SimpleNamespace(context=context, mark=lambda _: None),
             bundles=self,
