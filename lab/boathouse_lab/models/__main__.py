@@ -20,8 +20,8 @@ The policies predict run times, slowdowns by neighbours, remaining times of redu
 compares each model with what is trivial, with the paper's as it is written, and with another one, on the same data that
 none of them learned from. `{command}` writes it.
 
-* The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns and remaining times
-  by whichever model has predicted the tasks of the program best so far. [explain](explain.md) shows which, and its
+* The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns, remaining times and
+  sizes by whichever model has predicted the program best so far. [explain](explain.md) shows which, and its
   error.
 * All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
   (`contention.Saturation`), but no recording of real tasks beside neighbours is among it.
