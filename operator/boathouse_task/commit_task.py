@@ -28,8 +28,8 @@ import msgspec
 
 from boathouse_task import contract, counters, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
+from boathouse_task.environment import PART
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.layout import PART
 from boathouse_task.locations import Location
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task

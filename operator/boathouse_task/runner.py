@@ -1,9 +1,8 @@
 """Run one task, check it every second, and return its result.
 
-Check a running task every second: stop a command without progress, and write an interim termination message.
-
-The message has the outcome "unfinished". If the container is killed, for example because it is out of memory, the pod's
-status shows it, and the operator has the end of the command's standard error.
+A check stops a command without progress, and writes an interim termination message, which has the outcome "unfinished".
+If the container is killed, for example because it is out of memory, the pod's status shows it, and the operator has the
+end of the command's standard error.
 """
 
 import contextlib

@@ -1,7 +1,5 @@
 """Gangs for the shells: whether one could ever start, and which executors get the room of its minimum. Pure.
 
-Seating: which executors of a gang that has begun get the room that is reserved for its minimum. Pure.
-
 An expected executor has no pod: the driver creates its executors. Until it does, room is reserved for those that are
 expected: the minimum, less the executors that have a node or are about to get a place. So this follows from the pods
 that exist, and a crash changes nothing.
@@ -9,7 +7,8 @@ that exist, and a crash changes nothing.
 * An executor takes the place of an expected one, on the node where room is reserved for that.
 * One that admission made larger takes as many places of one node as cover it. If no node has so many, the places that
   it stands for are released, and it waits for its turn: nobody could use them.
-* What is then short of a place goes before all that waits (`TaskClass.is_short`), to former places first (`cycle.restored`).
+* What is then short of a place goes before all that waits (`TaskClass.is_short`), to former places first
+  (`cycle.restored`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How long maps and reducers run, as reports tell and a fuzzy model predicts (iKayak, 3.1.2, eqs 1-6).
 
-The fuzzy model of a reducer's remaining time: NARX, Takagi-Sugeno, self-learning (3.1.2, eqs 1-6).
-
-A sample at time t is, with n_y = 2 and n_u = 1 (readings), a row of
+The fuzzy model of a reducer's remaining time is NARX, Takagi-Sugeno, and self-learning. A sample at time t is, with n_y
+= 2 and n_u = 1 (readings), a row of
 
 * the regressor X = [ξ, u, d, 1] with ξ = [y(t-1), y(t-2), u(t-1)] (eqs 2, 3), 6 numbers;
 * the premise variables of eq. 4 that any rule looks at, 2 numbers: the two lags y as the rules see them.
@@ -23,8 +22,6 @@ Deviations:
   `boathouse_lab.reproduce.ikayak.predicting`).
 * What P allows for a direction that is never excited would grow without end (windup): u and d hardly vary within a
   class. Once its trace is over a bound, P's eigenvalues are cut to a hundred times what they were at first.
-
-How long maps and reducers run: reports of a reducer, and what is learned from it once it has ended (3.1.2).
 
 A class of jobs is the program (`Job.kind`); a job that names none is a class of its own. Each class has a fuzzy model.
 

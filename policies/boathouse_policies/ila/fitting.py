@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Exponential, Term
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ class Samples:
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
         """Make samples from lists of the eleven metrics and the slowdown."""
-        table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
-        return cls(table[: metrics.ALL], table[metrics.ALL])
+        table = np.array(rows, np.float64).reshape(len(rows), profiling.ALL + 1).T
+        return cls(table[: profiling.ALL], table[profiling.ALL])
 
     def __len__(self) -> int:
         return len(self.slowdown)
@@ -76,7 +76,7 @@ class Samples:
     @property
     def io_bound(self) -> BoolVector:
         """Which of them are of I/O-bound tasks, shape [n]."""
-        bound: BoolVector = self.rows[metrics.T_R] + self.rows[metrics.T_W] > self.rows[metrics.T_C]
+        bound: BoolVector = self.rows[profiling.T_R] + self.rows[profiling.T_W] > self.rows[profiling.T_C]
         return bound
 
     @property
@@ -127,7 +127,7 @@ def varying(rows: FloatVector) -> list[int]:
 
 def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
     """Return coefficients of all metrics from those of the chosen ones, shape [11]."""
-    expanded = np.zeros(metrics.ALL)
+    expanded = np.zeros(profiling.ALL)
     expanded[list(chosen)] = values
     return expanded
 
@@ -135,10 +135,10 @@ def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
 def exponential(samples: Samples) -> Exponential:
     """Fit eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     io_bound = samples.io_bound
-    kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
+    kinds = ((profiling.CPU_ROWS, samples.of(~io_bound)), (profiling.IO_ROWS, samples.of(io_bound)))
     model = _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
     both, changing = _Joint(samples, model), varying(samples.rows)
-    every = [term * metrics.ALL + row for term, (rows, _) in enumerate(kinds) for row in rows if row in changing]
+    every = [term * profiling.ALL + row for term, (rows, _) in enumerate(kinds) for row in rows if row in changing]
     return both.model(prune(both.fit(tuple(every)), both.fit))  # with all variables, then without those that do not pay
 
 
@@ -180,7 +180,9 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
 def _refitted(samples: Samples, before: Exponential, start: Exponential) -> Exponential:
     """Fit both terms together with the variables of the model before."""
     joint = _Joint(samples, start)
-    chosen = (term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma))
+    chosen = (
+        term * profiling.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
+    )
     return joint.model(joint.fit(tuple(chosen)))
 
 
@@ -205,7 +207,8 @@ class _Joint:
     @staticmethod
     def _rows(chosen: tuple[int, ...]) -> list[list[int]]:
         return [
-            [variable - term * metrics.ALL for variable in chosen if variable // metrics.ALL == term] for term in (0, 1)
+            [variable - term * profiling.ALL for variable in chosen if variable // profiling.ALL == term]
+            for term in (0, 1)
         ]
 
     def fit(self, chosen: tuple[int, ...]) -> Choice:
