@@ -1,21 +1,174 @@
-"""Explain the state of a job or pod: a headline, then details. Pure."""
+"""Explain the state of a job or pod, and what the policies decided about it: a headline, then details. Pure."""
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Final
 
-from boathouse.resources import names
+from boathouse.resources import names, quantity
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
-from boathouse_cli import decisions, model, text
+from boathouse.suspension import record as records
+from boathouse_cli import model, text
+from boathouse_task import contract
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli.usage import Queue
+
+
+Row = tuple[str, str]
+
+_LONGEST: Final = 512
+"""Characters of the figures on a pod."""
+_MOST: Final = 2**63
+_GIB: Final = 1024**3
+_PROBE: Final = "Probe"
+_SOURCES: Final = {
+    "Stated": "from run times of earlier jobs of the program",
+    _PROBE: "from a probe",
+    "Program": "from earlier jobs of the program",
+    "History": "from the mean of earlier jobs",
+}
+_CONDITIONS: Final = ((names.ConditionType.REDUCERS_SUSPENDED, "suspended"), ("SignalsAvailable", "signals"))
+"""Types of conditions that have a message when there is something to explain, and the subject of their row."""
+GROUPS: Final = (
+    "pending for long",
+    "probe, within the share of probes",
+    "unknown size, holds less than its fair share",
+    "known size, used up",
+    "known size",
+    "unknown size",
+    "probe, beyond the share of probes",
+)
+"""Groups of the order by size, the first to go first."""
+
+
+def _group(value: float) -> str:
+    return GROUPS[int(value)] if 0 <= value < len(GROUPS) else f"group {value:g}"
+
+
+_FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
+    "slowdown": ("placed", "predicted slowdown {:.2f}".format),
+    "threshold": ("placed", "threshold {:.2f}".format),
+    "reservedForSeconds": ("placed", lambda value: f"reserved for {text.duration(value)}"),
+    "predictedWaitSeconds": ("placed", lambda value: f"predicted wait {text.duration(value)}"),
+    "idealBytes": ("size", lambda value: f"ideal memory {text.size(value)}"),
+    "seconds": ("size", lambda value: f"predicted run time {text.duration(value)}"),
+    "idealSeconds": ("size", lambda value: f"{text.duration(value)} with the ideal memory"),
+    "diskShare": ("size", "{:.0%} of the node's disk budget".format),
+    "cpuShare": ("size", "{:.0%} of the requested CPU".format),
+    "gainSeconds": ("size", "gain {:.1f} s of job time".format),
+    "costSeconds": ("size", "cost {:.1f} s".format),
+    "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
+    "group": ("order", _group),
+    "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
+}
+"""Figures of the policies: the subject of their row, and their text."""
+_OTHER: Final = "figures"
+
+
+def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
+    """Return why a pod is on its node, why it has its size, and its last suspension."""
+    annotations = model.annotations_of(raw)
+    rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
+    if decision := annotations.get(names.ANNOTATION_DECISION):
+        rows["size"] = [decision, *rows.get("size", ())]
+    found = [(subject, "; ".join(texts)) for subject, texts in rows.items()]
+    record = records.parse(annotations.get(names.ANNOTATION_SUSPENSION, ""))
+    return found + ([("suspension", _suspension(raw, record, now_s))] if record else [])
+
+
+def of_mrjob(raw: model.Raw) -> Iterator[Row]:
+    """Yield the predicted size of a job, and what its conditions say of suspended reducers and missing signals."""
+    prediction = (raw.get("status") or {}).get("prediction") or {}
+    if size := "; ".join(_size(prediction)):
+        yield "size", size
+    if (probe := prediction.get("probe")) and probe != "None":
+        yield "probe", ": ".join(filter(None, (probe, prediction.get("reason"))))
+    conditions = model.conditions(raw)
+    for kind, subject in _CONDITIONS:
+        found = conditions.get(kind)
+        if found and found.message:
+            yield subject, found.message
+
+
+def of_driver(pods: Sequence[model.TaskPod]) -> list[Row]:
+    """Return what was reserved and chosen for the executors of an application's last driver."""
+    drivers = [pod for pod in pods if pod.task_type == model.DRIVER]
+    if not drivers:
+        return []
+    annotations = max(drivers, key=lambda pod: pod.attempt).annotations
+    rows = []
+    nodes = _numbers(annotations.get(names.ANNOTATION_RESERVED, ""))
+    if nodes:
+        places = ", ".join(f"{count:.0f} on {node}" for node, count in sorted(nodes.items()))
+        rows.append(("reservation", f"executors that had room reserved when the driver was placed: {places}"))
+    if names.ANNOTATION_EXECUTOR_MEMORY in annotations:
+        rows.append(("executor memory", annotations.get(names.ANNOTATION_DECISION, "")))
+    return rows
+
+
+def _size(prediction: model.Raw) -> Iterator[str]:
+    numbers, source = _numbers_in(prediction), prediction.get("source") or ""
+    if "memorySeconds" in numbers:
+        sample = f" of {numbers['sampledFraction']:.1%} of the input" if "sampledFraction" in numbers else ""
+        origin = [f"{_SOURCES[source]}{sample if source == _PROBE else ''}"] if source in _SOURCES else []
+        yield ", ".join([f"predicted {numbers['memorySeconds']:.1f} GiB·s of memory", *origin])
+    for key, task in (("mapSeconds", "map"), ("reduceSeconds", "reduce")):
+        if numbers.get(key):
+            yield f"{numbers[key]:.1f} s a {task}"
+    if "usedMemorySeconds" in numbers:
+        error = f" (error {numbers['error']:+.0%})" if "error" in numbers else ""
+        yield f"used {numbers['usedMemorySeconds']:.1f} GiB·s{error}"
+
+
+def _suspension(raw: model.Raw, record: records.SuspensionRecord, now_s: float) -> str:
+    cpu = quantity.format_milli(record.cpu_request_milli)
+    why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU"
+    since = text.ago(now_s - record.since_s)
+    if not _is_suspended(raw):
+        return f"was suspended {since} ago: {why}"
+    return f"suspended {since} ago, for {text.duration(record.until_s - now_s)} more at most: {why}"
+
+
+def _is_suspended(raw: model.Raw) -> bool:
+    """Return whether the task's container has the CPU of one that is suspended."""
+    for container in raw.get("spec", {}).get("containers") or ():
+        requests = (container.get("resources") or {}).get("requests") or {}
+        if container.get("name") == names.CONTAINER and "cpu" in requests:
+            return quantity.milli(requests["cpu"]) == contract.SUSPENDED_REQUEST_MILLI
+    return False
+
+
+def _of_figures(written: str) -> dict[str, list[str]]:
+    """Return the texts of a pod's figures by subject, in the order of `_FIGURES`; those of later versions last."""
+    figures = _numbers(written)
+    rows: dict[str, list[str]] = {}
+    for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):
+        if name not in figures:
+            continue
+        subject, told = _FIGURES.get(name, (_OTHER, f"{name} {{:g}}".format))
+        rows.setdefault(subject, []).append(told(figures[name]))
+    return rows
+
+
+def _numbers(written: str) -> dict[str, float]:
+    """Return the finite numbers of a JSON object by key; nothing if the text is no such object."""
+    try:
+        found = json.loads(written, parse_constant=lambda _: None) if 0 < len(written) <= _LONGEST else {}
+    except (ValueError, RecursionError):
+        return {}
+    return _numbers_in(found) if isinstance(found, dict) else {}
+
+
+def _numbers_in(values: model.Raw) -> dict[str, float]:
+    return {key: float(value) for key, value in values.items() if isinstance(value, int | float) and abs(value) < _MOST}
+
 
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""
@@ -48,7 +201,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     """
     rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
     rows += job.details
-    rows += decisions.of_driver(pods)
+    rows += of_driver(pods)
     rows += [("pods", describe_pods(pods))] if pods else []
     rows += [("queue", describe_queue(queue))] if queue else []
     return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
@@ -68,7 +221,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     rows.append(("phase", f"{pod.phase}, created {text.ago(now_s - pod.created_s)} ago"))
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
-    rows += decisions.of_pod(raw, now_s=now_s)
+    rows += of_pod(raw, now_s=now_s)
     rows += [("event", f"{each.get('reason')}: {each.get('message')}") for each in _last(events)]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 

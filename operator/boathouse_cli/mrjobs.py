@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli import decisions, model, options
+from boathouse_cli import explain, model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -90,7 +90,7 @@ def read(raw: model.Raw) -> MRJob:
         stages=tuple(_stage(name, counts) for name, counts in shown.items()),
         details=(
             *((name, _described(counts)) for name, counts in shown.items()),
-            *decisions.of_mrjob(raw),
+            *explain.of_mrjob(raw),
             *([("cluster", f"mrcluster/{cluster}")] if cluster else []),
             *(("application", _described_application(application)) for application in applications),
             *(("failure", _told(failure)) for failure in failures),

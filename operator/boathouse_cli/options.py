@@ -7,6 +7,7 @@ import dataclasses
 import enum
 import json
 import os
+from collections.abc import Iterator  # noqa: TC003 - Typer reads the annotations of completions
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -14,7 +15,7 @@ import typer
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from boathouse_cli.gateway import Gateway
 

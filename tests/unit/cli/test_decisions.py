@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.suspension.record import SuspensionRecord
-from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
+from boathouse_cli import explain, model, mrjobs, sparkapps
 from boathouse_policies import fspy
 from tests.builders import cli
 from tests.builders.cli import condition
@@ -86,7 +86,7 @@ def test_a_pod_says_which_place_its_job_had():
 
 
 def test_each_group_of_the_order_by_size_has_a_text():
-    assert len(set(decisions.GROUPS)) == len(decisions.GROUPS) == len(fspy.Group)
+    assert len(set(explain.GROUPS)) == len(explain.GROUPS) == len(fspy.Group)
     assert rows(with_figures(group=fspy.Group.OVER), "order") == [("order", "probe, beyond the share of probes")]
     assert rows(with_figures(group=99), "order") == [("order", "group 99")]
 
