@@ -26,6 +26,7 @@ Row = tuple[str, str]
 _LONGEST: Final = 512
 """Characters of the figures on a pod."""
 _MOST: Final = 2**63
+_SHOWN_EVENTS: Final = 5
 _GIB: Final = 1024**3
 _PROBE: Final = "Probe"
 _SOURCES: Final = {
@@ -318,8 +319,8 @@ def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:
     return ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
 
 
-def _last(events: Iterable[model.Raw], count: int = 5) -> list[model.Raw]:
+def _last(events: Iterable[model.Raw]) -> list[model.Raw]:
     def when(event: model.Raw) -> str:
         return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
-    return sorted(events, key=when)[-count:]
+    return sorted(events, key=when)[-_SHOWN_EVENTS:]
