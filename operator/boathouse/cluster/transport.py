@@ -150,6 +150,7 @@ class Transport:
         request_timeout_s: float = 30.0,
         user_agent: str = "boathouse",
         monotonic: Callable[[], float] = time.monotonic,
+        clock: server_time.ServerTime = server_time.SERVER_TIME,
     ) -> None:
         self._config = config
         self._url, self._options = _server(config)
@@ -162,6 +163,7 @@ class Transport:
             "Expect:",
         ]
         self._monotonic = monotonic
+        self._clock = clock
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S
         self._transfers: Transfers | None = None
@@ -278,7 +280,7 @@ class Transport:
 
     def _date_reader(self) -> Callable[[bytes], None]:
         """Return a reader of header lines that passes the response's `Date` on; call it before the request."""
-        clock = server_time.SERVER_TIME
+        clock = self._clock
         sent_s = clock.monotonic()
 
         def read(line: bytes) -> None:
