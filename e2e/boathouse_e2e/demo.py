@@ -7,39 +7,178 @@ looks at both with the project's own command line. The results are compared with
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import filecmp
 import os
+import shutil
+import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from rich import console
+import obstore
+from rich import box, console, table
 
 from boathouse_cli import enable_spark, explain, gateway, kinds, model, picture, tables, watching
 from boathouse_cli import errors as cli_errors
-from boathouse_e2e import (
-    catalogue,
-    corpus,
-    errors,
-    evidence,
-    images,
-    install,
-    objects,
-    paths,
-    providers,
-    reference,
-    storage,
-    tools,
-)
+from boathouse_e2e import catalogue, corpus, errors, images, install, paths, providers, storage, tools
 from boathouse_e2e.spec import Cluster, ClusterSpec
-from boathouse_e2e.stages import Stages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from obstore.store import S3Store
+
+
+LOG_LINES: Final = "500"
+LAST_EVENTS: Final = 40
+HADOOP: Final = ("-l", "app.kubernetes.io/name=boathouse-hadoop", "--all-containers", "--max-log-requests=100")
+
+
+def save(cluster: Cluster, namespace: str, folder: Path) -> None:
+    """Save jobs, pods, events, nodes and the operator's logs; what cannot be read says why in its file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    logs = ("logs", "-n", install.NAMESPACE, "-l", "app.kubernetes.io/name=boathouse", "--prefix", "--tail", LOG_LINES)
+    for name, arguments in {
+        "jobs.yaml": ("get", "boathouse", "-A", "-o", "yaml"),
+        "jobs.txt": ("describe", "boathouse", "-n", namespace),
+        "pods.txt": ("get", "pods", "-A", "-o", "wide"),
+        "pods.yaml": ("get", "pods", "-n", namespace, "-o", "yaml"),
+        "events.txt": ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp"),
+        "nodes.txt": ("describe", "nodes"),
+        "operator-pods.yaml": ("get", "pods", "-n", install.NAMESPACE, "-o", "yaml"),
+        "hadoop.log": ("logs", "-n", namespace, *HADOOP, "--prefix", "--tail", LOG_LINES),
+        "operator.log": logs,
+        "operator-previous.log": (*logs, "--previous"),
+    }.items():
+        (folder / name).write_text(_said(cluster, arguments))
+
+
+def _said(cluster: Cluster, arguments: tuple[str, ...]) -> str:
+    try:
+        return cluster.run(*arguments)
+    except errors.ClusterError as error:
+        return f"{error}\n"
+
+
+def glance(cluster: Cluster, namespace: str) -> str:
+    """Return a namespace's pods with the reasons why they are pending, and its last events, for a failed test."""
+    why = '.status.conditions[?(@.type=="PodScheduled")].message'
+    columns = f"POD:.metadata.name,NODE:.spec.nodeName,PHASE:.status.phase,WAITS:{why}"
+    pods = _said(cluster, ("get", "pods", "-n", namespace, "-o", f"custom-columns={columns}"))
+    events = _said(cluster, ("get", "events", "-n", namespace, "--sort-by=.metadata.creationTimestamp"))
+    return f"{pods}\n" + "\n".join(events.splitlines()[-LAST_EVENTS:])
+
+
+@dataclasses.dataclass(slots=True)
+class Stages:
+    """Prints `==> stage` when one begins and keeps its seconds."""
+
+    screen: console.Console
+    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Time one stage; it is kept also when it fails."""
+        self.screen.print(f"[bold]==> {name}[/bold]", highlight=False)
+        started_s = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started_s
+
+    def summary(self) -> table.Table:
+        """Return the seconds of each stage and their sum."""
+        drawn = table.Table("STAGE", "SECONDS", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        drawn.columns[1].justify = "right"
+        for name, seconds in self.seconds.items():
+            drawn.add_row(name, f"{seconds:.1f}")
+        drawn.add_row("together", f"{sum(self.seconds.values()):.1f}", style="bold")
+        return drawn
+
+
+WORD_COUNT: Final = r"""
+set -euo pipefail
+cat "$@" | tr -cs 'A-Za-z' '\n' | tr 'A-Z' 'a-z' | grep . | sort -S 256M | uniq -c
+"""
+AS_UNIQ_PRINTS: Final = r"""
+set -euo pipefail
+cat "$@" | sort | awk -F '\t' '{printf "%7d %s\n", $2, $1}'
+"""
+TOOLS: Final = ("bash", "tr", "grep", "sort", "uniq", "awk")
+
+
+def word_count(texts: Sequence[Path], target: Path) -> None:
+    """Count the words of texts with `tr | grep | sort | uniq -c` into a file.
+
+    Raises:
+        ClusterError: One of these tools is missing or failed.
+    """
+    _pipeline(WORD_COUNT, texts, target)
+
+
+def job_output(parts: Sequence[Path], target: Path) -> None:
+    """Bring a job's WORD<TAB>COUNT parts into the form and order of `word_count`, to be compared byte by byte.
+
+    Raises:
+        ClusterError: One of these tools is missing or failed.
+    """
+    _pipeline(AS_UNIQ_PRINTS, parts, target)
+
+
+def _pipeline(script: str, files: Sequence[Path], target: Path) -> None:
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        raise errors.ClusterError(f"{', '.join(missing)} not found: install coreutils, grep and awk")
+    command = ["bash", "-c", script, "reference", *map(str, files)]
+    with target.open("wb") as out:
+        done = subprocess.run(
+            command, stdout=out, stderr=subprocess.PIPE, env=os.environ | {"LC_ALL": "C"}, check=False
+        )
+    if done.returncode != 0:
+        raise errors.ClusterError(f"the reference's pipeline failed: {done.stderr.decode(errors='replace').strip()}")
+
+
+def sizes(store: S3Store, prefix: str) -> dict[str, int]:
+    """Return the sizes in bytes of the objects below a prefix (whole path segments), by key."""
+    return {each["path"]: each["size"] for page in obstore.list(store, prefix) for each in page}
+
+
+def upload(store: S3Store, files: Mapping[str, Path]) -> int:
+    """Store files under keys; those that are there with their size stay. Returns how many were sent."""
+    there: dict[str, int] = {}
+    for folder in {key.rpartition("/")[0] for key in files}:
+        there |= sizes(store, folder)
+    missing = {key: path for key, path in files.items() if there.get(key) != path.stat().st_size}
+    for key, path in missing.items():
+        obstore.put(store, key, path)
+    return len(missing)
+
+
+def download(store: S3Store, keys: list[str], folder: Path) -> list[Path]:
+    """Fetch objects into a folder, which is emptied first, by the last part of their keys."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    paths = [folder / key.rpartition("/")[2] for key in keys]
+    for key, path in zip(keys, paths, strict=True):
+        path.write_bytes(read(store, key))
+    return paths
+
+
+def read(store: S3Store, key: str) -> bytes:
+    """Return the content of one object."""
+    return bytes(obstore.get(store, key).bytes())
+
+
+def remove(store: S3Store, prefix: str) -> int:
+    """Delete everything below a prefix; return how many objects that were."""
+    keys = list(sizes(store, prefix))
+    if keys:
+        obstore.delete(store, keys)
+    return len(keys)
+
 
 NAMESPACE: Final = "boathouse-demo"
 BUCKET: Final = "books"
@@ -104,7 +243,7 @@ def run(options: Options, screen: console.Console) -> int:
         screen.print(f"[bold red]failed:[/bold red] {error}", highlight=False, soft_wrap=True)
         if cluster is not None:
             folder = BUILD / f"failure-{time.strftime('%Y%m%d-%H%M%S')}"
-            evidence.save(cluster, NAMESPACE, folder)
+            save(cluster, NAMESPACE, folder)
             screen.print(
                 f"What to look at is in {folder}: begin with jobs.txt, events.txt and operator.log", soft_wrap=True
             )
@@ -169,9 +308,9 @@ def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: cons
     """Upload the text to the bucket, and delete what an earlier demo left."""
     for each in WORD_COUNTS:
         cluster.run("delete", each.kind.plural, each.name, "-n", NAMESPACE, "--ignore-not-found", "--wait")
-        if removed := objects.remove(books, each.name):
+        if removed := remove(books, each.name):
             screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
-    sent = objects.upload(books, {f"{TEXTS}/{path.name}": path for path in text.files})
+    sent = upload(books, {f"{TEXTS}/{path.name}": path for path in text.files})
     if sent < len(text.files):
         screen.print(f"  {len(text.files) - sent} files were there already", highlight=False)
 
@@ -202,13 +341,13 @@ def _check(books: S3Store, text: corpus.Corpus, screen: console.Console) -> Path
     """Compare all outputs with the reference's, byte by byte; return the reference's."""
     expected = BUILD / "expected.txt"
     BUILD.mkdir(parents=True, exist_ok=True)
-    reference.word_count(text.files, expected)
+    word_count(text.files, expected)
     words = sum(1 for _ in expected.open("rb"))
     for each in WORD_COUNTS:
-        keys = sorted(key for key in objects.sizes(books, each.name) if "/part-" in key)
-        parts = objects.download(books, keys, BUILD / each.name)
+        keys = sorted(key for key in sizes(books, each.name) if "/part-" in key)
+        parts = download(books, keys, BUILD / each.name)
         counted = BUILD / f"{each.name}.txt"
-        reference.job_output(parts, counted)
+        job_output(parts, counted)
         if not filecmp.cmp(expected, counted, shallow=False):
             raise DemoError(
                 f"the counts of {each.title} differ from the reference's: compare {counted} with {expected}"

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from boathouse_e2e import errors, install, invariants, suspensions, waiting
+from boathouse_e2e import errors, install, invariants, waiting
 
 if TYPE_CHECKING:
     import signal
@@ -140,7 +140,7 @@ class Recording:
     def wrong_suspensions(self) -> list[invariants.Violation]:
         """Return suspended tasks without a record, and placements in CPU that a suspended task still held."""
         changes = self.changes()
-        return [*suspensions.without_record(changes), *suspensions.counted_twice(changes, self._nodes)]
+        return [*invariants.without_record(changes), *invariants.counted_twice(changes, self._nodes)]
 
 
 def _skip_space(text: str, at: int) -> int:

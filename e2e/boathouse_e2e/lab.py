@@ -11,16 +11,18 @@ import dataclasses
 import itertools
 import json
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from boathouse import failpoints
-from boathouse_e2e import install, paths, ports, rights, shell, tools, waiting
+from boathouse_e2e import install, paths, rights, shell, tools, waiting
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 
@@ -29,6 +31,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boathouse_e2e.spec import Cluster
+
+
+_RANGE: Final = (20_000, 32_000)
+
+
+def free(count: int) -> list[int]:
+    """Return distinct ports below those of the kernel for connections, which could take one before a server does."""
+    with contextlib.ExitStack() as held:
+        ports: list[int] = []
+        while len(ports) < count:
+            port = random.randrange(*_RANGE)  # noqa: S311 # any will do
+            with contextlib.suppress(OSError):
+                held.enter_context(socket.create_server(("", port)))
+                ports.append(port)
+        return ports
+
 
 NAMESPACE = "demo"
 ACCOUNT = f"system:serviceaccount:{install.NAMESPACE}:boathouse"
@@ -67,7 +85,7 @@ class Operator:
         self, lab: Lab, identity: str, lease: Lease, settings: Mapping[str, Any], checkout: Path = paths.REPOSITORY
     ) -> None:
         self._lab, self._identity, self._checkout = lab, identity, checkout
-        self.port, self.metrics_port, self.health_port = ports.free(3)
+        self.port, self.metrics_port, self.health_port = free(3)
         self.log = lab.folder / f"{identity}.{next(_REPLICAS)}.log"  # of this replica alone, whatever others have said
         self._config = self.log.with_suffix(".json")
         self._process: subprocess.Popen[bytes] | None = None

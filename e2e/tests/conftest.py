@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from obstore.store import S3Store
 
-from boathouse_e2e import ahead, catalogue, debian, errors, evidence, images, install, paths, providers, rights, storage
+from boathouse_e2e import ahead, catalogue, debian, demo, errors, images, install, paths, providers, rights, storage
 from boathouse_e2e.local import state
 from boathouse_e2e.spec import Cluster, ClusterSpec, Provider
 from e2e.tests import hadoop_harness, harness, local_volumes, spark_harness, traces
@@ -229,7 +229,7 @@ def namespace_of(
     namespace = f"t-{short}-{secrets.token_hex(2)}"  # the bucket keeps what earlier runs wrote
     yield harness.make(installed, credentials, bucket, namespace, labels={LABEL: "true"})
     if _failed(request):
-        evidence.save(installed, namespace, _folder_of(namespace))
+        demo.save(installed, namespace, _folder_of(namespace))
     installed.run("delete", "namespace", namespace, "--wait=false")
 
 
@@ -280,6 +280,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         item.stash[_REPORT] = report
     place = getattr(item, "funcargs", {}).get("place")
     if report.when == "call" and report.failed and place is not None:
-        report.sections.append(("its namespace", evidence.glance(place.cluster, place.namespace)))
+        report.sections.append(("its namespace", demo.glance(place.cluster, place.namespace)))
         report.sections.append(("more of it", str(_folder_of(place.namespace))))
     return report

@@ -14,7 +14,7 @@ from obstore.store import S3Store
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_cli import gateway, kinds, model, mrjobs
-from boathouse_e2e import objects, storage, waiting
+from boathouse_e2e import demo, storage, waiting
 from boathouse_e2e.spec import Cluster
 
 T = TypeVar("T")
@@ -90,9 +90,7 @@ class Place:
     def files(self, name: str) -> dict[str, bytes]:
         """Return the files below a folder, by name."""
         folder = f"{self.namespace}/{name}"
-        return {
-            key.removeprefix(f"{folder}/"): objects.read(self.store, key) for key in objects.sizes(self.store, folder)
-        }
+        return {key.removeprefix(f"{folder}/"): demo.read(self.store, key) for key in demo.sizes(self.store, folder)}
 
     def parts(self, job: str) -> dict[str, bytes]:
         """Return a job's output; there must be `_SUCCESS`, the parts and nothing else."""

@@ -10,7 +10,7 @@ import yaml
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
 from boathouse_cli import enable_spark, kinds, model, sparkapps
-from boathouse_e2e import images, objects, paths, storage
+from boathouse_e2e import demo, images, paths, storage
 from e2e.tests import harness
 
 FOLDER = paths.REPOSITORY / "examples" / "spark"
@@ -37,8 +37,8 @@ def s3a(place: harness.Place, name: str) -> str:
 
 def files(place: harness.Place, folder: str) -> dict[str, bytes]:
     """The files of a folder by name; folders in it are objects of no bytes, and left out."""
-    sizes = objects.sizes(place.store, f"{place.namespace}/{folder}")
-    return {key.rpartition("/")[2]: objects.read(place.store, key) for key, size in sizes.items() if size}
+    sizes = demo.sizes(place.store, f"{place.namespace}/{folder}")
+    return {key.rpartition("/")[2]: demo.read(place.store, key) for key, size in sizes.items() if size}
 
 
 def output(place: harness.Place, folder: str) -> tuple[dict[str, object], dict[bytes, int]]:

@@ -12,7 +12,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import learned as learned_state
 from boathouse_cli import model
-from boathouse_e2e import install, invariants, objects
+from boathouse_e2e import demo, install, invariants
 from boathouse_policies import fspy
 from boathouse_policies.fspy.prediction import Features, TotalTimes
 from e2e.tests import command_line, conftest, harness, spark_harness, spark_programs
@@ -134,7 +134,7 @@ def test_a_probe_predicts_the_size_of_a_job(place):
     assert found["error"] > -1  # how large it is depends on what else runs on the machine
     assert later["memorySeconds"] > 0
     assert "probe" not in later
-    folders = {key.split("/")[1] for key in objects.sizes(place.store, place.namespace)}
+    folders = {key.split("/")[1] for key in demo.sizes(place.store, place.namespace)}
     assert folders == {"in", "out-probed", "out-again"}
 
 

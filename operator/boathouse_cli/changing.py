@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from boathouse_cli import completing, options
+from boathouse_cli import options
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Jobs = Annotated[
     list[str],
-    typer.Argument(metavar="KIND/NAME...", help=f"The jobs: {options.JOB_SYNTAX}.", autocompletion=completing.jobs),
+    typer.Argument(metavar="KIND/NAME...", help=f"The jobs: {options.JOB_SYNTAX}.", autocompletion=options.jobs),
 ]
 
 
@@ -55,9 +55,7 @@ def _set_suspended(
 def delete(
     objects: Annotated[
         list[str],
-        typer.Argument(
-            metavar="KIND/NAME...", help=f"The objects: {options.SYNTAX}.", autocompletion=completing.objects
-        ),
+        typer.Argument(metavar="KIND/NAME...", help=f"The objects: {options.SYNTAX}.", autocompletion=options.objects),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,
@@ -82,7 +80,7 @@ def delete(
 def retry(
     job: Annotated[
         str,
-        typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=completing.jobs),
+        typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,

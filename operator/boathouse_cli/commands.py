@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import changing, completing, convert, enable_spark, options, record, submit
+from boathouse_cli import changing, convert, enable_spark, options, record, submit
 from boathouse_cli.errors import CommandError, ExitCode
 
 GROUP: Final = "boathouse.commands"
@@ -129,10 +129,10 @@ app = typer.Typer(
 )
 ObjectArgument = Annotated[
     str,
-    typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=completing.objects),
+    typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects),
 ]
 JobArgument = Annotated[
-    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=completing.jobs)
+    str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
 ]
 
 
@@ -165,7 +165,7 @@ def explain(
     target: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME", help=f"Object: {options.SYNTAX}, or pod/NAME.", autocompletion=completing.objects
+            metavar="KIND/NAME", help=f"Object: {options.SYNTAX}, or pod/NAME.", autocompletion=options.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -302,7 +302,7 @@ def show_timeline(
     jobs: Annotated[
         list[str],
         typer.Argument(
-            metavar="KIND/NAME...", help=f"{options.SYNTAX}; several share axes.", autocompletion=completing.objects
+            metavar="KIND/NAME...", help=f"{options.SYNTAX}; several share axes.", autocompletion=options.objects
         ),
     ],
     namespace: options.Namespace = None,
@@ -341,7 +341,7 @@ def list_queues(
 def open_ui(
     job: Annotated[
         str,
-        typer.Argument(metavar="KIND/NAME", help="sparkapp/NAME or mrcluster/NAME.", autocompletion=completing.objects),
+        typer.Argument(metavar="KIND/NAME", help="sparkapp/NAME or mrcluster/NAME.", autocompletion=options.objects),
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,

@@ -165,8 +165,8 @@ def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:
     return ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
 
 
-def _last(events: Iterable[model.Raw], count: int = 5) -> list[model.Raw]:
+def _last(events: Iterable[model.Raw]) -> list[model.Raw]:
     def when(event: model.Raw) -> str:
         return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
-    return sorted(events, key=when)[-count:]
+    return sorted(events, key=when)[-5:]

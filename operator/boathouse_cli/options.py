@@ -1,11 +1,13 @@
-"""Options that commands share, names of the kinds, and output in the formats of `-o`."""
+"""Options that commands share, names that the shell completes, and output in the formats of `-o`."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import json
 import os
+from collections.abc import Iterator  # noqa: TC003 - Typer reads the annotations of completions
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -13,6 +15,8 @@ import typer
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from boathouse_cli.gateway import Gateway
 
 
@@ -99,3 +103,32 @@ def _kubeconfig_path(option: str | None) -> str | None:
     if option is not None and not os.path.exists(option):  # noqa: PTH110 - the client wants text
         raise CommandError(f"{option} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
     return option
+
+
+def jobs(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
+    """Yield `KIND/NAME` of the jobs that begin so; before the slash, `KIND/`."""
+    return _completed(context_of_call, incomplete, JOBS)
+
+
+def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
+    """Yield `KIND/NAME` of the objects of all kinds that begin so; before the slash, `KIND/`."""
+    return _completed(context_of_call, incomplete, KINDS)
+
+
+def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:
+    written, slash, _ = incomplete.partition("/")
+    if not slash:
+        yield from (f"{name}/" for name in among if name.startswith(written))
+        return
+    from boathouse_cli import kinds
+
+    given = context_of_call.params
+    with contextlib.suppress(CommandError):
+        kind, _ = kinds.object_target(f"{written}/any")
+        if kind.name not in among:
+            return
+        cluster = gateway(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
+        for raw in cluster.jobs(kind.plural, all_namespaces=False):
+            target = f"{written}/{raw['metadata']['name']}"
+            if target.startswith(incomplete):
+                yield target

@@ -1,18 +1,249 @@
-"""`boathouse logs`: what the pods of a job wrote."""
+"""`boathouse logs`: what the pods of a job wrote, the daemons of an MRCluster, and the containers of its jobs.
+
+YARN's containers are no pods. While an application runs, its logs are files of the NodeManagers; afterwards the
+JobHistoryServer reads them from HDFS. Both are asked through the API server, with the user's own rights. Whatever they
+answer is of the cluster's image: names are checked before they become a part of a path.
+"""
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
+import json
+import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from boathouse_cli import hadoop_logs, kinds, model, mrclusters, mrjobs, sparkapps
+from boathouse.resources import names
+from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
+from boathouse_cli import gateway as gateways
+from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli.gateway import Gateway
+    from boathouse_cli.mrjobs import Application, MRJob
+
+
+MASTER: Final = Role.MASTER.value
+RESOURCE_MANAGER_PORT: Final = 8088
+NODE_MANAGER_PORT: Final = 8042
+HISTORY_PORT: Final = 19888
+MOST_JSON_BYTES: Final = 16 << 20
+_HEAD_LINES: Final = 12
+_FOOT_LINES: Final = 6
+"""Lines that YARN writes around a log have an end among these."""
+_CONTAINER: Final = re.compile(r"container_(e[0-9]{1,10}_)?[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}_[0-9]{1,20}")
+_ATTEMPT: Final = re.compile(r"appattempt_[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}")
+_APPLICATION: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
+_FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """A log of a container.
+
+    Attributes:
+        host: Of the node that has it; empty for one that the JobHistoryServer has.
+    """
+
+    container: str
+    name: str
+    host: str = ""
+
+
+def of_cluster(
+    gateway: Gateway, cluster: model.Job, host: str | None, container: str | None, *, tail: int | None, follow: bool
+) -> Iterator[str]:
+    """Yield the lines of the containers of a node, by default of the master, with the container's name.
+
+    Raises:
+        CommandError: There is no such node or container.
+    """
+    raw = _node(gateway, cluster, host or MASTER)
+    present = [each["name"] for each in raw["spec"]["containers"]]
+    if container is not None and container not in present:
+        raise CommandError(
+            f"{host or MASTER} of {cluster.title} has no container {container}: choose of {', '.join(present)}",
+            ExitCode.USAGE,
+        )
+    for each in present if container is None else [container]:
+        prefix = f"{each}: " if container is None else ""
+        for line in gateway.log(raw["metadata"]["name"], each, tail=tail, follow=follow):
+            yield f"{prefix}{line}"
+
+
+def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
+    """Yield what the client of a job printed, and what the containers of its applications wrote.
+
+    Args:
+        gateway: The cluster of Kubernetes.
+        job: A job with clusterRef.
+        container: The ID of a container of YARN; None: the client and all containers.
+        tail: The last lines of each log; None: all.
+
+    Raises:
+        CommandError: Its cluster is gone, or does not answer.
+    """
+    if container is None:
+        yield from _of_clients(gateway, job, tail)
+    if not job.applications:
+        return
+    nodes = _nodes(gateway, gateway.job(PLURAL, job.cluster)["metadata"]["uid"])
+    if MASTER not in nodes:
+        raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
+    for application in job.applications:
+        if not _APPLICATION.fullmatch(application.id):
+            continue
+        files = (
+            _aggregated(gateway, nodes, application) if application.has_ended else _running(gateway, nodes, application)
+        )
+        for file in files:
+            if container in {None, file.container}:
+                yield from _of_file(gateway, nodes, file, tail)
+
+
+def _of_clients(gateway: Gateway, job: MRJob, tail: int | None) -> Iterator[str]:
+    pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
+    clients = [pod for pod in pods if pod.task == model.CLIENT]
+    for pod in sorted(clients, key=lambda pod: pod.attempt):
+        for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
+            yield f"{model.CLIENT}-a{pod.attempt}: {line}"
+
+
+def _nodes(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
+    """Return the pods of a cluster by host."""
+    pods = gateway.pods(f"{names.LABEL_JOB_UID}={uid},{LABEL_HOST}")
+    return {pod["metadata"]["labels"][LABEL_HOST]: pod for pod in pods}
+
+
+def _node(gateway: Gateway, cluster: model.Job, host: str) -> model.Raw:
+    nodes = _nodes(gateway, cluster.uid)
+    if host not in nodes:
+        present = ", ".join(sorted(nodes)) or "none"
+        raise CommandError(
+            f"{cluster.title} has no node {host} with a pod (there are: {present}): "
+            f"see `boathouse explain {cluster.title}`",
+            ExitCode.NOT_FOUND,
+        )
+    return nodes[host]
+
+
+def _running(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Application) -> Iterator[LogFile]:
+    """Yield the logs of an application that runs, from the NodeManagers of its containers."""
+    path = f"ws/v1/cluster/apps/{application.id}/appattempts"
+    attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
+    for attempt in sorted({str(each["appAttemptId"]) for each in attempts}):
+        if not _ATTEMPT.fullmatch(attempt):
+            continue
+        found = _asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, f"{path}/{attempt}/containers")
+        for each in _found(found, "containerId"):
+            host = re.split(r"[.:]", str(each.get("nodeId") or each.get("assignedNodeId") or ""), maxsplit=1)[0]
+            container = str(each["containerId"])
+            if host in nodes and _CONTAINER.fullmatch(container):
+                yield from _of_container(gateway, nodes, host, container)
+
+
+def _of_container(gateway: Gateway, nodes: Mapping[str, model.Raw], host: str, container: str) -> Iterator[LogFile]:
+    """Yield the logs of a container that runs; none if it has just ended."""
+    try:
+        listed = _asked(gateway, nodes[host], NODE_MANAGER_PORT, f"ws/v1/node/containers/{container}/logs")
+    except CommandError as error:
+        if error.code is not ExitCode.NOT_FOUND:
+            raise
+    else:
+        yield from _files(listed, host)
+
+
+def _aggregated(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Application) -> Iterator[LogFile]:
+    """Yield the logs of an application that has ended, which YARN has collected in HDFS."""
+    path = f"ws/v1/history/aggregatedlogs?appid={application.id}"
+    try:
+        yield from _files(_asked(gateway, nodes[MASTER], HISTORY_PORT, path), "")
+    except CommandError as error:
+        if error.code is not ExitCode.NOT_FOUND:
+            raise
+        raise CommandError(
+            f"there are no logs of {application.id} yet, or no more ({error}): YARN collects them some seconds after "
+            "its end",
+            ExitCode.NOT_FOUND,
+        ) from error
+
+
+def _files(listed: Any, host: str) -> Iterator[LogFile]:
+    seen: set[tuple[str, str]] = set()
+    for each in _found(listed, "containerId"):
+        container = str(each["containerId"])
+        for file in _found(each.get("containerLogInfo"), "fileName"):
+            name = str(file["fileName"])
+            if not (_CONTAINER.fullmatch(container) and _FILE.fullmatch(name)) or (container, name) in seen:
+                continue
+            seen.add((container, name))
+            if str(file.get("fileSize", "")) != "0":
+                yield LogFile(container=container, name=name, host=host)
+
+
+def _of_file(gateway: Gateway, nodes: Mapping[str, model.Raw], file: LogFile, tail: int | None) -> Iterator[str]:
+    part = f"containerlogs/{file.container}/{file.name}"
+    if file.host:
+        answer = gateway.proxied(_name(nodes[file.host]), NODE_MANAGER_PORT, f"ws/v1/node/{part}")
+    else:
+        answer = gateway.proxied(_name(nodes[MASTER]), HISTORY_PORT, f"ws/v1/history/{part}")
+    lines: Iterable[str] = _contents(gateways.lines(answer))
+    if tail is not None:
+        lines = collections.deque(lines, maxlen=tail)
+    for line in lines:
+        yield f"{file.container} {file.name}: {line}"
+
+
+def _contents(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a log without what YARN writes before and after it."""
+    rest = iter(lines)
+    head = list(itertools.islice(rest, _HEAD_LINES))
+    begin = next((n + 1 for n, line in enumerate(head) if line.rstrip() == "LogContents:"), 0)
+    last: collections.deque[str] = collections.deque()
+    for line in itertools.chain(head[begin:], rest):
+        last.append(line)
+        if len(last) > _FOOT_LINES:
+            yield last.popleft()
+    yield from itertools.takewhile(lambda line: not line.startswith("End of LogType:"), last)
+
+
+def _asked(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
+    """Return a JSON answer of a web server of Hadoop.
+
+    Raises:
+        CommandError: It is too long, or no JSON.
+    """
+    text = bytearray()
+    for chunk in gateway.proxied(_name(pod), port, path):
+        text += chunk
+        if len(text) > MOST_JSON_BYTES:
+            text.clear()
+            break
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise CommandError(f"port {port} of pod/{_name(pod)} answered no JSON of at most 16 MiB: see its log") from None
+
+
+def _found(document: Any, key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects in a document that have a key. A list of one is an object in some versions of Hadoop."""
+    left = collections.deque([document])
+    while left:
+        each = left.popleft()
+        if isinstance(each, dict) and key in each:
+            yield each
+        elif isinstance(each, dict | list):
+            left.extend(each.values() if isinstance(each, dict) else each)
+
+
+def _name(pod: model.Raw) -> str:
+    name: str = pod["metadata"]["name"]
+    return name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,13 +353,11 @@ def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *,
 def _of_hadoop(gateway: Gateway, job: model.Job, selection: Selection, tail: int | None) -> Iterator[str] | None:
     """Return the logs of a Hadoop cluster, or of a job on one; None for anything else."""
     if isinstance(job, mrclusters.MRCluster):
-        return hadoop_logs.of_cluster(
-            gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow
-        )
+        return of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
     if not isinstance(job, mrjobs.MRJob) or not job.cluster:
         return None
     selection.check_on_cluster()
-    return hadoop_logs.of_job(gateway, job, selection.container, tail=tail)
+    return of_job(gateway, job, selection.container, tail=tail)
 
 
 def _last_lines(job: model.Job, selection: Selection) -> bool:

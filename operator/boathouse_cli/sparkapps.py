@@ -1,8 +1,7 @@
 """SparkApps as the commands need them, and executors whose pods are gone. Pure.
 
-Rebuild executors whose pods are gone from the events about them, which the cluster keeps for an hour. Pure.
-
-Spark deletes executors when a driver ends, and their pods are the only objects that have their times.
+Spark deletes executors when a driver ends, and their pods are the only objects that have their times. These are rebuilt
+from the events about them, which the cluster keeps for an hour.
 """
 
 from __future__ import annotations

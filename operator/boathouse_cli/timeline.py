@@ -1,18 +1,14 @@
 """Compute the timeline of a job, of a Spark application and of an MRCluster: what each attempt did when. Pure.
 
-Compute a job's timeline: what each attempt did when, and the critical path of the job.
-
-Pure: from pods to segments. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
+Of a job, also its critical path. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
 Where they conflict, the runtime's times are used.
 
-Timeline of a Spark application: its drivers in sequence, and the executors in parallel. Pure.
-
-Pods have only the times of Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; events
+A Spark application has its drivers in sequence and the executors in parallel. Their pods have only the times of
+Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; events
 about them remain for an hour (`sparkapps.gone_executors`). Of a driver whose pod is gone, the status keeps the times.
 
-Timeline of an MRCluster: its nodes as bars, and how many there were. Pure.
-
-Nodes whose pods are gone have no bar; the status keeps the last changes of the size.
+An MRCluster has its nodes as bars, and how many there were. Nodes whose pods are gone have no bar; the status keeps the
+last changes of the size.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import subprocess
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
-from boathouse_cli import hadoop_logs, kinds, mrclusters, sparkapps
+from boathouse_cli import kinds, mrclusters, printing_logs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
             f"see `boathouse explain {cluster.title}`",
             ExitCode.NOT_FOUND,
         )
-    port = NAME_NODE_PORT if hdfs else hadoop_logs.RESOURCE_MANAGER_PORT
+    port = NAME_NODE_PORT if hdfs else printing_logs.RESOURCE_MANAGER_PORT
     title = "The NameNode" if hdfs else "The ResourceManager"
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 

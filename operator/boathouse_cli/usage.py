@@ -1,7 +1,5 @@
 """Usage of the cluster by node, and by queue beside its fair share. Pure.
 
-Compare each queue's usage of the cluster with its fair share. Pure.
-
 A queue's usage is its dominant share: the larger of its part of the cluster's CPU and of its memory, over the pods that
 hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4). Its fair share is its weight among
 the queues that have unfinished jobs.

@@ -1,18 +1,14 @@
 """Messages between the operator and its programs on Hadoop clusters: an MRCluster's agent and the client of a job.
 
-Messages between the operator and the agent of an MRCluster, which runs in the master's pod.
-
-The agent sends an `AgentReport` every few seconds and gets `AgentOrders` in response. What a report says comes from
-programs of a user's image, so each field has bounds, and decoding refuses a report with a value outside of them.
+The agent of an MRCluster runs in the master's pod. It sends an `AgentReport` every few seconds and gets `AgentOrders`
+in response. What a report says comes from programs of a user's image, so each field has bounds, and decoding refuses a
+report with a value outside of them.
 
 Both sides import this module, which only has values: no I/O and nothing of the operator. Both ignore unknown fields.
 
-Messages between the operator and the client of a job on a Hadoop cluster, which submits the job's application.
-
-The pod of a client has two containers. One has the cluster's image and becomes the JVM that submits. Beside it runs
-the task image, which prepares the job and asks the operator for leave to submit.
-
-Both sides import this module, which only has values: no I/O and nothing of the operator.
+The client of a job on a Hadoop cluster submits the job's application. Its pod has two containers. One has the cluster's
+image and becomes the JVM that submits. Beside it runs the task image, which prepares the job and asks the operator for
+leave to submit.
 """
 
 import enum

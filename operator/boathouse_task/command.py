@@ -1,7 +1,6 @@
 """Run the user's commands, and handle their standard error.
 
-Handle the standard error of the user's commands: count Hadoop Streaming's reporter lines, forward the rest.
-
+Hadoop Streaming's reporter lines on standard error are counted, the rest is forwarded.
 `reporter:counter:GROUP,COUNTER,AMOUNT` adds to a counter, `reporter:status:MESSAGE` sets the status. Other bytes are
 written to this process's standard error in large chunks, which is cheap; a tail of limited size is kept for the
 failure's message. An invalid counter line is forwarded after a warning.

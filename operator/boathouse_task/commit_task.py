@@ -28,13 +28,13 @@ import msgspec
 
 from boathouse_task import contract, counters, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
+from boathouse_task.environment import PART
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.layout import PART
 from boathouse_task.locations import Location
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
-_READERS = 8
+_WORKERS = 8
 _LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 
 
@@ -46,15 +46,12 @@ def committed(storage: Storage, step: Location, kind: TaskType | None = None) ->
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
         if letter in letters and number.isdecimal():
             found[len(found) if kind is None else int(number)] = file.location
-    with futures.ThreadPoolExecutor(_READERS, "commits") as workers:
+    with futures.ThreadPoolExecutor(_WORKERS, "commits") as workers:
         contents = workers.map(storage.read, found.values())
         return {
             index: msgspec.json.decode(content, type=CommitRecord)
             for index, content in zip(found, contents, strict=True)
         }
-
-
-_WORKERS = 8
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,4 @@
-"""Errors that end a task, with their reasons, and secrets masked.
-
-Errors that end a task, with their reasons.
+"""Errors that end a task, with their reasons, and the masks of secrets in their texts.
 
 TaskError
  ├─ NotFound        the storage has no such object

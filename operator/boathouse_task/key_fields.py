@@ -1,25 +1,19 @@
 """Keys of lines and their fields: which bytes are the key, the order of keys, and the reduce of each.
 
-Keys and values of lines: where a key ends, and lines with another separator after it.
-
 A key is a line's first fields; a line without a further separator is a key with an empty value. Hadoop writes such a
 line with a separator at its end, to files too.
 
-Assign keys to reduces with Hadoop's partitioners and the same results.
-
-HashPartitioner hashes the key's bytes as org.apache.hadoop.io.Text does (WritableComparator.hashBytes: start with 1,
-then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VALUE) % reduces. KeyFieldBasedPartitioner
-does the same, starting with 0, with the bytes of the fields that -k options name, after it has read the key as a text:
-what is no UTF-8 is U+FFFD there. Without options it hashes the key as java.lang.String.
+**Reduces.** HashPartitioner hashes the key's bytes as org.apache.hadoop.io.Text does (WritableComparator.hashBytes:
+start with 1, then hash = 31 * hash + signed byte, 32 bits), and takes (hash & Integer.MAX_VALUE) % reduces.
+KeyFieldBasedPartitioner does the same, starting with 0, with the bytes of the fields that -k options name, after it has
+read the key as a text: what is no UTF-8 is U+FFFD there. Without options it hashes the key as java.lang.String.
 
 Hashing is done for many keys at once: byte j of all keys is one column, and a column is one Python integer with a lane
 of 64 bits for each key, so that multiplying, adding and masking run in C (five times as fast as key by key).
 
-Order keys like Hadoop's KeyFieldBasedComparator.
-
-Lines are sorted and merged as bytes, so each line starts with a sort key: bytes that compare like the comparator, and a
-TAB, which no sort key contains. `strip` removes it before a command reads the line. Lines that compare equal are
-ordered by their own bytes, so equal keys stay adjacent.
+**Order**, like Hadoop's KeyFieldBasedComparator. Lines are sorted and merged as bytes, so each line starts with a sort
+key: bytes that compare like the comparator, and a TAB, which no sort key contains. `strip` removes it before a command
+reads the line. Lines that compare equal are ordered by their own bytes, so equal keys stay adjacent.
 
 A part of a sort key ends with a byte that is less than all others (in reverse: greater), so that a shorter field comes
 before (after) a longer one with the same prefix:

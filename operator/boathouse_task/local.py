@@ -27,8 +27,7 @@ from boathouse_task.contract import (
     TaskSpec,
     TaskType,
 )
-from boathouse_task.environment import Environment
-from boathouse_task.layout import Layout
+from boathouse_task.environment import Environment, Layout
 from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
 

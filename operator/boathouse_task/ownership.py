@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import msgspec
 
 from boathouse_task.contract import OwnerState, Reason, TaskSpec
+from boathouse_task.environment import OWNER
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.layout import OWNER
 from boathouse_task.locations import Location
 from boathouse_task.task import Task
 

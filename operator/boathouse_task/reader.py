@@ -1,16 +1,12 @@
 """Read a split as Hadoop does, and give a mapper what it reads of a record.
 
-What a mapper reads of a record, by the job's input format.
-
 TextInputFormat gives the line. NLineInputFormat gives the line after its position in the file, as Hadoop Streaming
 does, and KeyValueTextInputFormat the text before and after the first separator. `ignore_key` decides otherwise: a
 mapper then gets the value alone, or (False) with TextInputFormat the position too.
 
-Read a split of a file by the rules of Hadoop's LineRecordReader.
-
-A record belongs to the split in which it starts; one that starts exactly at a border belongs to the previous split. So
-both borders of a split move in the same way, to the position after the first end of a record at or after them (of a CR
-and LF around the border, after the LF), and a split is one range of bytes.
+By the rules of Hadoop's LineRecordReader, a record belongs to the split in which it starts; one that starts exactly at
+a border belongs to the previous split. So both borders of a split move in the same way, to the position after the first
+end of a record at or after them (of a CR and LF around the border, after the LF), and a split is one range of bytes.
 """
 
 import itertools

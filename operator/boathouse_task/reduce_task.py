@@ -1,9 +1,8 @@
 """Reduce task: wait for the maps, fetch and merge its sections, run the reducer, write the part, commit.
 
-Shuffle of a reduce: fetch its section of each map's data to memory within a budget, else to sorted runs on disk.
-
-As in Hadoop, small sections are collected in memory. When they would exceed the budget they are merged into one run on
-disk (a spill). A section that is a large part of the budget is written to disk at once.
+The shuffle fetches a reduce's section of each map's data to memory within a budget, else to sorted runs on disk. As in
+Hadoop, small sections are collected in memory. When they would exceed the budget they are merged into one run on disk
+(a spill). A section that is a large part of the budget is written to disk at once.
 """
 
 import os

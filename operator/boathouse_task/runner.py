@@ -1,9 +1,8 @@
 """Run one task, check it every second, and return its result.
 
-Check a running task every second: stop a command without progress, and write an interim termination message.
-
-The message has the outcome "unfinished". If the container is killed, for example because it is out of memory, the pod's
-status shows it, and the operator has the end of the command's standard error.
+A check stops a command without progress, and writes an interim termination message, which has the outcome "unfinished".
+If the container is killed, for example because it is out of memory, the pod's status shows it, and the operator has the
+end of the command's standard error.
 """
 
 import contextlib
@@ -25,7 +24,6 @@ from boathouse_task.processes import Processes
 from boathouse_task.task import Reporter, Task
 
 _EVERY_S = 1.0
-_WATCHED_TAIL_CHARS = 1500
 
 
 class Watch:
@@ -33,7 +31,6 @@ class Watch:
 
     Args:
         task: The task.
-        encode: Encodes a termination message.
         hidden: Values to mask.
         every_s: Interval of checks.
         monotonic: The clock.
@@ -43,13 +40,11 @@ class Watch:
         self,
         task: Task,
         *,
-        encode: Callable[[TaskResult], bytes],
         hidden: Sequence[str],
         every_s: float = _EVERY_S,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._task = task
-        self._encode = encode
         self._hidden = hidden
         self._every_s = every_s
         self._monotonic = monotonic
@@ -93,9 +88,9 @@ class Watch:
         if tail == self._written or not path.exists():
             return
         self._written = tail
-        shown = errors.mask(tail, self._hidden)[-_WATCHED_TAIL_CHARS:]
+        shown = errors.mask(tail, self._hidden)[-_TAIL_CHARS:]
         with contextlib.suppress(OSError):
-            path.write_bytes(self._encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
+            path.write_bytes(encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
 
 
 _MESSAGE_CHARS = 800
@@ -120,7 +115,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
     hidden = errors.secrets(environment.variables, spec.secret_variables)
     try:
         task = Task(spec, environment, processes)
-        watch = Watch(task, encode=encode, hidden=hidden)
+        watch = Watch(task, hidden=hidden)
         watch.start()
         if task.client is not None:
             reporter = Reporter(task, task.client)
@@ -167,8 +162,9 @@ def exit_status(result: TaskResult) -> int:
     return contract.EXIT_USER_ERROR if result.user_error else contract.EXIT_INFRASTRUCTURE
 
 
-def encode(result: TaskResult, limit_bytes: int = contract.TERMINATION_LOG_MAX_BYTES) -> bytes:
+def encode(result: TaskResult) -> bytes:
     """Return the result as JSON within the limit: shorten the tail, then drop counters, the user's first."""
+    limit_bytes = contract.TERMINATION_LOG_MAX_BYTES
     encoded = msgspec.json.encode(result)
     while len(encoded) > limit_bytes and result.stderr_tail:
         over = len(encoded) - limit_bytes

@@ -43,8 +43,6 @@ class Bucket:
             temporary; without keys requests are not signed.
         retry_s: how long a request is repeated.
         sleep: sleeps between requests.
-        monotonic: clock of `retry_s`.
-        now: time of signatures.
     """
 
     def __init__(
@@ -55,14 +53,12 @@ class Bucket:
         retry_s: float,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC),
     ) -> None:
         self._url, self._region, self._retry_s = url, region, retry_s
         self._key = credentials.get("AWS_ACCESS_KEY_ID", "")
         self._secret = credentials.get("AWS_SECRET_ACCESS_KEY", "")
         self._token = credentials.get("AWS_SESSION_TOKEN", "")
-        self._sleep, self._monotonic, self._now = sleep, monotonic, now
+        self._sleep = sleep
         self._open = _opener().open
 
     def keys(self, prefix: str, *, is_recursive: bool = True) -> Iterator[tuple[str, int]]:
@@ -88,12 +84,12 @@ class Bucket:
             query["continuation-token"] = page.next
 
     def _answer(self, query: Mapping[str, str]) -> bytes:
-        deadline_s, delay_s = self._monotonic() + self._retry_s, _FIRST_DELAY_S
+        deadline_s, delay_s = time.monotonic() + self._retry_s, _FIRST_DELAY_S
         while True:
             try:
                 return self._request(query)
             except _Unavailable:
-                if self._monotonic() + delay_s > deadline_s:
+                if time.monotonic() + delay_s > deadline_s:
                     raise
             self._sleep(delay_s)
             delay_s = min(_LONGEST_DELAY_S, 2 * delay_s)
@@ -119,7 +115,7 @@ class Bucket:
         if not (self._key and self._secret):
             return {}
         parts = urlsplit(self._url)
-        stamp = f"{self._now():%Y%m%dT%H%M%SZ}"
+        stamp = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}"
         keys = (self._key, self._secret, self._token)
         signed = authorization(parts.netloc, parts.path, query, stamp, self._region, *keys)
         token = {_TOKEN: self._token} if self._token else {}

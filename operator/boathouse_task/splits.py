@@ -1,4 +1,7 @@
-"""Split input files like Hadoop's FileInputFormat, and find where HDFS stores the splits."""
+"""Split input files like Hadoop's FileInputFormat, and find where HDFS stores the splits.
+
+The locations come by WebHDFS: hdfs-native does not tell. They are best effort: a plan needs none.
+"""
 
 import bisect
 import http.client

@@ -12,8 +12,7 @@ from boathouse_task import counters, files, lines, prefix
 from boathouse_task.command import CommandRunner
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
-from boathouse_task.environment import TEMPORARY_FOLDER, Environment, command_variables
-from boathouse_task.layout import Layout
+from boathouse_task.environment import TEMPORARY_FOLDER, Environment, Layout, command_variables
 from boathouse_task.pausing import Pause
 from boathouse_task.processes import Processes
 from boathouse_task.progress import Client, Unavailable

@@ -1,13 +1,11 @@
 """Tasks that run others in one pod: uber and probe.
 
-Uber task: run a small step's maps and reduces one after another in one pod, and the commit after the last step.
+Uber task: run a small step's maps and reduces one after another in one pod, and the commit after the last step. Each is
+an ordinary task with its commit, so another attempt continues after the finished ones.
 
-Each is an ordinary task with its commit, so another attempt continues after the finished ones.
-
-Probe task: run a step's commands on a sample of its input in one pod, to predict the size of the job.
-
-A probe is an uber run whose output and work folders are in the pod. It reads the user's storage and writes nothing to
-it; what its reduce writes is dropped. Its counters are the result.
+Probe task: run a step's commands on a sample of its input in one pod, to predict the size of the job. A probe is an
+uber run whose output and work folders are in the pod. It reads the user's storage and writes nothing to it; what its
+reduce writes is dropped. Its counters are the result.
 """
 
 import dataclasses
@@ -19,8 +17,8 @@ import msgspec
 
 from boathouse_task import commit_task, contract, counters, map_task, reduce_task
 from boathouse_task.contract import TaskResult, TaskSpec, TaskType, task_name
+from boathouse_task.environment import Layout
 from boathouse_task.errors import TaskError
-from boathouse_task.layout import Layout
 from boathouse_task.task import Task
 
 

@@ -45,7 +45,6 @@ def probe(
     container: Phase,
     split_bytes: int,
     rng: np.random.Generator,
-    most_splits: int = MOST_SPLITS,
 ) -> Phase:
     """Return the task of a probing job.
 
@@ -55,11 +54,10 @@ def probe(
         container: Its memory and cores; its `duration_ms` passes before the task does anything.
         split_bytes: Length of each split but the last.
         rng: Chooses the splits.
-        most_splits: sampledSplitsUpperBound.
     """
     last = round(measured.map_input_bytes) - (measured.maps - 1) * split_bytes
     splits = [split_bytes] * (measured.maps - 1) + [max(1, last)]
-    fraction = prediction.sample(splits, reducers=measured.reduces, most_splits=most_splits, rng=rng).fraction
+    fraction = prediction.sample(splits, reducers=measured.reduces, most_splits=MOST_SPLITS, rng=rng).fraction
     return Phase(
         kind="probe",
         tasks=1,

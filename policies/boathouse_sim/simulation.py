@@ -1,5 +1,6 @@
 """Simulations by the names of profiles, as the command line gives them.
 
+`Instant` starts tasks when they fit: the operator's way, where a watch tells at once what came free. `Heartbeats` has
 YARN's rules as DSS has them, the simulator of the YARN-ME paper's authors: nothing happens but at heartbeats.
 
 | who | what |

@@ -1,6 +1,6 @@
 """Traces of SWIM, the Statistical Workload Injector for MapReduce, and their jobs as a workload.
 
-A SWIM trace as a workload: the trace has bytes and times of submission alone, a named model adds the rest.
+A trace has bytes and times of submission alone, a named model adds the rest.
 
 Policies that predict sizes are told none, and may probe; but for jobs of one map and at most one reduce, as a probe
 would do all of their work.

@@ -83,11 +83,9 @@ def machines(
     mem_mb: int,
     racks: int = 1,
     prefix: str = "n",
-    site: str = "",
     disk_mb_per_s: float = DISK_MB_PER_S,
     network_mb_per_s: float = GIGABIT_MB_PER_S,
     speed: float = 1.0,
-    stores: bool = True,
 ) -> list[Machine]:
     """Return equal physical machines, dealt to the racks in turn.
 
@@ -95,13 +93,11 @@ def machines(
         count: How many.
         cores: Of each.
         mem_mb: Of each.
-        racks: How many racks; their names begin with the site.
+        racks: How many racks.
         prefix: Of the names.
-        site: Zone of all.
         disk_mb_per_s: Of each.
         network_mb_per_s: Of each.
         speed: Of each.
-        stores: Whether they hold blocks.
     """
     digits = len(str(max(count - 1, 0)))
     return [
@@ -109,12 +105,10 @@ def machines(
             name=f"{prefix}{i:0{digits}}",
             cores=cores,
             mem_mb=mem_mb,
-            rack=f"{site}r{i % racks}",
-            site=site,
+            rack=f"r{i % racks}",
             disk_mb_per_s=disk_mb_per_s,
             network_mb_per_s=network_mb_per_s,
             speed=speed,
-            stores=stores,
         )
         for i in range(count)
     ]

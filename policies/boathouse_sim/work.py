@@ -69,8 +69,6 @@ def segment(
     cores: float = 1.0,
     pool: str = "",
     disk_mb_per_s: float = DISK_MB_PER_S,
-    network_mb_per_s: float = GIGABIT_MB_PER_S,
-    pool_mb_per_s: float = DISK_MB_PER_S,
 ) -> Segment:
     """Make a segment from CPU time and amounts, at the rates of an idle disk and network."""
     return Segment(
@@ -78,8 +76,8 @@ def segment(
         cpu_ms=round(cpu_s * 1000),
         read_ms=round(read_mb / disk_mb_per_s * 1000),
         write_ms=round(write_mb / disk_mb_per_s * 1000),
-        copy_ms=round(copy_mb / network_mb_per_s * 1000),
-        pool_ms=round(pool_mb / pool_mb_per_s * 1000),
+        copy_ms=round(copy_mb / GIGABIT_MB_PER_S * 1000),
+        pool_ms=round(pool_mb / DISK_MB_PER_S * 1000),
         read_mb=read_mb,
         write_mb=write_mb,
         copy_mb=copy_mb,

@@ -9,7 +9,7 @@ import numpy as np
 
 from boathouse_lab.reproduce.ila import polynomials
 from boathouse_policies import ila, model
-from boathouse_policies.ila import exponential, fitting, metrics
+from boathouse_policies.ila import exponential, fitting, profiling
 from boathouse_policies.ila.exponential import Weights
 from tests.builders import core
 
@@ -33,12 +33,12 @@ class Polynomial(polynomials.Polynomial):
 
     def parts(self, system):
         """The sum of what is of the system alone, then each of its metrics, shape [9, N]."""
-        of, pairs = self.of[: metrics.SYSTEM], self.pairs[: metrics.SYSTEM, : metrics.SYSTEM]
+        of, pairs = self.of[: profiling.SYSTEM], self.pairs[: profiling.SYSTEM, : profiling.SYSTEM]
         return np.concatenate([(of @ system + (system * (pairs @ system)).sum(axis=0))[None], system])
 
     def weights(self, task):
         """The task's own sum, and the slope that it gives to each metric of the system."""
-        own, system = np.array(task), metrics.SYSTEM
+        own, system = np.array(task), profiling.SYSTEM
         constant = self.constant + self.of[system:] @ own + own @ self.pairs[system:, system:] @ own
         factors = (1.0, *(self.pairs[:system, system:] @ own).tolist())
         return Weights(float(constant), factors, (math.inf,) * len(factors))
@@ -51,21 +51,21 @@ def constant(slowdown: float) -> Polynomial:
 
 def linear(constant: float, **of: float) -> Polynomial:
     """A linear model: `linear(1, c_a=2)`."""
-    weights = [of.get(name, 0.0) for name in metrics.NAMES]
-    return Polynomial(constant=constant, of=np.array(weights), pairs=np.zeros((metrics.ALL, metrics.ALL)))
+    weights = [of.get(name, 0.0) for name in profiling.NAMES]
+    return Polynomial(constant=constant, of=np.array(weights), pairs=np.zeros((profiling.ALL, profiling.ALL)))
 
 
 def quadratic() -> Polynomial:
     """A model of products of metrics alone."""
-    pairs = np.zeros((metrics.ALL, metrics.ALL))
-    pairs[metrics.C_A, metrics.T_C], pairs[metrics.W_A, metrics.W_A] = 2.0, 1.0
-    return Polynomial(constant=1.0, of=np.zeros(metrics.ALL), pairs=pairs)
+    pairs = np.zeros((profiling.ALL, profiling.ALL))
+    pairs[profiling.C_A, profiling.T_C], pairs[profiling.W_A, profiling.W_A] = 2.0, 1.0
+    return Polynomial(constant=1.0, of=np.zeros(profiling.ALL), pairs=pairs)
 
 
 def exponential_term(scale: float, **gamma: float) -> exponential.Term:
     """A term of the exponential model: `exponential_term(0.05, c_u=3)`."""
-    vector = np.array([gamma.get(name, 0.0) for name in metrics.NAMES])
-    return exponential.Term(scale=scale, gamma=vector, mean=np.zeros(metrics.ALL), most=30.0)
+    vector = np.array([gamma.get(name, 0.0) for name in profiling.NAMES])
+    return exponential.Term(scale=scale, gamma=vector, mean=np.zeros(profiling.ALL), most=30.0)
 
 
 def exponential_model() -> exponential.Exponential:
@@ -82,7 +82,7 @@ def metric_rows(count: int = 300, seed: int = 0) -> np.ndarray:
     disk = 1.0 - computing
     task = np.array([computing, disk * 0.7, disk * 0.3])
     node, others = (random.uniform(0, top, (3, count)) for top in (0.2, 0.8))
-    return np.concatenate([metrics.system(node, node + others, np.zeros(count)), task])
+    return np.concatenate([profiling.system(node, node + others, np.zeros(count)), task])
 
 
 def samples(of: Polynomial | exponential.Exponential | None = None, **fields: int) -> fitting.Samples:
@@ -132,5 +132,5 @@ class IlaShell(core.ReportingShell):
         of = super().submit(name, count, size or SIZE, locations, **fields)
         if demand is not None and self.interference is not None:
             profiles = self.interference.profiles
-            profiles.ended(profiles.get(of.id), metrics.Demand(*demand))
+            profiles.ended(profiles.get(of.id), profiling.Demand(*demand))
         return of

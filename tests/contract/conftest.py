@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config
-from boathouse_e2e import ahead, evidence, waiting
+from boathouse_e2e import ahead, demo, waiting
 from boathouse_e2e import catalogue as programs
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import Cluster, ClusterSpec
@@ -33,7 +33,7 @@ def pytest_runtest_makereport(item: pytest.Item):
     report = yield
     known = getattr(item, "funcargs", {})
     if report.when == "call" and report.failed and {"control_plane", "namespace"} <= known.keys():
-        report.sections.append(("its namespace", evidence.glance(known["control_plane"], known["namespace"])))
+        report.sections.append(("its namespace", demo.glance(known["control_plane"], known["namespace"])))
     return report
 
 

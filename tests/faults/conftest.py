@@ -15,7 +15,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse.services.mrjob.job.model import MRJOBS
-from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths, suspensions
+from boathouse_e2e import ahead, faults, install, invariants, kubelets, lab, paths
 from tests.faults import suspending
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Trial:
     """
 
     resource = MRJOBS
-    late_s = suspensions.LATE_WITHOUT_OPERATOR_S
+    late_s = invariants.LATE_WITHOUT_OPERATOR_S
 
     def __init__(self, place: lab.Lab, api: client.ApiClient, nodes: kubelets.Kubelets, recording: Any) -> None:
         self.lab, self.api, self.kubelets = place, api, nodes
@@ -251,9 +251,9 @@ class Trial:
         changes = self._recording.changes()
         return [
             *invariants.over_commits(changes, self.lab.nodes),
-            *suspensions.without_record(changes),
-            *suspensions.counted_twice(changes, self.lab.nodes),
-            *suspensions.too_long(audit, time.time(), self.late_s),
+            *invariants.without_record(changes),
+            *invariants.counted_twice(changes, self.lab.nodes),
+            *invariants.too_long(audit, time.time(), self.late_s),
             *invariants.bound_twice(audit),
             *invariants.stale_epochs(audit),
             *invariants.status_went_back(audit),

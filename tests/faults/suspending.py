@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_e2e import invariants, lab, suspensions
+from boathouse_e2e import invariants, lab
 
 if TYPE_CHECKING:
     import random
@@ -63,4 +63,4 @@ async def reduces(trial: Trial) -> list[dict[str, Any]]:
 
 async def sizes(trial: Trial) -> list[tuple[int, int] | None]:
     """Return CPU request and limit of each reduce that runs, in thousandths."""
-    return [suspensions.cpu(pod) for pod in await reduces(trial)]
+    return [invariants.cpu(pod) for pod in await reduces(trial)]

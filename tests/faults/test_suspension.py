@@ -11,7 +11,7 @@ import pytest
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names, quantity
-from boathouse_e2e import invariants, kwok, lab, model_kubelet, suspensions
+from boathouse_e2e import invariants, kwok, lab, model_kubelet
 from boathouse_e2e.kubelets import Pod, Shape
 from boathouse_task.pausing import Ended
 from tests.faults import suspending, test_sparkapps, test_two_leaders
@@ -42,7 +42,7 @@ def have(trial, *sizes):
 
 async def suspended(trial, operator, for_s=LONG_S, **of_job):
     """Start a job, and suspend its reduces while its maps run."""
-    trial.late_s = suspensions.LATE_S
+    trial.late_s = invariants.LATE_S
     operator.start()
     await trial.submit(SHAPE, is_suspended=False, **of_job)
     trial.ledger.held = True
@@ -256,7 +256,7 @@ async def test_suspended_reduces_continue_at_their_deadline_without_an_operator(
     with trial.operator() as operator:
         await suspended(trial, operator, for_s=10)
         operator.kill()
-        trial.late_s = suspensions.LATE_WITHOUT_OPERATOR_S
+        trial.late_s = invariants.LATE_WITHOUT_OPERATOR_S
         trial.ledger.held = False
         await trial.until(lambda: trial.ledger.committed("r") == SHAPE.reduces, "the reduces have committed")
         assert trial.kubelets.paused.ended == {Ended.DEADLINE: SHAPE.reduces}

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from boathouse_e2e import paths, ports
+from boathouse_e2e import lab, paths
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -71,7 +71,7 @@ class Operator:
 @contextlib.asynccontextmanager
 async def running(server: str, folder: Path) -> AsyncIterator[Operator]:
     """Run the operator against an API server during the block; its log goes to `operator.log` in the folder."""
-    own = dict(zip(("progressPort", "metricsPort", "healthPort"), ports.free(3), strict=True))
+    own = dict(zip(("progressPort", "metricsPort", "healthPort"), lab.free(3), strict=True))
     config = {"namespace": "boathouse-system", "logLevel": "warning", "lease": PATIENT, **IMAGES, **own}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "kubeconfig").write_text(json.dumps(_kubeconfig(server)))

@@ -32,7 +32,6 @@ from msgspec import structs
 from boathouse.cluster import catalogue, errors, retries, server_time, written
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Awaitable, Callable
 
     from boathouse.cluster.client import ApiClient
@@ -95,9 +94,7 @@ class LeaderElection:
         name: str = "boathouse",
         timing: Timing = _TIMING,
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = server_time.SERVER_TIME.now,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        jitter: retries.Jitter = retries.JITTER,
     ) -> None:
         """Prepare a candidate.
 
@@ -110,9 +107,7 @@ class LeaderElection:
             name: The lease's name.
             timing: The lease's times.
             monotonic: Clock of all decisions; must advance while the process is paused.
-            now: Clock of the times in the Lease.
             sleep: Sleeps for a number of seconds.
-            jitter: Keeps candidates from trying in step.
         """
         self.epoch: int | None = None
         self.in_doubt = False
@@ -123,9 +118,7 @@ class LeaderElection:
         self._on_lost = on_lost
         self._timing = timing
         self._monotonic = monotonic
-        self._now = now
         self._sleep = sleep
-        self._jitter = jitter
         self._lease: written.Lease | None = None
         self._observed: written.LeaseSpec | None = None
         self._observed_at = -math.inf
@@ -164,7 +157,7 @@ class LeaderElection:
     async def run(self) -> None:
         """Acquire and renew the lease; return when it is lost (after `on_lost`). After a release, only wait."""
         while not await self._tried_to_acquire():
-            await self._sleep(self._timing.retry_s * self._jitter.uniform(1.0, 1.2))
+            await self._sleep(self._timing.retry_s * retries.JITTER.uniform(1.0, 1.2))  # candidates do not try in step
         log.info("became leader with epoch %s as %s", self.epoch, self._identity)
         renewing = asyncio.create_task(self._renew_until_lost())
         try:
@@ -187,7 +180,7 @@ class LeaderElection:
                 await self._writing.acquire()  # never released: no acquisition or renewal may follow
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
-                    renewed = written.micro_time(self._now())
+                    renewed = written.micro_time(server_time.SERVER_TIME.now())
                     spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
                     await self._put(lease, spec)
         except (errors.ClusterError, TimeoutError) as error:
@@ -214,8 +207,8 @@ class LeaderElection:
         spec = written.LeaseSpec(
             holder_identity=self._identity,
             lease_duration_seconds=self._timing.written_s,
-            acquire_time=written.micro_time(self._now()),
-            renew_time=written.micro_time(self._now()),
+            acquire_time=written.micro_time(server_time.SERVER_TIME.now()),
+            renew_time=written.micro_time(server_time.SERVER_TIME.now()),
             lease_transitions=epoch,
         )
         self._lease = await self._put(lease, spec)
@@ -260,7 +253,7 @@ class LeaderElection:
         """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
-        spec = structs.replace(self._lease.spec, renew_time=written.micro_time(self._now()))
+        spec = structs.replace(self._lease.spec, renew_time=written.micro_time(server_time.SERVER_TIME.now()))
         try:
             self._lease = await self._put(self._lease, spec)
         except (errors.Conflict, errors.NotFound):

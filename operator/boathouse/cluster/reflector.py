@@ -1,4 +1,7 @@
-"""Keep one store equal to one LIST and WATCH of the API server."""
+"""Keep one store equal to one LIST and WATCH of the API server.
+
+An object that cannot be decoded has a stand-in: its identity, and the fields that reserve its resources.
+"""
 
 from __future__ import annotations
 

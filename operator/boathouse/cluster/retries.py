@@ -103,12 +103,13 @@ async def retrying(
             await sleep(backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error)))
 
 
+_UNTIL_DONE = Backoff(base_s=0.5)
+
+
 async def until_done(
     call: Callable[[], Awaitable[T]],
     *,
     what: str,
-    backoff: Backoff = Backoff(base_s=0.5),
-    jitter: Jitter = JITTER,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
     """Call until success, whatever the error: for requests without which a process cannot continue.
@@ -116,8 +117,6 @@ async def until_done(
     Args:
         call: Sends requests that may be repeated.
         what: Verb phrase for the log, such as "identify the cluster".
-        backoff: Delays.
-        jitter: Source of random numbers.
         sleep: Sleeps for a number of seconds.
     """
     failures = 0
@@ -126,7 +125,7 @@ async def until_done(
             return await call()
         except errors.ClusterError as error:
             failures += 1
-            delay_s = backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error))
+            delay_s = _UNTIL_DONE.delay_s(failures, JITTER, at_least_s=retry_after_s(error))
             log.warning("cannot %s: %s; retrying in %.1f s", what, error, delay_s)
             await sleep(delay_s)
 

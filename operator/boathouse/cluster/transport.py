@@ -1,7 +1,5 @@
 """Send HTTP requests to the API server: libcurl on the event loop, the bearer token, conversion of errors.
 
-Transfers of libcurl on the event loop.
-
 All connections are in one epoll set, which the loop watches. `pycurl.AsyncCurlMulti` registers a connection with the
 loop for each request, and uses more loop callbacks. Both together use a tenth of the operator's CPU time.
 """

@@ -1,4 +1,7 @@
-"""Gauges that are computed from the state when they are scraped, and which objects have series of their own."""
+"""Gauges that are computed from the state when they are scraped, so that they always agree with it.
+
+Tenants create objects without limit, so only a bounded number of objects have series of their own.
+"""
 
 import collections
 import dataclasses

@@ -1,7 +1,5 @@
 """Metrics of the operator: one registry, the scheduler's counters and histograms, process metrics, and their page.
 
-Metrics of the operator: one registry, the scheduler's counters and histograms, and process metrics.
-
 Names follow kube-scheduler's where it has the same metric. Units are base units. No label contains a name of a job or
 pod, because their number is unlimited.
 """

@@ -1,8 +1,7 @@
 """What would be refused of an object: by the API server, by the operator, or when it creates the pods.
 
-What the API server would refuse of a new object: the schema of its CRD and the CEL rules in it, without a cluster.
-
-Messages are those of the API server as far as users read them. Rules on changes have no meaning for a new object.
+The schema of a new object's CRD and the CEL rules in it are read without a cluster. Messages are those of the API
+server as far as users read them. Rules on changes have no meaning for a new object.
 """
 
 from __future__ import annotations

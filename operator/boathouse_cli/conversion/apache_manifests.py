@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import advice, pod_fields, pod_specs, properties, uris
+from boathouse_cli.conversion import pod_fields, pod_specs, properties, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -181,4 +181,4 @@ def _note_left(draft: Draft, fields: Fields) -> None:
         if key in _ADVICE:
             fields.take(key)
             draft.note(path, _ADVICE[key])
-    advice.note_left(draft, fields)
+    fields.note_left(draft)

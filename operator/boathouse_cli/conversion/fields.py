@@ -7,8 +7,35 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from boathouse_cli.conversion.draft import Draft
+
 _TRUE_BY_DEFAULT: Final = ("automountServiceAccountToken", "enableServiceLinks", "terminationGracePeriodSeconds")
 """Fields of pods in which false or 0 says something."""
+_INGRESS: Final = "there is no Ingress: use `boathouse ui`, or write an Ingress for the Service of status.driver"
+_POD: Final = "has no counterpart in the pods of a SparkApp: remove it"
+_SUBMISSION: Final = "submissions are not retried one by one, because Boathouse creates the pod itself: remove it"
+_ADVICE: Final[Mapping[str, str]] = {
+    "sidecars": "sidecars have no counterpart: run them as a DaemonSet or Deployment of their own",
+    "initContainers": "init containers have no counterpart: prepare files in the image, on a volume, or in deps",
+    "hostNetwork": "pods do not share the network of their node: remove it",
+    "lifecycle": "hooks have no counterpart: Boathouse sets Spark's own, for decommissioning",
+    "ports": "ports have no counterpart: write a Service that selects the driver's labels",
+    "schedulerName": "Boathouse schedules its own pods: remove it",
+    "driverIngressOptions": _INGRESS,
+    "sparkUIOptions": _INGRESS,
+    "proxyUser": "a driver cannot act for another user: remove it",
+    "kerberos": "Kerberos is not supported: remove it",
+    "onSubmissionFailureRetries": _SUBMISSION,
+    "onSubmissionFailureRetryInterval": _SUBMISSION,
+    "failureRetries": "set restartPolicy.onFailureRetries",
+    "retryInterval": "set restartPolicy.onFailureRetryInterval",
+    "metricsProperties": "set spark.metrics.conf.* in sparkConf",
+    "metricsPropertiesFile": "set spark.metrics.conf in sparkConf, to a file of the image",
+    "resources": "requests are of the driver and its minimum of executors: remove it",
+    "kubernetesMaster": "the driver uses the API server of its cluster: remove it",
+    "serviceAnnotations": "the driver has no Service of its own: remove it",
+    "serviceLabels": "the driver has no Service of its own: remove it",
+}
 
 
 class Fields:
@@ -64,6 +91,11 @@ class Fields:
         for key, value in self._left.items():
             if value or (value is not None and key in _TRUE_BY_DEFAULT):
                 yield key, self.path(key)
+
+    def note_left(self, draft: Draft) -> None:
+        """Note what was not taken, with what to do about it."""
+        for key, path in self.left():
+            draft.note(path, _ADVICE.get(key, _POD))
 
     def _mapping(self, key: str) -> dict[str, Any]:
         return _mapping(self.take(key)) if isinstance(self._left.get(key), dict) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import advice, apache_manifests, pod_fields, pod_specs, uris
+from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -25,6 +25,9 @@ SCHEDULED: Final = "ScheduledSparkApplication"
 SPARK_CONF: Final = "/mnt/spark-conf"
 SPARK_VERSION: Final = "4.3"
 _NEITHER: Final = "has neither objects in YAML nor a command line of spark-submit"
+_SCHEDULE: Final = (
+    "there are no schedules: create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
+)
 _TYPES: Final = ("Java", "Python", "Scala")
 _RETRY_INTERVAL_S: Final = 300
 """The longest interval between attempts of a SparkApp, unless it says more."""
@@ -143,7 +146,7 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         else:
             _Application(draft, spec).convert()
         for fields in (given, metadata):
-            advice.note_left(draft, fields)
+            fields.note_left(draft)
         return draft.finish()
     except Unconvertible as why:
         return draft.refuse(why)
@@ -168,12 +171,12 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
     """Return the spec of each run; the schedule itself has no counterpart."""
     for key in ("schedule", "timeZone", "concurrencyPolicy", "suspend"):
         if (value := spec.text(key)) is not None:
-            draft.note(f"spec.{key}", f"{value}: {advice.SCHEDULE}")
+            draft.note(f"spec.{key}", f"{value}: {_SCHEDULE}")
     for key in ("successfulRunHistoryLimit", "failedRunHistoryLimit"):
         if spec.take(key) is not None:
             draft.note(f"spec.{key}", "has no counterpart: set ttlSecondsAfterFinished")
     template = spec.inner("template")
-    advice.note_left(draft, spec)
+    spec.note_left(draft)
     return template
 
 
@@ -215,7 +218,7 @@ class _Application:
         self._life()
         self._rest(pods)
         for fields in (spec, *roles.values()):
-            advice.note_left(draft, fields)
+            fields.note_left(draft)
 
     def _program(self) -> None:
         draft, spec = self._draft, self._spec
@@ -256,7 +259,7 @@ class _Application:
                 if value:
                     self._set(key, value, fields.path(name))
             if part in {"deps", "dynamicAllocation"}:
-                advice.note_left(self._draft, fields)
+                fields.note_left(self._draft)
         for role, fields in roles.items():
             self._collect_pods(role, fields)
         for key, text in spec.texts("nodeSelector").items():
@@ -349,7 +352,7 @@ class _Application:
         else:
             policy.take("onFailureRetries")
             policy.take("onFailureRetryInterval")
-        advice.note_left(draft, policy)
+        policy.note_left(draft)
         for key, field in (("timeToLiveSeconds", "ttlSecondsAfterFinished"), ("suspend", "suspend")):
             if (value := self._spec.take(key)) is not None:
                 draft.put(field, value)
@@ -369,7 +372,7 @@ class _Application:
         if queue := options.text("queue"):
             put_queue(draft, options.path("queue"), queue)
         pods.finish(priority_class=options.text("priorityClassName"))
-        advice.note_left(draft, options)
+        options.note_left(draft)
         self._monitoring()
 
     def _monitoring(self) -> None:
@@ -382,7 +385,7 @@ class _Application:
             )
             if any(exposed):
                 draft.put("monitoring.prometheus", True)
-        advice.note_left(draft, monitoring)
+        monitoring.note_left(draft)
 
 
 def _number(value: object) -> int:

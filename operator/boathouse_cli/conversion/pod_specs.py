@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
-from boathouse_cli.conversion import advice
 from boathouse_cli.conversion.draft import EXECUTOR, ROLES
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import (
@@ -64,7 +63,7 @@ class PodSpecs:
             self._draft.note(
                 fields.path("gpu"), "has no name and whole quantity: write both, such as nvidia.com/gpu, 1"
             )
-        advice.note_left(self._draft, gpu)
+        gpu.note_left(self._draft)
 
     def finish(self, *, priority_class: str | None) -> None:
         """Set the fields that driver and executors have in common."""
@@ -117,7 +116,7 @@ class PodSpecs:
         self._resources(role, container.inner("resources"))
         self._container(role, container)
         for fields in (metadata, template, spec, container):
-            advice.note_left(self._draft, fields)
+            fields.note_left(self._draft)
 
     def _container(self, role: str, fields: Fields) -> None:
         put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
@@ -145,7 +144,7 @@ class PodSpecs:
                 is_read_only=bool(mount.take("readOnly")),
             )
         )
-        advice.note_left(self._draft, mount)
+        mount.note_left(self._draft)
 
     def _mount_object(self, role: str, path: str, given: Mapping[str, Any], source: Mapping[str, Any]) -> None:
         name = str(given.get("name"))
@@ -209,7 +208,7 @@ class PodSpecs:
             given = context.take(key)
             if given is not None and given != value:
                 self._draft.note(context.path(key), "pods of a SparkApp keep to Pod Security restricted: remove it")
-        advice.note_left(self._draft, context)
+        context.note_left(self._draft)
 
     def _share_security(self, role: str) -> None:
         found = {**self._security_of.get((role, "pod"), {}), **self._security_of.get((role, "container"), {})}
@@ -226,4 +225,4 @@ class PodSpecs:
                     self._draft.put(f"{role}.ephemeralStorage", amount)
                 elif "/" in name:
                     self._draft.merge(f"{role}.extendedResources", {name: amount})
-        advice.note_left(self._draft, resources)
+        resources.note_left(self._draft)

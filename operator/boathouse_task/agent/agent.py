@@ -1,10 +1,9 @@
 """Round of an agent: ask the cluster's daemons, report to the operator, carry out its orders.
 
-Make HDFS and YARN read the exclude files whenever they could have missed a change.
-
-Of each daemon the agent keeps what it has read last: the exclude list, when the daemon started, and the addresses of
-the listed DataNodes, which the NameNode resolves when it reads the list. If any of these changes, the agent requests
-another refresh. A new agent knows none of it and requests one too.
+HDFS and YARN read the exclude files again whenever they could have missed a change. Of each daemon the agent keeps what
+it has read last: the exclude list, when the daemon started, and the addresses of the listed DataNodes, which the
+NameNode resolves when it reads the list. If any of these changes, the agent requests another refresh. A new agent knows
+none of it and requests one too.
 """
 
 import socket

@@ -1,11 +1,7 @@
 """Orders on the master's volume, in folders that containers of a user's image can write too.
 
-Files of folders that containers of a user's image can write too.
-
 Such a container can replace a file by anything: a symbolic link to a file of the agent's own container, a pipe without
 a writer, or an endless file. Nothing of this blocks the agent, or makes it read or write outside of the folder.
-
-Orders on the master's volume, and what the other containers of the pod read of them.
 
 The orders are stored first and the exclude files derived from them, so after a crash between two writes the agent
 writes the exclude files again. Each write is atomic and reaches the disk before it counts. A file that the agent cannot

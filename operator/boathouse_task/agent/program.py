@@ -1,9 +1,8 @@
 """Program of the container `agent`: `boathouse-task agent`.
 
-Ports to which the operator connects to find out whether NetworkPolicies are enforced.
-
-No policy allows the canary port, so a connection to it shows that they are not. The policies allow the control port for
-the operator: if it cannot connect to this one either, the canary shows nothing.
+The operator connects to two ports to find out whether NetworkPolicies are enforced. No policy allows the canary port,
+so a connection to it shows that they are not. The policies allow the control port for the operator: if it cannot
+connect to this one either, the canary shows nothing.
 """
 
 import contextlib

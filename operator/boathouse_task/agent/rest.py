@@ -1,7 +1,5 @@
 """Client of the REST interfaces of Hadoop's daemons in the agent's pod, and what of their values fits the wire.
 
-Client of the REST interfaces of Hadoop's daemons in the agent's pod.
-
 The daemons come from a user's image, so nothing that they send may harm the agent: a response has a limit of bytes and
 of time from the first byte to the last, redirects are not followed, and only 127.0.0.1 is connected to.
 """

@@ -3,6 +3,7 @@
 from boathouse_policies.framework.affinity import OTHER_VALUE, Mention
 from boathouse_policies.framework.cycle import run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.diagnosis import ReservationAge
 from boathouse_policies.framework.gathering import Gathering
 from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
@@ -24,7 +25,6 @@ from boathouse_policies.framework.questions import (
     Sizer,
 )
 from boathouse_policies.framework.queue import Closeness, QueuedClass, SchedulingQueue
-from boathouse_policies.framework.reservation_age import ReservationAge
 from boathouse_policies.framework.running import Follower, Pause, RunningTask, RunningTasks
 from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.shapes import Sized

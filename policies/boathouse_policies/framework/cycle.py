@@ -1,9 +1,8 @@
 """The scheduling cycle: one pure function from what waits and what is free to what is decided.
 
-Restoring: what a gang that has begun is short of goes first where an earlier leader had reserved room for it.
-
-The node may have only just as much room left, for that room was reserved. So all gangs get their former places before
-any of them gets another node.
+What a gang that has begun is short of goes first where an earlier leader had reserved room for it. The node may have
+only just as much room left, for that room was reserved. So all gangs get their former places before any of them gets
+another node.
 """
 
 from __future__ import annotations

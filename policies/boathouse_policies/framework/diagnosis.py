@@ -1,4 +1,4 @@
-"""Why a class is pending: the short reason of the cycle, and the diagnosis in the words of kube-scheduler."""
+"""Why a class is pending, in short and in the words of kube-scheduler, and how long nodes have been reserved."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.questions import Figure, Figures
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     import numpy.typing as npt
 
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
     from boathouse_policies.framework.scheduling_profile import Profile
+
 
 _HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
@@ -154,3 +158,29 @@ def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
     if others > 0:
         held.append(model.Holder(job=None, amount=others))
     return tuple(sorted(held, key=lambda holder: (-holder.amount, holder.job or ""))[:_HOLDERS])
+
+
+class ReservationAge(Figures):
+    """Says of classes and placed tasks since when a node was reserved for them.
+
+    Args:
+        apart: Stages whose reservations another policy explains.
+    """
+
+    def __init__(self, apart: Collection[model.Stage] = ()) -> None:
+        self._apart = apart
+
+    def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
+        """Return how many seconds ago the first of the nodes was reserved that are reserved for the class."""
+        own = pending.task_class.id
+        return self._figure(pending, state, [node for node, owner in state.reserved.items() if owner == own])
+
+    def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
+        """Return for how many seconds the node was reserved for the class."""
+        return self._figure(assignment.pending, state, (assignment.node,))
+
+    def _figure(self, pending: PendingClass, state: CycleState, nodes: Collection[int]) -> Sequence[Figure]:
+        if pending.task_class.stage in self._apart:
+            return ()
+        since_s = [at_s for node in nodes if (at_s := state.reserved_since_s(node, pending.task_class.id)) is not None]
+        return (("reservedForSeconds", state.view.now_s - min(since_s)),) if since_s else ()

@@ -1,7 +1,5 @@
 """Gangs for the shells: whether one could ever start, and which executors get the room of its minimum. Pure.
 
-Seating: which executors of a gang that has begun get the room that is reserved for its minimum. Pure.
-
 An expected executor has no pod: the driver creates its executors. Until it does, room is reserved for those that are
 expected: the minimum, less the executors that have a node or are about to get a place. So this follows from the pods
 that exist, and a crash changes nothing.

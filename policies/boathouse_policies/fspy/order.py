@@ -1,7 +1,5 @@
 """The queues of FSPY as an order of jobs (FSPY, III.C and Figure 1), and a node for a job that waits too long.
 
-The queues of FSPY as an order of jobs (FSPY, III.C and Figure 1).
-
 Whose turn it is, the first group that has somebody:
 
 | group | who | order within |

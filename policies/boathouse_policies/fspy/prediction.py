@@ -1,8 +1,6 @@
 """Total execution times, predicted from a probe's features by two linear models (FSPY, III.A; eqs 6, 7 and 8).
 
-Semi-random sampling of a probing job's input (FSPY, III.A; Algorithm 1).
-
-Deviations:
+A probe's input is sampled semi-randomly (Algorithm 1). Deviations:
 * The loops run to `<`, and the swap reads splits[j], as its neighbours do: the text has `<=` and i and j mixed.
 * Line 6 draws from all splits at each step, which makes some permutations likelier than others; a generator's own
   permutation does not.

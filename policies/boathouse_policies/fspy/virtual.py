@@ -1,7 +1,5 @@
 """The fair worlds in which jobs' virtual sizes fall (FSPY, III.B; Algorithms 2 and 3; eq. 10): one for each share.
 
-The fair world in which jobs' virtual sizes fall (FSPY, III.B; Algorithms 2 and 3; eq. 10).
-
     submitted ──add──> virtual queue ──size used up──> finished there ──real end──> gone
                             │  ^                            │
         real end, unsized   │  └──────a larger size─────────┘

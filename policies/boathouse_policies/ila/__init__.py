@@ -5,10 +5,9 @@ Clusters", HPDC 2013.
 
 | module | section |
 |---|---|
-| `metrics` | 4.1: Table 2 |
 | `exponential`, `fitting`, `learning` | 4.1: eqs 1-3, training, online adaptation |
 | `locality` | 4.2, 4.4: eq. 4, Algorithm 2 (LASM) |
-| `profiling`, `monitoring` | 4.3: eq. 7, system monitoring |
+| `profiling`, `monitoring` | 4.1: Table 2; 4.3: eq. 7, system monitoring |
 | `interference`, `iasm` | 4.4: Algorithm 1 (IASM), H and H_d |
 | `build` | 4.4: Algorithm 3, the meta scheduler |
 

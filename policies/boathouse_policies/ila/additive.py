@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Weights
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Additive:
         """Return how far the use is above each knot, shape [8, N] to [C + D, N]."""
         return _above(system)
 
-    def weights(self, task: metrics.Demand) -> Weights:
+    def weights(self, task: profiling.Demand) -> Weights:
         """Return what a task makes of the parts."""
         computes = min(task.cpu, 1.0)
         disk = self.waiting * (1.0 - computes) + self.moving * (task.read + task.write)
@@ -97,16 +97,16 @@ def _not_negative(square: FloatVector, pull: FloatVector) -> FloatVector:
 
 
 def _above(system: FloatVector) -> FloatVector:
-    cpu = system[[metrics.C_U, metrics.C_A, metrics.C_0]].sum(axis=0)
-    disk = system[[metrics.R_U, metrics.W_U, metrics.R_A, metrics.W_A]].sum(axis=0)
+    cpu = system[[profiling.C_U, profiling.C_A, profiling.C_0]].sum(axis=0)
+    disk = system[[profiling.R_U, profiling.W_U, profiling.R_A, profiling.W_A]].sum(axis=0)
     above: FloatVector = np.concatenate([cpu - _CPU_KNOTS[:, None], disk - _DISK_KNOTS[:, None]])
     return np.maximum(above, 0.0, out=above)
 
 
 def _columns(rows: FloatVector) -> FloatVector:
     """Return what each coefficient multiplies, shape [C + 2 D, n]."""
-    cpu, disk = np.split(_above(rows[: metrics.SYSTEM]), [len(_CPU_KNOTS)])
-    computes, moves = np.minimum(rows[metrics.T_C], 1.0), rows[metrics.T_R] + rows[metrics.T_W]
+    cpu, disk = np.split(_above(rows[: profiling.SYSTEM]), [len(_CPU_KNOTS)])
+    computes, moves = np.minimum(rows[profiling.T_C], 1.0), rows[profiling.T_R] + rows[profiling.T_W]
     return np.concatenate([cpu * computes, disk * (1.0 - computes), disk * moves])
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,9 +77,9 @@ class Term:
         exponent: FloatVector = self.gamma @ (rows - self.mean[:, None])
         return self.scale * np.exp(np.minimum(exponent, self.most))
 
-    def of_task(self, task: metrics.Demand) -> float:
+    def of_task(self, task: profiling.Demand) -> float:
         """Return the part of the exponent that depends on a task's own demand."""
-        own = zip(self.gamma[metrics.SYSTEM :].tolist(), task, self.mean[metrics.SYSTEM :].tolist(), strict=True)
+        own = zip(self.gamma[profiling.SYSTEM :].tolist(), task, self.mean[profiling.SYSTEM :].tolist(), strict=True)
         return float(sum(gamma * (x - mean) for gamma, x, mean in own))
 
     def dump(self) -> Mapping[str, Any]:
@@ -120,15 +120,15 @@ class Exponential:
     @functools.cached_property
     def _gammas(self) -> FloatVector:
         """Of the system, shape [2, 8]."""
-        return np.array([term.gamma[: metrics.SYSTEM] for term in self.terms])
+        return np.array([term.gamma[: profiling.SYSTEM] for term in self.terms])
 
     @functools.cached_property
     def _moved(self) -> FloatVector:
         """The exponents at the means, shape [2, 1]."""
-        means = [float(term.gamma[: metrics.SYSTEM] @ term.mean[: metrics.SYSTEM]) for term in self.terms]
+        means = [float(term.gamma[: profiling.SYSTEM] @ term.mean[: profiling.SYSTEM]) for term in self.terms]
         return np.array(means)[:, None]
 
-    def weights(self, task: metrics.Demand) -> Weights:
+    def weights(self, task: profiling.Demand) -> Weights:
         """Return the exponentials of the task's part, and the rest of the largest exponent."""
         own = [min(max(term.of_task(task), -_STEEP), _STEEP) for term in self.terms]
         factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))

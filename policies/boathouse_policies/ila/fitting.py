@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Exponential, Term
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class Samples:
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
         """Make samples from lists of the eleven metrics and the slowdown."""
-        table = np.array(rows, np.float64).reshape(len(rows), metrics.ALL + 1).T
-        return cls(table[: metrics.ALL], table[metrics.ALL])
+        table = np.array(rows, np.float64).reshape(len(rows), profiling.ALL + 1).T
+        return cls(table[: profiling.ALL], table[profiling.ALL])
 
     def __len__(self) -> int:
         return len(self.slowdown)
@@ -78,7 +78,7 @@ class Samples:
     @property
     def io_bound(self) -> BoolVector:
         """Which of them are of I/O-bound tasks, shape [n]."""
-        bound: BoolVector = self.rows[metrics.T_R] + self.rows[metrics.T_W] > self.rows[metrics.T_C]
+        bound: BoolVector = self.rows[profiling.T_R] + self.rows[profiling.T_W] > self.rows[profiling.T_C]
         return bound
 
     @property
@@ -128,7 +128,7 @@ def varying(rows: FloatVector) -> list[int]:
 
 def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
     """Return coefficients of all metrics from those of the chosen ones, shape [11]."""
-    expanded = np.zeros(metrics.ALL)
+    expanded = np.zeros(profiling.ALL)
     expanded[list(chosen)] = values
     return expanded
 
@@ -136,8 +136,8 @@ def expanded(chosen: Sequence[int], values: FloatVector) -> FloatVector:
 def exponential(samples: Samples) -> Exponential:
     """Fit eqs 1 to 3, see above. A kind without enough samples is fitted to all."""
     both, changing = _Joint(samples, separate(samples)), varying(samples.rows)
-    of_terms = enumerate((metrics.CPU_ROWS, metrics.IO_ROWS))
-    candidates = tuple(term * metrics.ALL + row for term, rows in of_terms for row in rows if row in changing)
+    of_terms = enumerate((profiling.CPU_ROWS, profiling.IO_ROWS))
+    candidates = tuple(term * profiling.ALL + row for term, rows in of_terms for row in rows if row in changing)
     every = both.fit(candidates, _FIRST_STEPS)
     both = _Joint(samples, both.model(every))
     return both.model(prune(every, both.fit))  # with all variables, then without those that do not pay
@@ -146,7 +146,7 @@ def exponential(samples: Samples) -> Exponential:
 def separate(samples: Samples) -> Exponential:
     """Fit eq. 1 and eq. 2 to the tasks of their kinds, and eq. 3 linearly, as the paper does."""
     io_bound = samples.io_bound
-    kinds = ((metrics.CPU_ROWS, samples.of(~io_bound)), (metrics.IO_ROWS, samples.of(io_bound)))
+    kinds = ((profiling.CPU_ROWS, samples.of(~io_bound)), (profiling.IO_ROWS, samples.of(io_bound)))
     return _combined(samples, *(one_term(kind if kind.are_enough else samples, rows) for rows, kind in kinds))
 
 
@@ -189,7 +189,7 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
 def _refitted(samples: Samples, before: Exponential, start: Exponential | None) -> Exponential:
     """Fit both terms together with the variables of the model before."""
     chosen = tuple(
-        term * metrics.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
+        term * profiling.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
     )
     fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
     joint, best = min(fits, key=lambda fit: fit[1].cost)
@@ -220,7 +220,8 @@ class _Joint:
     @staticmethod
     def _rows(chosen: tuple[int, ...]) -> list[list[int]]:
         return [
-            [variable - term * metrics.ALL for variable in chosen if variable // metrics.ALL == term] for term in (0, 1)
+            [variable - term * profiling.ALL for variable in chosen if variable // profiling.ALL == term]
+            for term in (0, 1)
         ]
 
     def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> Choice:

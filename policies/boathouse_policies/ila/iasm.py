@@ -20,7 +20,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.candidates import fits_in
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from boathouse_policies.framework.shapes import Shape
     from boathouse_policies.ila.config import Config
     from boathouse_policies.ila.exponential import Weights
-    from boathouse_policies.ila.metrics import Demand
     from boathouse_policies.ila.monitoring import Monitor
+    from boathouse_policies.ila.profiling import Demand
     from boathouse_policies.model import BoolVector, FloatVector, IntVector
 
 
@@ -246,7 +246,7 @@ class Slowdowns:
         node[0] += others * (self._unit[0] / 1000)
         of = self._hosts.of
         host = np.array([self._of_hosts(row)[of] for row in node])
-        return metrics.system(node, host, self._of_hosts(beyond * self._unit[0])[of])
+        return profiling.system(node, host, self._of_hosts(beyond * self._unit[0])[of])
 
     def _settled(self, of: Model) -> FloatVector:
         """Return what a model makes of the metrics, all placements of the cycle included, shape [K, N]."""
@@ -370,9 +370,9 @@ class Slowdowns:
                 system[others, nodes] += share
                 system[others, node] -= share
                 system[own, node] += share
-        system[metrics.IO_U, nodes] = min(sum(system[metrics.R_U : metrics.IO_U, node].tolist()), 1.0)
+        system[profiling.IO_U, nodes] = min(sum(system[profiling.R_U : profiling.IO_U, node].tolist()), 1.0)
         return nodes
 
 
 _AT_ONCE = 16  # arbitrary: after more placements all nodes are predicted anew
-_OWN, _OTHERS = (metrics.C_U, metrics.R_U, metrics.W_U), (metrics.C_A, metrics.R_A, metrics.W_A)
+_OWN, _OTHERS = (profiling.C_U, profiling.R_U, profiling.W_U), (profiling.C_A, profiling.R_A, profiling.W_A)

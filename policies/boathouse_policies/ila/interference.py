@@ -30,9 +30,8 @@ from boathouse_policies.framework import (
 from boathouse_policies.framework.contest import Contest
 from boathouse_policies.ila.iasm import Judged, Model, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
-from boathouse_policies.ila.metrics import Demand
 from boathouse_policies.ila.monitoring import Monitor, Running
-from boathouse_policies.ila.profiling import STAGES, ClassProfile, Profiles, measured
+from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profiles, measured
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from boathouse_policies.ila import additive, fitting, metrics
+from boathouse_policies.ila import additive, fitting, profiling
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Learner:
         """The paper's model, ours, and the trivial one, by which nobody is slowed down."""
         return self.model, self.additive, additive.NOBODY
 
-    def predict(self, system: list[float], task: metrics.Demand) -> float:
+    def predict(self, system: list[float], task: profiling.Demand) -> float:
         """Return the slowdown that the current model predicts.
 
         Args:
@@ -100,7 +100,7 @@ class Learner:
         """
         return float(self.model.predict(np.array([*system, *task])[:, None])[0])
 
-    def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
+    def observe(self, system: list[float], task: profiling.Demand, slowdown: float) -> bool:
         """Observe the end of a task.
 
         Args:
@@ -187,7 +187,7 @@ class Learners:
         """Return the learner of a namespace; the first one where it has none."""
         return self._of.get(namespace, self.first)
 
-    def observe(self, namespace: NamespaceName, system: list[float], task: metrics.Demand, slowdown: float) -> None:
+    def observe(self, namespace: NamespaceName, system: list[float], task: profiling.Demand, slowdown: float) -> None:
         """Observe the end of a namespace's task (`Learner.observe`). The namespace becomes the last to be forgotten."""
         learner = self._of.pop(namespace, None) or self.first.fork()
         self._keep(namespace, learner)
@@ -219,7 +219,7 @@ def first_samples() -> fitting.Samples:
     rate = (0.1 + 0.6 * chance[2]) * at_disk  # of a host's disks while at them
     reads = chance[3]
     host = np.array([1.1 * chance[4], 1.5 * chance[5] * chance[6], 1.5 * chance[5] * (1.0 - chance[6])])
-    system = metrics.system(host * (0.4 * chance[7]), host, np.zeros(_SAMPLES))
+    system = profiling.system(host * (0.4 * chance[7]), host, np.zeros(_SAMPLES))
     task = np.array([computing, rate * reads, rate * (1.0 - reads)])
     cpu = 1.0 + _LOW_CPU * np.expm1(_STEEP_CPU * (host[0] + computing / _CPUS))
     disk = 1.0 + _LOW_IO * np.expm1(_STEEP_IO * (host[1] + host[2] + rate))

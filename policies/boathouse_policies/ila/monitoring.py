@@ -20,7 +20,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Groups, Layout
-from boathouse_policies.ila.metrics import IDLE, Demand
+from boathouse_policies.ila.profiling import IDLE, Demand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,17 +1,14 @@
 """Koala's two levels in the cycle: the provider offers and reclaims, each cluster's policy answers (Koala, IV.B, IV.C).
 
-The scheduler's side: who is offered idle nodes, and who is asked to give some back (Koala, IV.B, IV.C).
-
-Equipartition is named in the paper and not defined; as in the readings: Equipartition-All splits the idle nodes of all
-sites equally over the clusters, Equipartition-PerSite those of each site. What does not divide goes to those with the
-fewest nodes beyond their first ones, then by name: the scheduler "tries to achieve fairness between multiple MR
-clusters". Reclaims take from those with the most transient nodes, one at a time, for the same reason.
+The provider decides who is offered idle nodes, and who is asked to give some back. Equipartition is named in the paper
+and not defined; as in the readings: Equipartition-All splits the idle nodes of all sites equally over the clusters,
+Equipartition-PerSite those of each site. What does not divide goes to those with the fewest nodes beyond their first
+ones, then by name: the scheduler "tries to achieve fairness between multiple MR clusters". Reclaims take from those
+with the most transient nodes, one at a time, for the same reason.
 
 Ours: clusters have weights, so that "equally", "fewest" and "most" are by weight. If fewer nodes are idle than the sum
 of the weights, the cluster that has grown least by weight receives up to its weight in nodes first. Not every idle node
 has room for the worker of every cluster, so idle nodes come in pools by who may use them.
-
-Koala's two levels in the cycle: the provider offers and reclaims, each cluster's policy answers (Koala, IV.C).
 
 Clusters are the jobs whose master reports (`cluster.read`). Each is offered its part of the idle nodes every T
 seconds of its policy. Jobs that wait for nodes and are no such cluster ("new job submissions") come first: idle nodes

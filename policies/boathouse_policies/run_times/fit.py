@@ -1,7 +1,5 @@
 """Fit the run time of a stage's tasks to their input, from sums over runs in tables of bounded size.
 
-Fit the run time of a stage's tasks to their input, from sums over runs.
-
     run time = a + b · input bytes,    a ≥ 0, b ≥ 0
 
 A task starts, and then works through its input. The slope b is that of least squares, drawn towards half of the run

@@ -62,7 +62,7 @@ HELD = (
     "boathouse_policies.ikayak.remaining.Fuzzy",
     "boathouse_policies.ikayak.remaining.Mean",
     "boathouse_policies.ila.exponential.",
-    "boathouse_policies.ila.metrics.Demand",
+    "boathouse_policies.ila.profiling.Demand",
     "boathouse_policies.model.",
 )
 """The values in these, which are counted with them."""

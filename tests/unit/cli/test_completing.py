@@ -3,7 +3,7 @@ import types
 
 import pytest
 
-from boathouse_cli import completing, gateway, kubectl_complete
+from boathouse_cli import gateway, kubectl_complete, options
 from boathouse_cli.errors import CommandError
 from tests.builders import cli
 
@@ -14,7 +14,7 @@ class Gateway:
         return [cli.sparkapp("pi"), cli.sparkapp("pagerank"), cli.sparkapp("kmeans")]
 
 
-def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=completing.jobs):
+def complete(monkeypatch, incomplete, connect=lambda **_: Gateway(), among=options.jobs):
     monkeypatch.setattr(gateway.Gateway, "connect", connect)
     return list(among(types.SimpleNamespace(params={"namespace": "demo"}), incomplete))
 
@@ -35,7 +35,7 @@ def test_kinds_and_names_are_completed(monkeypatch, incomplete, expected):
 
 
 def test_commands_for_all_objects_complete_clusters_too(monkeypatch):
-    assert complete(monkeypatch, "mrc", among=completing.objects) == ["mrcluster/"]
+    assert complete(monkeypatch, "mrc", among=options.objects) == ["mrcluster/"]
 
 
 def test_a_cluster_that_does_not_answer_completes_nothing(monkeypatch):

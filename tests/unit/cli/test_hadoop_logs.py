@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from boathouse_cli import hadoop_logs, mrclusters, mrjobs
+from boathouse_cli import mrclusters, mrjobs, printing_logs
 from boathouse_cli.errors import CommandError, ExitCode
 from tests.builders import cli
 
@@ -68,12 +68,12 @@ def hadoop_job(state="RUNNING", application=APPLICATION):
 
 
 def logs_of_job(reached, state="FINISHED", container=None, tail=None, **more):
-    return list(hadoop_logs.of_job(reached, hadoop_job(state, **more), container, tail=tail))
+    return list(printing_logs.of_job(reached, hadoop_job(state, **more), container, tail=tail))
 
 
 def logs_of_cluster(reached, host=None, container=None):
     cluster = mrclusters.read(cli.mrcluster())
-    return list(hadoop_logs.of_cluster(reached, cluster, host, container, tail=5, follow=False))
+    return list(printing_logs.of_cluster(reached, cluster, host, container, tail=5, follow=False))
 
 
 def test_logs_of_a_cluster_are_those_of_its_master():
@@ -155,7 +155,7 @@ def test_logs_that_are_not_collected_yet_say_so():
 
 
 def test_an_endless_response_is_cut_off(monkeypatch):
-    monkeypatch.setattr(hadoop_logs, "MOST_JSON_BYTES", 100)
+    monkeypatch.setattr(printing_logs, "MOST_JSON_BYTES", 100)
     with pytest.raises(CommandError, match="answered no JSON"):
         logs_of_job(gateway({HISTORY: "[" + "1," * 1000 + "1]"}))
 

@@ -10,6 +10,7 @@ import yaml
 
 from boathouse_e2e import (
     archive,
+    builders,
     catalogue,
     dockerfiles,
     gotoolchain,
@@ -17,7 +18,6 @@ from boathouse_e2e import (
     install,
     kubernetes_module,
     paths,
-    pipconfig,
     tools,
 )
 from boathouse_e2e.errors import ClusterError
@@ -177,12 +177,12 @@ def test_an_old_go_on_the_path_is_not_taken(monkeypatch, tmp_path):
 
 def test_pips_settings_reach_the_build_without_this_machines_paths():
     listing = "global.index-url='https://index.example/simple'\n:env:.find-links='/somewhere'\nglobal.cert='/ca.pem'\n"
-    conf = pipconfig.pip_conf(pipconfig.parse_pip_config(listing), own_authorities=True)
+    conf = builders.pip_conf(builders.parse_pip_config(listing), own_authorities=True)
     assert conf == "[global]\nindex-url = https://index.example/simple\ncert = /run/secrets/ca.crt\n"
 
 
 def test_pips_environment_wins_over_its_files():
-    assert pipconfig.parse_pip_config("global.proxy='a'\n:env:.proxy='b'\n") == {"proxy": "b"}
+    assert builders.parse_pip_config("global.proxy='a'\n:env:.proxy='b'\n") == {"proxy": "b"}
 
 
 def test_an_image_that_does_not_exist_is_named():

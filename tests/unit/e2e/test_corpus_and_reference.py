@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from boathouse_e2e import corpus, demo, reference
+from boathouse_e2e import corpus, demo
 
 
 def test_html_becomes_text_without_markup_and_scripts(tmp_path):
@@ -64,7 +64,7 @@ def test_the_two_pipelines_meet_in_the_same_form(tmp_path):
     parts = [tmp_path / "part-0", tmp_path / "part-1"]
     for number, part in enumerate(parts):
         part.write_text("".join(f"{word}\t{counts[word]}\n" for word in sorted(counts)[number::2]))
-    reference.word_count([text], tmp_path / "expected")
-    reference.job_output(parts, tmp_path / "counted")
+    demo.word_count([text], tmp_path / "expected")
+    demo.job_output(parts, tmp_path / "counted")
     assert (tmp_path / "expected").read_text() == (tmp_path / "counted").read_text()
     assert demo.most_frequent((tmp_path / "counted").read_text().splitlines())[0] == (3, "the")

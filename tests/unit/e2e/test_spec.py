@@ -8,10 +8,10 @@ import pytest
 from boathouse_e2e import catalogue, kwok
 from boathouse_e2e.archive import Image, write_programs
 from boathouse_e2e.errors import ClusterError
-from boathouse_e2e.existing import ExistingProvider, lacking_images
 from boathouse_e2e.kind.config import Machine, kind_config
 from boathouse_e2e.kind.provider import KindProvider
 from boathouse_e2e.local import state
+from boathouse_e2e.providers import ExistingProvider, lacking_images
 from boathouse_e2e.spec import ClusterSpec
 
 WRONG = [

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from boathouse.suspension.record import SuspensionRecord
-from boathouse_e2e import invariants, suspensions
+from boathouse_e2e import invariants
 
 NODES = {"n": {"cpu": "2", "memory": "1Gi", "pods": "9"}}
 SUSPENDED, FULL = ("1m", "10m"), ("1500m", "2")
@@ -60,9 +60,9 @@ def test_cpu_that_is_lent_before_the_node_has_freed_it_is_found():
         pod_change(size=SUSPENDED, shown=SUSPENDED),
         pod_change("m"),
     ]
-    (found,) = suspensions.counted_twice(lent, NODES)
+    (found,) = invariants.counted_twice(lent, NODES)
     assert (found.invariant, found.what) == ("I14", "n has 2 cpu, asked for 3 by ['m', 'r']")
-    assert suspensions.counted_twice(free, NODES) == []
+    assert invariants.counted_twice(free, NODES) == []
 
 
 def test_room_that_another_scheduler_took_is_not_our_fault_until_we_place_a_task_there():
@@ -70,8 +70,8 @@ def test_room_that_another_scheduler_took_is_not_our_fault_until_we_place_a_task
     foreign["object"]["metadata"]["labels"] = {}
     taken = [pod_change(size=SUSPENDED, shown=SUSPENDED), foreign, pod_change()]
     assert invariants.over_commits(taken, NODES)
-    assert suspensions.counted_twice(taken, NODES) == []
-    assert suspensions.counted_twice([*taken, pod_change("m", kind="ADDED")], NODES)
+    assert invariants.counted_twice(taken, NODES) == []
+    assert invariants.counted_twice([*taken, pod_change("m", kind="ADDED")], NODES)
 
 
 def test_a_suspended_task_without_a_readable_record_is_found():
@@ -81,7 +81,7 @@ def test_a_suspended_task_without_a_readable_record_is_found():
         pod_change(size=SUSPENDED),
         pod_change(size=SUSPENDED, text="{"),
     ]
-    assert [each.invariant for each in suspensions.without_record(states)] == ["I13", "I13"]
+    assert [each.invariant for each in invariants.without_record(states)] == ["I13", "I13"]
 
 
 @pytest.mark.parametrize("states", [
@@ -90,7 +90,7 @@ def test_a_suspended_task_without_a_readable_record_is_found():
     [pod_change(), pod_change(size=("1m", "2"))],
 ])  # fmt: skip
 def test_small_ended_and_continued_tasks_need_no_record(states):
-    assert suspensions.without_record(states) == []
+    assert invariants.without_record(states) == []
 
 
 def pod_write(at_s, verb="patch", subresource="", **body):
@@ -122,18 +122,18 @@ SHRUNK = [suspension_write(51), resize_write(52, SUSPENDED)]
     ],
 )
 def test_a_task_that_is_resumed_in_time_or_ends_is_in_order(end):
-    assert suspensions.too_long([*SHRUNK, end], now_s=500) == []
+    assert invariants.too_long([*SHRUNK, end], now_s=500) == []
 
 
 @pytest.mark.parametrize("end", [[], [resize_write(116, FULL)], [pod_write(300, verb="delete")]])
 def test_a_task_that_stays_suspended_after_its_deadline_is_found(end):
-    (found,) = suspensions.too_long([*SHRUNK, *end], now_s=116)
+    (found,) = invariants.too_long([*SHRUNK, *end], now_s=116)
     assert found.invariant == "I13"
 
 
 def test_a_task_may_stay_suspended_longer_while_no_operator_leads():
     late = [*SHRUNK, resize_write(150, FULL)]
-    assert suspensions.too_long(late, 500, suspensions.LATE_WITHOUT_OPERATOR_S) == []
+    assert invariants.too_long(late, 500, invariants.LATE_WITHOUT_OPERATOR_S) == []
 
 
 def test_a_record_is_of_the_suspension_that_follows_it():
@@ -144,4 +144,4 @@ def test_a_record_is_of_the_suspension_that_follows_it():
         resize_write(201, SUSPENDED),
         resize_write(310, FULL),
     ]
-    assert suspensions.too_long(again, now_s=310) == []
+    assert invariants.too_long(again, now_s=310) == []

@@ -5,7 +5,7 @@ import pytest
 
 from boathouse_policies import framework, fspy, ila, model, profiles
 from boathouse_policies.ikayak import suspension
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.profiles.sharing import OneOfTwo
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell
@@ -144,7 +144,7 @@ def test_each_of_several_maps_of_a_turn_is_a_neighbour_of_the_next(monkeypatch):
     for observer in shell.profile.observers:
         observer.load({"local": 1, "remote": 1})  # μ is a half: five come in one turn, of 800m each
     of = shell.submit(count=5, size=core.amount(1500, 1), locations=["n0"])
-    interference.profiles.ended(interference.profiles.get(of.id), metrics.Demand(1.5, 0.0, 0.0))
+    interference.profiles.ended(interference.profiles.get(of.id), profiling.Demand(1.5, 0.0, 0.0))
     assert len(core.placements(shell.cycle())) == 2
 
 

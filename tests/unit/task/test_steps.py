@@ -8,8 +8,8 @@ import pytest
 
 from boathouse_task import commit_task, contract, local, runner
 from boathouse_task.contract import CommitRecord, Plan, Reason, TaskType
+from boathouse_task.environment import Layout
 from boathouse_task.formats import OutputFormat
-from boathouse_task.layout import Layout
 from boathouse_task.processes import Processes
 from tests.builders.tasks import SUM, WORDS
 

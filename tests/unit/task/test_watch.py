@@ -24,7 +24,7 @@ def watched(tmp_path, clock):
         environment=types.SimpleNamespace(termination_log_path=log),
         messages=messages,
     )
-    return Watch(task, encode=runner.encode, hidden=["tops3cret"], monotonic=clock.monotonic), task
+    return Watch(task, hidden=["tops3cret"], monotonic=clock.monotonic), task
 
 
 def seconds_until_given_up(watched, clock, change=lambda _task, _now_s: None):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_lab.reproduce.ila.programs import Assumed, Program
-    from boathouse_policies.ila import metrics
+    from boathouse_policies.ila import profiling
     from boathouse_policies.ila.exponential import Exponential
     from boathouse_policies.model import BoolVector, FloatVector
     from boathouse_sim.live import MapReduce
@@ -151,7 +151,7 @@ class _Recording(ila.Learner):
         return self
 
     @override
-    def observe(self, system: list[float], task: metrics.Demand, slowdown: float) -> bool:
+    def observe(self, system: list[float], task: profiling.Demand, slowdown: float) -> bool:
         """Keep it."""
         self._all.append([*system, *task, slowdown])
         return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from boathouse_policies.ila import fitting, metrics
+from boathouse_policies.ila import fitting, profiling
 
 if TYPE_CHECKING:
     from boathouse_policies.model import FloatVector
@@ -36,23 +36,23 @@ class Polynomial:
 def linear(samples: fitting.Samples) -> Polynomial:
     """Fit by least squares, variables chosen stepwise."""
     z, mean, scale = fitting.standardised(samples.rows)
-    choice = _selected(z, samples, most=metrics.ALL)
+    choice = _selected(z, samples, most=profiling.ALL)
     of = fitting.expanded(choice.chosen, choice.parameters[1:]) / scale
     constant = float(choice.parameters[0] - of @ mean)
-    return Polynomial(constant=constant, of=of, pairs=np.zeros((metrics.ALL, metrics.ALL)))
+    return Polynomial(constant=constant, of=of, pairs=np.zeros((profiling.ALL, profiling.ALL)))
 
 
 def quadratic(samples: fitting.Samples) -> Polynomial:
     """Fit by least squares with squares and products, variables chosen stepwise."""
     _, _, scale = fitting.standardised(samples.rows)
     z = samples.rows / scale[:, None]
-    first, second = np.triu_indices(metrics.ALL)
+    first, second = np.triu_indices(profiling.ALL)
     choice = _selected(np.concatenate([z, z[first] * z[second]]), samples, most=_MOST_PRODUCTS)
-    weights = np.zeros(metrics.ALL + len(first))
+    weights = np.zeros(profiling.ALL + len(first))
     weights[list(choice.chosen)] = choice.parameters[1:]
-    pairs = np.zeros((metrics.ALL, metrics.ALL))
-    pairs[first, second] = weights[metrics.ALL :] / (scale[first] * scale[second])
-    of, constant = weights[: metrics.ALL] / scale, float(choice.parameters[0])
+    pairs = np.zeros((profiling.ALL, profiling.ALL))
+    pairs[first, second] = weights[profiling.ALL :] / (scale[first] * scale[second])
+    of, constant = weights[: profiling.ALL] / scale, float(choice.parameters[0])
     return Polynomial(constant=constant, of=of, pairs=pairs)
 
 

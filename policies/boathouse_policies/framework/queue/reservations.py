@@ -1,8 +1,7 @@
 """Which node is reserved for which class or gang.
 
-Room that is kept for gangs between cycles: one guard for all that takes room without a turn in a cycle.
-
-The turns of a cycle give kept room to nobody else. A resize of a running task and a second attempt have no turn: a
+Room is kept for gangs between cycles, with one guard for all that takes room without a turn in a cycle. The turns give
+kept room to nobody else. A resize of a running task and a second attempt have no turn: a
 policy chooses the node of an attempt by `beside`, and a shell carries out no decision for which there is a `refusal`. A
 resume is not guarded: it takes back what the task has requested before.
 """

@@ -5,20 +5,20 @@ import json
 import numpy as np
 import pytest
 
-from boathouse_policies.ila import additive, fitting, metrics
+from boathouse_policies.ila import additive, fitting, profiling
 from boathouse_policies.ila.learning import first_samples
 
-NAMES = metrics.NAMES
+NAMES = profiling.NAMES
 
 
 def samples(count=400) -> fitting.Samples:
     """Half of the tasks compute: 5 times slower by the CPUs beyond 60 %; half are at the disk: 3 times by its use."""
     random = np.random.default_rng(3)
-    rows = np.zeros((metrics.ALL, count))
-    rows[metrics.C_A], rows[metrics.R_A] = random.random((2, count))
+    rows = np.zeros((profiling.ALL, count))
+    rows[profiling.C_A], rows[profiling.R_A] = random.random((2, count))
     computes = np.arange(count) % 2 == 0
-    rows[metrics.T_C], rows[metrics.T_R] = computes, 0.2 * ~computes
-    slowdown = 1.0 + computes * 5.0 * np.maximum(rows[metrics.C_A] - 0.6, 0.0) + ~computes * 3.0 * rows[metrics.R_A]
+    rows[profiling.T_C], rows[profiling.T_R] = computes, 0.2 * ~computes
+    slowdown = 1.0 + computes * 5.0 * np.maximum(rows[profiling.C_A] - 0.6, 0.0) + ~computes * 3.0 * rows[profiling.R_A]
     return fitting.Samples(rows, slowdown)
 
 
@@ -50,8 +50,8 @@ def test_more_neighbours_never_make_a_task_faster():
 def test_a_task_on_a_node_is_predicted_as_its_sample():
     model, rows = additive.fit(first_samples()), first_samples().rows[:, :5]
     for place in range(5):
-        weights = model.weights(metrics.Demand(*rows[metrics.SYSTEM :, place]))
-        parts = model.parts(rows[: metrics.SYSTEM])
+        weights = model.weights(profiling.Demand(*rows[profiling.SYSTEM :, place]))
+        parts = model.parts(rows[: profiling.SYSTEM])
         assert weights.predict(parts)[place] == pytest.approx(model.predict(rows)[place])
         assert weights.at(parts[:, place].tolist()) == pytest.approx(model.predict(rows)[place])
 

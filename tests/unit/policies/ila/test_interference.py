@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from boathouse_policies import ila, model, profiles
 from boathouse_policies.framework import CycleState, PendingClass
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.iasm import Judged
 from boathouse_policies.ila.monitoring import Running
 from boathouse_policies.yarn_me.penalty import Elastic, Mapper
@@ -322,7 +322,7 @@ def run_maps(shell, namespace, *, slowdown, count=120, **counters):
 def predicted_for(shell, namespace):
     """The slowdown of a task that computes beside a few others, by the namespace's model."""
     beside = [0.1, 0.2, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    return shell.interference.learners.of(namespace).predict(beside, metrics.Demand(1.0, 0.0, 0.0))
+    return shell.interference.learners.of(namespace).predict(beside, profiling.Demand(1.0, 0.0, 0.0))
 
 
 def test_forged_run_times_raise_what_is_predicted_for_their_own_namespace_alone():
@@ -336,7 +336,7 @@ def test_forged_run_times_raise_what_is_predicted_for_their_own_namespace_alone(
 
 def test_a_namespaces_tasks_are_judged_by_its_own_model_in_the_same_cycle():
     shell = IlaShell(hosts(1), model_=constant(1.0))
-    shell.interference.learners.observe("slow", [0.0] * 8, metrics.IDLE, 1.0)
+    shell.interference.learners.observe("slow", [0.0] * 8, profiling.IDLE, 1.0)
     shell.interference.learners.of("slow").model = constant(6.0)
     shell.submit("theirs", 2, namespace="slow", **COMPUTES)
     shell.submit("ours", 2, namespace="ours", submitted_s=1.0, **COMPUTES)
@@ -345,7 +345,7 @@ def test_a_namespaces_tasks_are_judged_by_its_own_model_in_the_same_cycle():
 
 def test_a_forged_error_of_the_model_lets_nobody_else_pass():
     shell = IlaShell(hosts(1), model_=constant(1.2))
-    shell.interference.learners.observe("forger", [0.0] * 8, metrics.IDLE, 1.0)
+    shell.interference.learners.observe("forger", [0.0] * 8, profiling.IDLE, 1.0)
     shell.interference.learners.of("forger").error = 9.0
     shell.submit("ours", 2, namespace="ours", **COMPUTES)
     assert len(core.nodes_of(shell.cycle())) == 1
@@ -355,7 +355,7 @@ def test_a_task_that_says_it_uses_more_than_a_host_has_counts_as_one_that_uses_a
     shell = namespaces_shell()
     run_maps(shell, "forger", slowdown=1.0, count=1, cpu_s=1e9, read_bytes=1e18, written_bytes=1e18)
     (profile,) = shell.interference.profiles._known.values()
-    assert profile.demand == metrics.Demand(16.0, 1.0, 1.0)
+    assert profile.demand == profiling.Demand(16.0, 1.0, 1.0)
 
 
 # Physical bounds
@@ -433,7 +433,7 @@ def test_a_model_with_an_error_beyond_reason_is_not_loaded(error):
 def test_the_namespace_that_learnt_nothing_for_longest_begins_anew():
     learners = ila.Learners(ila.Config(learners_kept=2))
     for name in ("a", "b", "a", "c"):
-        learners.observe(name, [0.0] * 8, metrics.IDLE, 1.0)
+        learners.observe(name, [0.0] * 8, profiling.IDLE, 1.0)
     assert [learners.of(name) is learners.first for name in "abc"] == [False, True, False]
 
 
@@ -443,7 +443,7 @@ def test_the_namespace_that_learnt_nothing_for_longest_begins_anew():
 def judged(shell, cpu, read=0.0, write=0.0):
     """A task with a demand, in no namespace."""
     first = shell.interference.learners.first
-    return Judged(metrics.Demand(cpu, read, write), first.model, first.margin)
+    return Judged(profiling.Demand(cpu, read, write), first.model, first.margin)
 
 
 def slowdowns_in_cycle(shell):

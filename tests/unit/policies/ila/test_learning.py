@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from boathouse_policies import ila
-from boathouse_policies.ila import fitting, learning, metrics
+from boathouse_policies.ila import fitting, learning, profiling
 from boathouse_policies.ila.profiling import Profiles
 from tests.builders import core
 from tests.builders.core_ila import constant, linear, mean_error, metric_rows, samples
@@ -16,7 +16,7 @@ def learn_samples(learner, some):
     """The learner after these samples; how often its model changed."""
     table = np.concatenate([some.rows, some.slowdown[None]]).T.tolist()
     return sum(
-        learner.observe(row[: metrics.SYSTEM], metrics.Demand(*row[metrics.SYSTEM : metrics.ALL]), row[-1])
+        learner.observe(row[: profiling.SYSTEM], profiling.Demand(*row[profiling.SYSTEM : profiling.ALL]), row[-1])
         for row in table
     )
 

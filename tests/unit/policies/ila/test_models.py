@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_lab.reproduce.ila import polynomials
-from boathouse_policies.ila import exponential, fitting, learning, metrics
+from boathouse_policies.ila import exponential, fitting, learning, profiling
 from tests.builders.core_ila import (
     exponential_model,
     exponential_term,
@@ -46,8 +46,8 @@ def test_the_plain_forms_miss_what_rises_exponentially_by_more(family):
 
 def test_the_coefficients_of_the_exponential_model_are_found():
     fitted = fitting.fit(samples())
-    assert fitted.cpu.gamma[metrics.C_A] == pytest.approx(3.0, rel=0.1)
-    assert fitted.io.gamma[metrics.W_A] == pytest.approx(1.5, rel=0.1)
+    assert fitted.cpu.gamma[profiling.C_A] == pytest.approx(3.0, rel=0.1)
+    assert fitted.io.gamma[profiling.W_A] == pytest.approx(1.5, rel=0.1)
 
 
 def test_a_refit_keeps_the_variables_and_follows_what_changed():
@@ -80,15 +80,15 @@ def test_a_dump_predicts_the_same_after_a_restart():
     assert again.predict(made) == pytest.approx(fitted.predict(made), rel=1e-3)
 
 
-demands = st.builds(metrics.Demand, *[st.floats(0, 1)] * 3)
+demands = st.builds(profiling.Demand, *[st.floats(0, 1)] * 3)
 
 
 @given(st.sampled_from(list(FITS)), demands)
 @settings(max_examples=40, deadline=None)
 def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
     model, made = TRUTHS[family], metric_rows(40)
-    made[metrics.SYSTEM :] = np.array(demand)[:, None]
-    weights, parts = model.weights(demand), model.parts(made[: metrics.SYSTEM])
+    made[profiling.SYSTEM :] = np.array(demand)[:, None]
+    weights, parts = model.weights(demand), model.parts(made[: profiling.SYSTEM])
     assert weights.predict(parts) == pytest.approx(model.predict(made))
     assert [weights.at(column) for column in parts.T.tolist()] == weights.predict(parts).tolist()
 
@@ -98,7 +98,7 @@ def test_parts_and_weights_predict_what_all_metrics_at_once_do(family, demand):
 def test_no_exponent_exceeds_its_clip(demand):
     steep = dataclasses.replace(exponential_term(1.0, c_a=50.0, t_c=50.0), most=2.0)
     clipped = exponential.Exponential(cpu=steep, io=exponential_term(0.0), constant=1.0)
-    predicted = clipped.weights(demand).predict(clipped.parts(metric_rows(40)[: metrics.SYSTEM]))
+    predicted = clipped.weights(demand).predict(clipped.parts(metric_rows(40)[: profiling.SYSTEM]))
     assert predicted.max() <= 1.0 + np.exp(2.0) + 1e-9
 
 
@@ -155,9 +155,9 @@ def test_before_anything_was_seen_neighbours_of_the_own_kind_slow_down():
     def slowdown(demand, **use):
         node = np.zeros((3, 1))
         host = np.array([[use.get("cpu", 0.0)], [use.get("disk", 0.0)], [0.0]])
-        return float(model.weights(demand).predict(model.parts(metrics.system(node, host, np.zeros(1))))[0])
+        return float(model.weights(demand).predict(model.parts(profiling.system(node, host, np.zeros(1))))[0])
 
-    computes, reads = metrics.Demand(1.0, 0.0, 0.0), metrics.Demand(0.15, 0.25, 0.0)
+    computes, reads = profiling.Demand(1.0, 0.0, 0.0), profiling.Demand(0.15, 0.25, 0.0)
     assert slowdown(computes, cpu=0.4) < 1.15
     assert slowdown(computes, cpu=1.0) > 1.5
     assert slowdown(reads, disk=0.2) < 1.4

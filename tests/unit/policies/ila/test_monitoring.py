@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_policies import model
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.monitoring import Monitor, Running
 from tests.builders import core
 from tests.builders.core_ila import hosts
@@ -20,7 +20,7 @@ def monitor():
 
 
 def running_task(node="h0v0", cpu=1.0, read=0.0, since_s=0.0, guessed=False, idles=False, task_class="c"):
-    demand = metrics.Demand(cpu, read, 0.0)
+    demand = profiling.Demand(cpu, read, 0.0)
     size = core.amount(1000, 1)
     return Running(model.ClassId(task_class), model.NodeName(node), size, demand, False, guessed, idles, since_s)
 
@@ -43,16 +43,16 @@ def test_neighbours_count_for_the_time_that_they_were_there():
     watch.gone(model.TaskId("b"), 8.0)
     place, node, host = watch.gone(model.TaskId("a"), 10.0)
     assert (node.cpu, host.cpu) == pytest.approx((1.0, 1.3))
-    around = watch.around(place, node, host, metrics.Demand(1.0, 0.0, 0.0))
-    assert around[metrics.C_A] == pytest.approx(0.3 / 4)  # of the host's four CPUs
-    assert around[metrics.C_U] == 0.0  # itself is no neighbour
+    around = watch.around(place, node, host, profiling.Demand(1.0, 0.0, 0.0))
+    assert around[profiling.C_A] == pytest.approx(0.3 / 4)  # of the host's four CPUs
+    assert around[profiling.C_U] == 0.0  # itself is no neighbour
 
 
 def test_a_task_beside_a_guessed_one_teaches_nothing():
     watch = monitor()
     watch.placed(model.TaskId("a"), running_task(since_s=0.0))
     watch.placed(model.TaskId("b"), running_task("h0v1", guessed=True, since_s=1.0, task_class="new"))
-    watch.rate(model.ClassId("new"), metrics.Demand(0.5, 0.0, 0.0), 4.0)
+    watch.rate(model.ClassId("new"), profiling.Demand(0.5, 0.0, 0.0), 4.0)
     assert watch.gone(model.TaskId("a"), 10.0) is None
     watch.placed(model.TaskId("c"), running_task(since_s=10.0))
     assert watch.gone(model.TaskId("c"), 12.0) is not None
@@ -61,7 +61,7 @@ def test_a_task_beside_a_guessed_one_teaches_nothing():
 def test_a_better_known_demand_counts_for_what_runs_already():
     watch = monitor()
     watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True))
-    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
+    watch.rate(model.ClassId("c"), profiling.Demand(0.25, 0.0, 0.0), 5.0)
     assert watch.use()[0, 0] == 0.25
 
 
@@ -69,7 +69,7 @@ def test_a_task_with_remote_input_keeps_its_demand_and_the_others_of_its_class_d
     watch = monitor()
     watch.placed(model.TaskId("a"), dataclasses.replace(running_task(cpu=1.0), is_remote=True))
     watch.placed(model.TaskId("b"), running_task("h1v1", cpu=1.0, guessed=True))
-    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 5.0)
+    watch.rate(model.ClassId("c"), profiling.Demand(0.25, 0.0, 0.0), 5.0)
     assert watch.use()[0].tolist() == [1.0, 0.0, 0.0, 0.25]
 
 
@@ -87,7 +87,7 @@ def test_a_reducer_of_which_nothing_is_known_counts_by_what_instruments_show():
     watch.placed(model.TaskId("a"), running_task(cpu=1.0, guessed=True, idles=True))
     watch.measured(model.NodeName("h0v0"), {"cpu_cores": 0.25}, 5.0)
     assert watch.use()[0, 0] == 0.25
-    watch.rate(model.ClassId("c"), metrics.Demand(0.25, 0.0, 0.0), 6.0)
+    watch.rate(model.ClassId("c"), profiling.Demand(0.25, 0.0, 0.0), 6.0)
     assert watch.use()[0, 0] == 0.25
 
 
@@ -166,6 +166,6 @@ def test_disk_figures_alone_do_not_say_what_the_cpus_do():
 def test_a_reducer_whose_class_became_known_is_not_left_behind():
     watch = monitor()
     watch.placed(model.TaskId("a"), running_task(guessed=True, idles=True))
-    watch.rate(model.ClassId("c"), metrics.Demand(0.5, 0.0, 0.0), 1.0)
+    watch.rate(model.ClassId("c"), profiling.Demand(0.5, 0.0, 0.0), 1.0)
     watch.gone(model.TaskId("a"), 2.0)
     assert not watch._left_to_instruments

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_policies import ila, model
-from boathouse_policies.ila import metrics
+from boathouse_policies.ila import profiling
 from boathouse_policies.ila.profiling import Profiles, measured
 from tests.builders import core
 
@@ -20,20 +20,20 @@ def profiled(config=None):
 
 
 def test_before_a_task_has_ended_the_demand_is_high():
-    assert Profiles(ila.Config()).demand(MAP) == metrics.Demand(1.0, 0.25, 0.25)
-    assert profiled()[0].demand(MAP) == metrics.Demand(1.0, 0.25, 0.25)
+    assert Profiles(ila.Config()).demand(MAP) == profiling.Demand(1.0, 0.25, 0.25)
+    assert profiled()[0].demand(MAP) == profiling.Demand(1.0, 0.25, 0.25)
 
 
 def test_the_first_task_tells_the_demand_alone():
     profiles, known = profiled()
-    profiles.ended(known, metrics.Demand(0.5, 0.1, 0.0))
-    assert known.demand == metrics.Demand(0.5, 0.1, 0.0)
+    profiles.ended(known, profiling.Demand(0.5, 0.1, 0.0))
+    assert known.demand == profiling.Demand(0.5, 0.1, 0.0)
 
 
 def test_later_ones_count_for_four_fifths():
     profiles, known = profiled()
-    profiles.ended(known, metrics.Demand(1.0, 0.0, 0.0))
-    profiles.ended(known, metrics.Demand(0.0, 1.0, 0.0))
+    profiles.ended(known, profiling.Demand(1.0, 0.0, 0.0))
+    profiles.ended(known, profiling.Demand(0.0, 1.0, 0.0))
     assert known.demand == pytest.approx((0.2, 0.8, 0.0))
 
 
@@ -41,7 +41,7 @@ def test_later_ones_count_for_four_fifths():
 def test_the_demand_stays_within_what_was_measured(cpus):
     profiles, known = profiled()
     for cpu in cpus:
-        profiles.ended(known, metrics.Demand(cpu, 0.0, 0.0))
+        profiles.ended(known, profiling.Demand(cpu, 0.0, 0.0))
     assert min(cpus) - 1e-9 <= known.demand.cpu <= max(cpus) + 1e-9
 
 
@@ -49,7 +49,7 @@ def again(config, **job):
     """A second job, after one of the program `sort` had used half a CPU."""
     profiles, first = Profiles(config), core.job("first", kind="sort")
     profiles.submitted(first, (core.task_class(first, stage=model.Stage.MAP),))
-    profiles.ended(profiles.get(model.ClassId("first/map")), metrics.Demand(0.5, 0.0, 0.0))
+    profiles.ended(profiles.get(model.ClassId("first/map")), profiling.Demand(0.5, 0.0, 0.0))
     second = core.job("second", **job)
     task_class = core.task_class(second, stage=model.Stage.MAP)
     profiles.submitted(second, (task_class,))

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from boathouse_e2e import ports as free_ports
+from boathouse_e2e import lab as free_ports
 from boathouse_task import __main__
 from boathouse_task.agent.program import Canary
 from boathouse_task.cluster_contract import AGENT_ENV, AgentOrders, AgentReport, Leaving, Version
