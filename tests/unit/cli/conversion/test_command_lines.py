@@ -58,7 +58,7 @@ def test_each_line_becomes_an_application():
         ("spark-submit --no-such-option x a.py", "--no-such-option"),
         ("spark-submit s3a://b/a.jar", "--class"),
         ("spark-submit s3a://b/a.R", "application"),
-        ("spark-submit gs://b/a.py", "application"),
+        ("spark-submit ftp://b/a.py", "application"),
         ("spark-submit 'a b.py'", "application"),
         ("spark-submit --properties-file absent s3a://b/a.py", "--properties-file"),
         ("spark-submit --driver-cores 5000 s3a://b/a.py", "spec.driver.cores"),
@@ -144,7 +144,7 @@ def test_files_on_a_mounted_claim_stay_where_they_are():
 
 
 def test_libraries_in_a_store_that_the_field_does_not_take_stay_a_property():
-    assert spec_of_line("--jars", "gs://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "gs://b/c.jar"}
+    assert spec_of_line("--jars", "ftp://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "ftp://b/c.jar"}
 
 
 def test_a_fixed_number_with_dynamic_allocation_is_the_number_to_begin_with():
