@@ -222,3 +222,12 @@ def test_fields_at_the_edge_of_a_contradiction_are_converted():
     found = spec_of_line(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
     assert found["executor"] == {"cores": 2, "coreLimit": "2"}
     assert found["dynamicAllocation"] == {"minExecutors": 2, "maxExecutors": 2, "initialExecutors": 2}
+
+
+@pytest.mark.parametrize("store", ["gs://bucket", "abfss://container@account.dfs.core.windows.net"])
+def test_programs_and_libraries_of_google_and_azure_are_resolved_by_spark(store):
+    found = converted_line("--py-files", f"{store}/lib.zip", f"{store}/main.py")
+    assert found.notes == ()
+    assert found.manifest["spec"]["mainApplicationFile"] == f"{store}/main.py"
+    assert found.manifest["spec"]["deps"] == {"pyFiles": [f"{store}/lib.zip"]}
+    assert not found.would_fail
