@@ -10,6 +10,8 @@ CLUSTER ?= boathouse
 NODES ?= 2
 KWOK_NODES ?= 0
 OLDEST_KUBERNETES := 1.35
+SPARKS := 3.5 4.0 4.1 4.2 4.3
+SPARK ?= 4.3
 REPORTS := build/reports
 # Some machines forbid Python to keep compiled modules; then each of the thousands of processes that the tests start compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -37,7 +39,7 @@ lock: .venv/installed ## Update the hashed requirement files from pyproject.toml
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url pyproject.toml -o requirements/task.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group build -o requirements/build.txt
 	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group release -o requirements/release.txt
-	.tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group spark-image -o images/spark/requirements.txt
+	for version in $(SPARKS); do .tools/bin/uv pip compile -q --upgrade --generate-hashes --universal --python-version 3.11 --no-emit-index-url --group spark-$$version -o images/spark/versions/$$version/requirements.txt; done
 
 ##@ Checks
 .PHONY: lint
@@ -166,12 +168,12 @@ manifests: setup ## Write the CRDs from the models, under crds/ and into the cha
 	$(BIN)/python -m boathouse_cli.reference
 
 .PHONY: pyspark
-pyspark: ## Install pyspark into build/pyspark, for recordings and benchmarks (downloads 450 MB)
-	@test -x build/pyspark/bin/pip || $(PYTHON) -m venv build/pyspark
-	build/pyspark/bin/pip install --quiet pyspark==4.3.0
+pyspark: setup ## Install pyspark into build/pyspark, for recordings and benchmarks (SPARK=3.5: of another version; downloads 450 MB)
+	@test -x build/pyspark/bin/python || .tools/bin/uv venv --quiet --python $(BIN)/python build/pyspark
+	.tools/bin/uv pip sync --quiet --python build/pyspark/bin/python --require-hashes images/spark/versions/$(SPARK)/requirements.txt
 
 .PHONY: record-spark
-record-spark: setup pyspark ## Record what Spark creates of submissions that have changed (Java 17)
+record-spark: pyspark ## Record what Spark creates of submissions that have changed, and its keys (Java 17; SPARK=3.5: another version's)
 	$(BIN)/python -m tests.spark.record --pyspark build/pyspark
 
 .PHONY: record-streaming

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from boathouse_e2e.spec import Cluster
 
-OPERATOR, TASK, SPARK, HADOOP, OLDER_HADOOP, VERSITYGW = (
+OPERATOR, TASK, SPARK, OLDER_SPARK, HADOOP, OLDER_HADOOP, VERSITYGW = (
     "localhost/boathouse-operator:dev",
     "localhost/boathouse-task:dev",
     "localhost/boathouse-spark:dev",
+    "localhost/boathouse-spark:3.5",
     "localhost/boathouse-hadoop:dev",
     "localhost/boathouse-hadoop:3.3.5",
     "localhost/versitygw:dev",
@@ -35,10 +36,12 @@ OF_VERSION = {
     OPERATOR: Recipe(target="operator", base=PYTHON_BASE),
     TASK: Recipe(target="task", base=PYTHON_BASE),
 }
+SPARK_RECIPE = Recipe(target="spark", base=SPARK_BASE, context="images/spark")
 HADOOP_RECIPE = Recipe(target="hadoop", base=HADOOP_BASE, context="images/hadoop")
 RECIPES = {
     **OF_VERSION,
-    SPARK: Recipe(target="spark", base=SPARK_BASE, context="images/spark"),
+    SPARK: SPARK_RECIPE,
+    OLDER_SPARK: replace(SPARK_RECIPE, arguments=("VERSION=3.5",)),
     HADOOP: HADOOP_RECIPE,
     OLDER_HADOOP: replace(HADOOP_RECIPE, arguments=("VERSION=3.3.5",)),
 }

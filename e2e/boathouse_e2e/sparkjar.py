@@ -47,7 +47,7 @@ def ensure(source: Path = WORD_COUNT) -> Path:
 
 def _key(source: Path) -> str:
     digest = hashlib.sha256(_RELEASE.encode() + source.read_bytes())
-    digest.update((REPOSITORY / images.RECIPES[images.SPARK].context / "requirements.txt").read_bytes())
+    digest.update((REPOSITORY / images.RECIPES[images.SPARK].context / "versions/4.3/requirements.txt").read_bytes())
     return digest.hexdigest()[:12]
 
 

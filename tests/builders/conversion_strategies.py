@@ -2,14 +2,14 @@
 
 import re
 import string
-from pathlib import Path
 
 from hypothesis import strategies as st
 
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse_cli.conversion import manifests
+from tests.spark import keys
 
-KEYS = Path("tests/spark/recorded/kubernetes-keys.txt").read_text().split()
+KEYS = sorted(key for key in keys.read() if key.startswith(keys.PREFIX_OF_KUBERNETES))
 WORDS = st.text(string.ascii_letters + string.digits + "-_./:,= $'\"\\é", max_size=20)
 NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,10}[a-z0-9])?", fullmatch=True)
 NUMBERS = st.integers(1, 40).map(str)

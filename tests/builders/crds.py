@@ -8,15 +8,15 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import generate, schema
+from tests.spark import keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DOCS = pathlib.Path(__file__).parents[2] / "docs/reference"
-_RECORDED = pathlib.Path(__file__).parents[1] / "spark/recorded"
 _DEFINITIONS = {definition.kind: definition for definition in generate.ALL}
-SPARK_KUBERNETES_KEYS = (_RECORDED / "kubernetes-keys.txt").read_text().split()
-"""The keys of Spark's module for Kubernetes; some end with a dot."""
+SPARK_KUBERNETES_KEYS = [key for key in keys.read() if key.startswith(keys.PREFIX_OF_KUBERNETES)]
+"""The keys for Kubernetes of all supported versions of Spark; some end with a dot."""
 _KEYS_WITH_NAME = {
     "spark.kubernetes.authenticate",
     "spark.kubernetes.authenticate.driver",

@@ -60,18 +60,33 @@ def driver_pod(state: PodLife = PodLife.RUNNING, attempt: int = 1, **fields: Any
     return DriverPod(**(values | fields))
 
 
-def recorded(name: str) -> dict[str, Any]:
-    """Return what `python -m tests.spark.record` has recorded."""
-    return json.loads((pathlib.Path(__file__).parents[1] / "spark/recorded" / f"{name}.json").read_text())
+_RECORDED = pathlib.Path(__file__).parents[1] / "spark/recorded"
+VERSIONS = sorted(folder.name for folder in _RECORDED.iterdir() if folder.is_dir())
+"""The recorded minor versions of Spark."""
 
 
-_SUBMISSIONS = recorded("submission")["configurations"]
-SUBMISSIONS = [(configuration, _SUBMISSIONS[configuration.name]) for configuration in configurations.ALL]
-"""Each configuration with what Spark's own submission created for it."""
+def _recorded(version: str, file: str) -> dict[str, Any]:
+    path = _RECORDED / version / file
+    return json.loads(path.read_text())["configurations"] if path.exists() else {}
+
+
+def _submissions(version: str) -> list[tuple[configurations.Configuration, dict[str, Any]]]:
+    submitted, ours = _recorded(version, "submission.json"), _recorded(version, "executors.json")
+    return [
+        (each, {**submitted[each.name], "version": version, "ours": ours[each.name]})
+        for each in configurations.ALL
+        if each.name in submitted and each.name in ours
+    ]
+
+
+SUBMISSIONS = [each for version in VERSIONS for each in _submissions(version)]
+"""Each configuration with what Spark's own submission created for it, and the executors of `ours`, by version."""
 
 
 of_each_submission = pytest.mark.parametrize(
-    ("configuration", "recording"), SUBMISSIONS, ids=[configuration.name for configuration, _ in SUBMISSIONS]
+    ("configuration", "recording"),
+    SUBMISSIONS,
+    ids=[f"{recording['version']}-{configuration.name}" for configuration, recording in SUBMISSIONS],
 )
 """Parametrize a test with each recorded submission."""
 

@@ -7,6 +7,7 @@ from typing import Any
 NAMESPACE = "team"
 NAME = "pi"
 IMAGE = "spark:4.3.0"
+NEWEST = "4.3"
 ACCOUNT = "boathouse-spark"
 
 
@@ -385,3 +386,9 @@ _PODS = (
 )
 
 ALL: tuple[Configuration, ...] = (*_MEMORY, *_CORES, *_OVERHEAD, *_OTHER_MEMORY, *_EXECUTORS, *_PROFILES, *_PODS)
+
+OF_EACH_VERSION = {
+    *("python", "all-factors", "low-minimum-overhead", "all-memory", "executor-core-request-and-limit"),
+    *("dynamic-allocation", "resource-profile", "java-options", "volume"),
+}
+"""Names of the configurations that are recorded of every supported version."""

@@ -15,7 +15,6 @@ from pyspark.resource import ExecutorResourceRequests, ResourceProfileBuilder
 
 OURS = {
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.kubernetes.allocation.batch.delay": "200ms",
     "spark.scheduler.minRegisteredResourcesRatio": "0",
     "spark.submit.deployMode": "client",
@@ -51,6 +50,8 @@ def main() -> None:
     for line in sys.stdin:
         task = json.loads(line)
         properties = {k: v for k, v in task["properties"].items() if not k.startswith(LEFT_OUT)} | OURS
+        if "spark.driver.host" in properties:  # a Service, which is not here; Boathouse leaves the address to Spark
+            properties["spark.driver.host"] = "127.0.0.1"
         conf = pyspark.SparkConf(loadDefaults=False).setAll(list(properties.items()))
         context = pyspark.SparkContext(conf=conf)
         if task["profile"]:

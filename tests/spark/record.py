@@ -1,7 +1,7 @@
 """`python -m tests.spark.record --pyspark VENV`: record what Spark's own submission creates, for each configuration.
 
-Needs a virtual environment with pyspark (450 MB), and Java 17. Nothing leaves the machine: Spark talks to a stand-in
-for the API server on loopback. Takes about ten minutes on two cores.
+Needs a virtual environment with a pyspark of a supported version (450 MB), and Java 17. Nothing leaves the machine:
+Spark talks to a stand-in for the API server on loopback. Takes about ten minutes on two cores.
 """
 
 import argparse
@@ -18,12 +18,13 @@ from typing import Any
 
 import javaproperties
 
-from tests.spark import configurations, ours, stand_in
+from tests.spark import configurations, keys, ours, stand_in
 from tests.spark.configurations import Configuration
 
 FOLDER = pathlib.Path(__file__).parent / "recorded"
-SUBMISSIONS = FOLDER / "submission.json"
-EXECUTORS = FOLDER / "executors.json"
+"""With a folder for each minor version of Spark, such as 3.5."""
+SUBMISSIONS = "submission.json"
+EXECUTORS = "executors.json"
 _COMMON = {
     "spark.kubernetes.namespace": configurations.NAMESPACE,
     "spark.kubernetes.container.image": configurations.IMAGE,
@@ -31,8 +32,8 @@ _COMMON = {
     "spark.kubernetes.scheduler.name": "boathouse",
     "spark.kubernetes.submission.waitAppCompletion": "false",
 }
-_SUBMIT_S = 180
-_PODS_S = 60
+_SUBMIT_S = 600
+_PODS_S = 300
 _RANDOM = (
     (r"spark-[0-9a-f]{32}", "APPLICATION-ID"),
     (rf"\b{configurations.NAME}-[0-9a-f]{{16}}", "PREFIX"),
@@ -68,9 +69,14 @@ class Spark:
             "KUBECONFIG": "/nonexistent",
             "LANG": "C.UTF-8",
             "SPARK_HOME": self._home,
+            "SPARK_LOCAL_HOSTNAME": "127.0.0.1",  # as Boathouse sets it: executors reach the driver there
             "SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # these processes live for seconds
             "SPARK_USER": "spark",
         }
+
+    @property
+    def home(self) -> pathlib.Path:
+        return pathlib.Path(self._home)
 
     @property
     def version(self) -> str:
@@ -230,6 +236,13 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     return json.loads(path.read_text())["configurations"] if path.exists() else {}
 
 
+def chosen(minor: str) -> Sequence[Configuration]:
+    """Return what is recorded of a version: everything of the newest, of others what a version may do differently."""
+    names = configurations.OF_EACH_VERSION
+    is_newest = minor == configurations.NEWEST
+    return configurations.ALL if is_newest else [each for each in configurations.ALL if each.name in names]
+
+
 def extend(path: pathlib.Path, version: str, recordings: Iterator[tuple[str, dict[str, Any]]]) -> None:
     """Add recordings to a file one by one, so that an interrupted run goes on where it was."""
     recorded = read(path)
@@ -244,13 +257,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.spark.record", description=__doc__)
     parser.add_argument("--pyspark", type=pathlib.Path, required=True, help="a virtual environment with pyspark")
     options = parser.parse_args()
-    submissions, executors = read(SUBMISSIONS), read(EXECUTORS)
-    missing = [each for each in configurations.ALL if each.name not in submissions]
-    stale = [each for each in configurations.ALL if executors.get(each.name, {}).get("digest") != ours.digest(each)]
     with tempfile.TemporaryDirectory() as home:
         spark = Spark(options.pyspark, home)
-        extend(SUBMISSIONS, spark.version, record(spark, missing))
-        extend(EXECUTORS, spark.version, record_ours(spark, stale, pathlib.Path(home)))
+        minor = spark.version.rpartition(".")[0]
+        keys.record(minor, spark.home)
+        submissions, executors = FOLDER / minor / SUBMISSIONS, FOLDER / minor / EXECUTORS
+        submitted, created, wanted = read(submissions), read(executors), chosen(minor)
+        missing = [each for each in wanted if each.name not in submitted]
+        stale = [each for each in wanted if created.get(each.name, {}).get("digest") != ours.digest(each)]
+        extend(submissions, spark.version, record(spark, missing))
+        extend(executors, spark.version, record_ours(spark, stale, pathlib.Path(home)))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import pod_fields, pod_specs, properties, uris
+from boathouse_cli.conversion import pod_fields, pod_specs, properties, spark_versions, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
@@ -57,7 +57,9 @@ def convert(draft: Draft, spec: Fields) -> None:
     Raises:
         Unconvertible: It is in R, or says not what to run.
     """
-    conf = _conf(draft, spec)
+    versions = spec.inner("runtimeVersions")
+    version = versions.text("sparkVersion")
+    conf = _conf(draft, spec, version)
     path, file = _program(draft, spec, conf)
     pods = pod_specs.PodSpecs(draft, [])
     for role, field in _TEMPLATES.items():
@@ -69,6 +71,8 @@ def convert(draft: Draft, spec: Fields) -> None:
     pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", uris.main_file(draft, path, file))
     properties.convert_rest()
+    if version:
+        spark_versions.convert(draft, "spec.runtimeVersions.sparkVersion", version)
     _tolerations(draft, spec.inner("applicationTolerations"))
     pods.finish(priority_class=None)
     if (suspended := spec.take("suspend")) is not None:
@@ -78,10 +82,8 @@ def convert(draft: Draft, spec: Fields) -> None:
     _note_left(draft, spec)
 
 
-def _conf(draft: Draft, spec: Fields) -> dict[str, str]:
+def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
     """Return the properties; name and namespace are those of the metadata, as in that operator."""
-    versions = spec.inner("runtimeVersions")
-    version = versions.text("sparkVersion")
     conf = {
         key: text.replace("{{SPARK_VERSION}}", version or "{{SPARK_VERSION}}")
         for key, text in spec.texts("sparkConf").items()

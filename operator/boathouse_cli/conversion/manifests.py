@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, uris
+from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, spark_versions, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -23,7 +23,6 @@ API_VERSION: Final = f"{GROUP}/v1beta2"
 KIND: Final = "SparkApplication"
 SCHEDULED: Final = "ScheduledSparkApplication"
 SPARK_CONF: Final = "/mnt/spark-conf"
-SPARK_VERSION: Final = "4.3"
 _NEITHER: Final = "has neither objects in YAML nor a command line of spark-submit"
 _SCHEDULE: Final = (
     "there are no schedules: create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
@@ -359,12 +358,12 @@ class _Application:
 
     def _rest(self, pods: pod_specs.PodSpecs) -> None:
         draft, spec = self._draft, self._spec
-        if (version := spec.text("sparkVersion")) and not version.startswith(f"{SPARK_VERSION}."):
-            draft.note("spec.sparkVersion", f"{version}: use an image of Spark {SPARK_VERSION}")
+        if version := spec.text("sparkVersion"):
+            spark_versions.convert(draft, "spec.sparkVersion", version)
         if (mode := spec.text("mode")) not in {None, "cluster"}:
             draft.note("spec.mode", f"{mode}: the driver runs in a pod that Boathouse makes, as with cluster")
         if spec.text("pythonVersion") == "2":
-            draft.note("spec.pythonVersion", "Spark 4 needs Python 3: convert the program")
+            draft.note("spec.pythonVersion", "Spark needs Python 3: convert the program")
         scheduler = spec.text("batchScheduler")
         options = spec.inner("batchSchedulerOptions")
         if scheduler:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.contract.chart.api_server import ApiServer
 
 ACCOUNT = "boathouse-spark"
-RECORDED = Path(__file__).resolve().parents[2] / "spark" / "recorded" / "executors.json"
+RECORDED = Path(__file__).resolve().parents[2] / "spark" / "recorded" / "4.3" / "executors.json"
 
 Json = dict[str, Any]
 

@@ -9,7 +9,12 @@ import zipfile
 
 import pytest
 
+from boathouse_cli.conversion import spark_versions
+from tests.builders import sparkapps
+
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "images" / "spark"
+VERSIONS = FOLDER / "versions"
+of_each_version = pytest.mark.parametrize("version", spark_versions.VERSIONS)
 EXECUTOR = {
     "SPARK_EXECUTOR_MEMORY": "512m",
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@10.0.0.1:7078",
@@ -119,12 +124,32 @@ def test_a_user_with_a_name_keeps_it(entrypoint, tmp_path):
     assert not (tmp_path / "passwd").exists()
 
 
-def test_every_jar_that_is_downloaded_is_pinned_by_its_content():
-    dependencies = ET.parse(FOLDER / "ivy.xml").getroot().iter("dependency")  # noqa: S314 # our own file
+@of_each_version
+def test_every_jar_that_is_downloaded_is_pinned_by_its_content(version):
+    dependencies = ET.parse(VERSIONS / version / "ivy.xml").getroot().iter("dependency")  # noqa: S314 # our own file
     names = {f"{one.get('name')}-{one.get('rev')}.jar" for one in dependencies}
-    pinned = re.findall(r"^[0-9a-f]{64}  (\S+)$", (FOLDER / "jars.sha256").read_text(), flags=re.MULTILINE)
+    sums = (VERSIONS / version / "jars.sha256").read_text()
+    pinned = re.findall(r"^[0-9a-f]{64}  (\S+)$", sums, flags=re.MULTILINE)
     assert names == set(pinned)
-    assert len(pinned) == len(set(pinned))
+    assert len(pinned) == len(set(pinned)) == len(sums.splitlines())
+
+
+@of_each_version
+def test_an_image_has_spark_of_its_version_and_jars_for_the_same_scala(version):
+    packages = (VERSIONS / version / "requirements.txt").read_text()
+    assert re.search(rf"^pyspark=={re.escape(version)}\.\d+ ", packages, flags=re.MULTILINE)
+    assert "://" not in packages
+    scala = "2.12" if version == "3.5" else "2.13"
+    assert f"spark-hadoop-cloud_{scala}-" in (VERSIONS / version / "jars.sha256").read_text()
+
+
+def test_images_recordings_and_conversion_know_the_same_versions_of_spark():
+    assert sorted(folder.name for folder in VERSIONS.iterdir()) == list(spark_versions.VERSIONS)
+    assert list(spark_versions.VERSIONS) == sparkapps.VERSIONS
+    assert f"ARG VERSION={spark_versions.NEWEST}\n" in (FOLDER / "Dockerfile").read_text()
+    makefile = (FOLDER.parents[1] / "Makefile").read_text()
+    assert f"SPARKS := {' '.join(spark_versions.VERSIONS)}\n" in makefile
+    assert f"SPARK ?= {spark_versions.NEWEST}\n" in makefile
 
 
 @pytest.fixture

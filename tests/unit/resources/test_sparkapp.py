@@ -23,8 +23,10 @@ OPEN = {
     "spark.kubernetes.driver.requestTimeout",
     "spark.kubernetes.dynamicAllocation.deleteGracePeriod",
     "spark.kubernetes.executorSnapshotsSubscribersShutdownGracePeriod",
+    "spark.kubernetes.jars.avoidDownloadSchemes",
     "spark.kubernetes.local.dirs.tmpfs",
     "spark.kubernetes.memoryOverheadFactor",
+    "spark.kubernetes.pyspark.pythonVersion",
 }
 OPEN_PREFIX = "spark.kubernetes.executor."
 CLOSED_OF_EXECUTORS = {

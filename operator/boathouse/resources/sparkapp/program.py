@@ -8,7 +8,8 @@ from pydantic.config import JsonDict
 from boathouse.resources.base import Model, rule, rules
 
 ATOMIC: JsonDict = {"x-kubernetes-list-type": "atomic"}
-SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs")
+SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs", "gs", "abfss")
+"""Spark's Hadoop resolves them: gs and abfss need their connectors in the image."""
 MAX_ARGUMENTS_BYTES = 64 * 1024
 
 _URI = rule(

@@ -58,7 +58,7 @@ def test_each_line_becomes_an_application():
         ("spark-submit --no-such-option x a.py", "--no-such-option"),
         ("spark-submit s3a://b/a.jar", "--class"),
         ("spark-submit s3a://b/a.R", "application"),
-        ("spark-submit gs://b/a.py", "application"),
+        ("spark-submit ftp://b/a.py", "application"),
         ("spark-submit 'a b.py'", "application"),
         ("spark-submit --properties-file absent s3a://b/a.py", "--properties-file"),
         ("spark-submit --driver-cores 5000 s3a://b/a.py", "spec.driver.cores"),
@@ -144,7 +144,7 @@ def test_files_on_a_mounted_claim_stay_where_they_are():
 
 
 def test_libraries_in_a_store_that_the_field_does_not_take_stay_a_property():
-    assert spec_of_line("--jars", "gs://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "gs://b/c.jar"}
+    assert spec_of_line("--jars", "ftp://b/c.jar", PYTHON)["sparkConf"] == {"spark.jars": "ftp://b/c.jar"}
 
 
 def test_a_fixed_number_with_dynamic_allocation_is_the_number_to_begin_with():
@@ -222,3 +222,12 @@ def test_fields_at_the_edge_of_a_contradiction_are_converted():
     found = spec_of_line(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
     assert found["executor"] == {"cores": 2, "coreLimit": "2"}
     assert found["dynamicAllocation"] == {"minExecutors": 2, "maxExecutors": 2, "initialExecutors": 2}
+
+
+@pytest.mark.parametrize("store", ["gs://bucket", "abfss://container@account.dfs.core.windows.net"])
+def test_programs_and_libraries_of_google_and_azure_are_resolved_by_spark(store):
+    found = converted_line("--py-files", f"{store}/lib.zip", f"{store}/main.py")
+    assert found.notes == ()
+    assert found.manifest["spec"]["mainApplicationFile"] == f"{store}/main.py"
+    assert found.manifest["spec"]["deps"] == {"pyFiles": [f"{store}/lib.zip"]}
+    assert not found.would_fail

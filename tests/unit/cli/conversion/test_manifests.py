@@ -135,7 +135,7 @@ def test_a_field_of_a_role_is_converted_without_a_note(role, theirs, ours):
         ({"proxyUser": "alice"}, "spec.proxyUser"),
         ({"mode": "client"}, "spec.mode"),
         ({"mainClass": "org.example.Main"}, "spec.mainClass"),
-        ({"sparkVersion": "3.5.3"}, "spec.sparkVersion"),
+        ({"sparkVersion": "3.4.4"}, "spec.sparkVersion"),
         ({"pythonVersion": "2"}, "spec.pythonVersion"),
         ({"sparkUIOptions": {"serviceType": "NodePort"}}, "spec.sparkUIOptions"),
         ({"driverIngressOptions": [{"servicePort": 80}]}, "spec.driverIngressOptions"),
@@ -281,7 +281,7 @@ def test_a_schedule_is_noted_and_its_application_converted():
     [
         ({"type": "R"}, "spec.type"),
         ({"mainApplicationFile": None}, "spec.mainApplicationFile"),
-        ({"mainApplicationFile": "gs://b/a.py"}, "spec.mainApplicationFile"),
+        ({"mainApplicationFile": "ftp://b/a.py"}, "spec.mainApplicationFile"),
         ({"type": "Java"}, "spec.mainClass"),
         ({"timeToLiveSeconds": -1}, "spec.ttlSecondsAfterFinished"),
     ],

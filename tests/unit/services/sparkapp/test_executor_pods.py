@@ -4,10 +4,9 @@ import json
 import re
 
 from tests.builders.differences import declaration, differences, leaves
-from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container, recorded
+from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
 from tests.spark import ours
 
-OURS = recorded("executors")["configurations"]
 EXECUTOR = {
     r"metadata\.(name|ownerReferences.*)|spec\.hostname": "names from the application's",
     r"metadata\.labels\.spark-app-selector|C\.env\.SPARK_APPLICATION_ID\.value": "the same",
@@ -16,6 +15,8 @@ EXECUTOR = {
     r"spec\.(automountServiceAccountToken|enableServiceLinks)": "no token for executors",
     r"spec\.(securityContext|tolerations).*": "Pod Security restricted; nodes that do not answer",
     r"C\.securityContext\.(capabilities|runAsNonRoot|seccompProfile).*": "Pod Security restricted",
+    r"C\.securityContext\.allowPrivilegeEscalation": "the same, which Spark sets since 4.1",
+    r"spec\.terminationGracePeriodSeconds": "set, not defaulted",
     r"C\.resources\.(requests|limits)\.ephemeral-storage": "the chart's bounds for local files",
     r"C\.env\._SPARK_AUTH_SECRET.*": "executors and driver authenticate each other",
     r"C\.env\.SPARK_JAVA_OPT=-Dspark\.authenticate=true\.value": "the same",
@@ -44,28 +45,28 @@ def by_profile(pods):
     return {pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0": pod for pod in pods}
 
 
-def pairs_of(name, recording):
-    mine, theirs = by_profile(OURS[name]["executors"]), by_profile(recording["executors"])
+def pairs_of(recording):
+    mine, theirs = by_profile(recording["ours"]["executors"]), by_profile(recording["executors"])
     assert mine.keys() == theirs.keys()
     return [(mine[key], theirs[key]) for key in mine]
 
 
 @of_each_submission
 def test_the_recording_is_of_these_properties_and_this_template(configuration, recording):
-    assert recording
-    assert OURS[configuration.name]["digest"] == ours.digest(configuration), "run `make record-spark`"
+    assert recording["ours"]["digest"] == ours.digest(configuration), "run `make record-spark`"
 
 
 @of_each_submission
 def test_executors_differ_from_sparks_only_where_that_is_declared(configuration, recording):
-    for mine, theirs in pairs_of(configuration.name, recording):
+    for mine, theirs in pairs_of(recording):
         found = differences(executor_fields(mine), executor_fields(theirs))
-        assert [path for path in sorted(found) if not declaration(path, EXECUTOR)] == []
+        assert [path for path in sorted(found) if not declaration(path, EXECUTOR)] == [], configuration.name
 
 
 @of_each_submission
 def test_executors_request_what_they_would_request_of_sparks_own_submission(configuration, recording):
-    for mine, theirs in pairs_of(configuration.name, recording):
+    assert configuration.name
+    for mine, theirs in pairs_of(recording):
         resources = only_container(mine)["resources"]
         computed = {
             kind: {name: value for name, value in amounts.items() if name != "ephemeral-storage"}
@@ -75,7 +76,7 @@ def test_executors_request_what_they_would_request_of_sparks_own_submission(conf
 
 
 def test_no_executor_has_a_token_or_the_drivers_account():
-    pods = [pod for each in OURS.values() for pod in each["executors"]]
+    pods = [pod for _, recording in SUBMISSIONS for pod in recording["ours"]["executors"]]
     assert len(pods) >= 50
     for pod in pods:
         assert pod["spec"]["automountServiceAccountToken"] is False
@@ -87,8 +88,8 @@ def test_no_executor_has_a_token_or_the_drivers_account():
 
 
 def test_every_executor_is_restricted():
-    for each in OURS.values():
-        for pod in each["executors"]:
+    for _, recording in SUBMISSIONS:
+        for pod in recording["ours"]["executors"]:
             security = only_container(pod)["securityContext"]
             assert security["allowPrivilegeEscalation"] is False
             assert security["capabilities"] == {"drop": ["ALL"]}
@@ -98,8 +99,8 @@ def test_every_executor_is_restricted():
 
 def test_every_declared_difference_occurs():
     occurring = set()
-    for configuration, recording in SUBMISSIONS:
-        for mine, theirs in pairs_of(configuration.name, recording):
+    for _, recording in SUBMISSIONS:
+        for mine, theirs in pairs_of(recording):
             occurring |= {
                 declaration(path, EXECUTOR) for path in differences(executor_fields(mine), executor_fields(theirs))
             }
@@ -107,5 +108,7 @@ def test_every_declared_difference_occurs():
 
 
 def test_no_path_is_declared_twice():
-    paths = {path for each in OURS.values() for pod in each["executors"] for path in executor_fields(pod)}
+    paths = {
+        path for _, recording in SUBMISSIONS for pod in recording["ours"]["executors"] for path in executor_fields(pod)
+    }
     assert [path for path in sorted(paths) if sum(bool(re.fullmatch(p, path)) for p in EXECUTOR) > 1] == []

@@ -9,6 +9,7 @@ from boathouse.services.sparkapp.submission import sizing
 from boathouse.services.sparkapp.submission.sizes import mebibytes, spark_size
 from boathouse.services.sparkapp.submission.sizing import ResourceProfile
 from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
+from tests.spark import keys
 
 PROFILE_FIELDS = {
     "cores": "cores",
@@ -17,6 +18,15 @@ PROFILE_FIELDS = {
     "pysparkMemory": "pyspark_memory",
     "offheapMemory": "off_heap_memory",
 }
+
+
+KEYS = keys.read()
+
+
+def known_properties(recording):
+    """Return the properties that the version of Spark defines: it ignores the others."""
+    version, properties = recording["version"], recording["properties"]
+    return {key: value for key, value in properties.items() if version in KEYS.get(key, [version])}
 
 
 def is_python(recording):
@@ -40,7 +50,7 @@ def recorded_amounts(requests):
 def test_a_driver_requests_what_spark_would(configuration, recording):
     assert configuration.name
     found = only_container(recording["driver"])
-    expected = recorded_amounts(sizing.driver(recording["properties"], is_python=is_python(recording)))
+    expected = recorded_amounts(sizing.driver(known_properties(recording), is_python=is_python(recording)))
     assert expected == (amounts(found, "requests"), amounts(found, "limits"))
 
 
@@ -50,7 +60,7 @@ def test_an_executor_requests_what_spark_would(configuration, recording):
     for pod in recording["executors"]:
         in_default = pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0"
         requested = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
-        requests = sizing.executor(recording["properties"], is_python=is_python(recording), profile=requested)
+        requests = sizing.executor(known_properties(recording), is_python=is_python(recording), profile=requested)
         found = only_container(pod)
         assert recorded_amounts(requests) == (amounts(found, "requests"), amounts(found, "limits"))
 

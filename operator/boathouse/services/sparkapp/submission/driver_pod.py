@@ -122,7 +122,12 @@ def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
-    """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is."""
+    """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is.
+
+    SPARK_LOCAL_HOSTNAME is the driver's address for executors: without it, Spark before 4.1, which does not know
+    `useDriverPodIP`, names the pod, and no Service makes that a name.
+    """
+    address = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     given = pod_parts.environment(app, role)
     of_hadoop = [each for each in given if each["name"] == clients.USER_ENV]
     return [
@@ -130,7 +135,8 @@ def _environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, 
         {"name": "SPARK_USER", "value": f"$({clients.USER_ENV})" if of_hadoop else "spark"},
         {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
         *(each for each in given if each not in of_hadoop),
-        {"name": "SPARK_DRIVER_BIND_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "SPARK_DRIVER_BIND_ADDRESS", **address},
+        {"name": "SPARK_LOCAL_HOSTNAME", **address},
         {"name": "SPARK_LOCAL_DIRS", "value": pod_parts.LOCAL_DIR},
         {"name": "SPARK_CONF_DIR", "value": attempts.CONF_PATH},
     ]

@@ -11,7 +11,8 @@ from boathouse.services.sparkapp.submission import ports, sizing
 from boathouse.services.sparkapp.submission.sizes import spark_size
 
 _SIZES: Final = ("emory", "emoryOverhead")
-_KEYS_OF_VARIABLES: Final = "software.amazon.awssdk.auth.credentials.EnvironmentVariableCredentialsProvider"
+_KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+"""A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
 _PENDING_PODS: Final = 5
 """Pending executors of an application beyond its minimum; more would only load the API server."""
 
@@ -80,6 +81,9 @@ def _s3(s3: S3) -> dict[str, str]:
     hadoop = {
         **object_storage.settings(s3, _KEYS_OF_VARIABLES),
         "fs.s3a.committer.name": "magic",
+        # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
+        # stores refuse to delete a folder that has files.
+        "fs.s3a.directory.marker.retention": "keep",
         "mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
     }
     return {
