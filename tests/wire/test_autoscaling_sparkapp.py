@@ -41,7 +41,7 @@ async def test_from_no_node_to_a_finished_application_and_back(api, spark, event
         api.add(sparkapp(**LARGE))
         await eventually(lambda: spark.phase() == "Succeeded")
         assert provisioner.added == 2
-        await eventually(lambda: not shown(api))
+        await eventually(lambda: not shown(api) and not spark.executors())
     provisioner.remove_empty()
     assert not api.objects("nodes")
 

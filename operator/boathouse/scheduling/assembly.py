@@ -84,7 +84,7 @@ class Scheduling:
             group.create_task(
                 loops.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S).run(),
             )
-            group.create_task(loops.Loop("shown gangs", self.showing.show, every_s=showing.ROUND_S).run())
+            group.create_task(loops.Loop("shown gangs", self.showing.round).run())
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
@@ -158,6 +158,8 @@ def assemble(
     sidecars = outlived.OutlivedPods(api, leader, subject.state.clock)
     pods.subscribe(sidecars.on_pod)
     pods.subscribe(subject.state.placeholders.on_pod)
+    shown = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
+    pods.subscribe(shown.on_pod)
     nodes = informer.Informer(
         api, catalogue.NODES, on_change=subject.intake.on_node, transform=transforms.node, aside=aside
     )
@@ -201,7 +203,7 @@ def assemble(
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),
         outlived=sidecars,
-        showing=showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor),
+        showing=shown,
     )
 
 

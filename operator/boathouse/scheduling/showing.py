@@ -6,13 +6,14 @@ crash leaves half done is completed, and what nobody wants any more is deleted, 
 
 import asyncio
 import collections
+import contextlib
 import copy
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, wire
+from boathouse.cluster import catalogue, client, errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor, pod_conditions, reservations, shown_gangs, writer
 from boathouse.scheduling.pods import facts, placeholders
@@ -24,6 +25,9 @@ from boathouse_policies import model
 log = logs.get(__name__)
 
 ROUND_S: Final = 1.0
+"""Maximum time between two rounds."""
+PAUSE_S: Final = 0.05
+"""Minimum time between two rounds."""
 PER_ROUND: Final = 100
 """Maximum number of writes in a round."""
 AT_ONCE: Final = 8
@@ -78,6 +82,23 @@ class Showing(Part):
         self._tried: dict[model.TaskId, float] = {}
         self._refused: dict[model.JobId, float] = {}
         self._began_s = state.clock()
+        self._wake = asyncio.Event()
+
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
+        """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
+        if isinstance(change, store.Added) and len(self._known):
+            controller = change.new.metadata.controller
+            if controller is not None and controller.kind == "Pod":
+                self._wake.set()
+
+    async def round(self) -> None:
+        """Wait until a round is due, and do it."""
+        await asyncio.sleep(PAUSE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ROUND_S):
+                await self._wake.wait()
+        self._wake.clear()
+        await self.show()
 
     async def show(self) -> None:
         """Do a round: create the drivers and placeholders that are missing, and delete those that nobody wants."""

@@ -1,5 +1,7 @@
 """Which pending gangs show themselves to a cluster autoscaler, and with how many placeholders."""
 
+import dataclasses
+
 import pytest
 
 from boathouse.cluster import store
@@ -7,6 +9,7 @@ from boathouse.scheduling import shown_gangs
 from boathouse.scheduling.options import Autoscaling
 from boathouse.scheduling.pods import placeholders
 from boathouse_policies import model
+from tests.builders import core_elastic
 from tests.builders.operators.applications import App, DriverDesk
 
 DELAY_S = 1.0
@@ -117,6 +120,27 @@ async def test_namespaces_take_turns_within_the_limit_of_all():
     entries = [desk.scheduler.state.jobs.entry(model.JobId(f"a{number}")) for number in range(3)]
     entries[2].namespace = "another"
     assert desk.counts() == {"a0": 2, "a2": 2}
+
+
+class ElasticApp(App):
+    """An application whose executors may get less memory."""
+
+    @property
+    def classes(self):
+        driver, executor = super().classes
+        size = dataclasses.replace(executor.resources, memory_bytes=1 << 30)
+        estimates = core_elastic.elastic_estimates(size, 60.0)
+        return [driver, dataclasses.replace(executor, resources=size, estimates=estimates)]
+
+
+async def test_a_driver_that_names_memory_which_is_chosen_later_has_a_placeholder():
+    desk = ShowingDesk(profile="yarn-me")
+    app = ElasticApp(minimum=2)
+    desk.submit_application(app)
+    assert await desk.after_a_while() == {"a": 3}
+    found = desk.shown.decide()[app.job.id]
+    assert [name for name, is_driver in found.placeholders.items() if is_driver] == ["demo/a-placeholder-driver"]
+    assert not found.with_driver
 
 
 async def test_a_cluster_of_fixed_size_shows_none():

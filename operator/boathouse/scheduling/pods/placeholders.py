@@ -41,6 +41,10 @@ class PlaceholderPods:
         """Return the placeholders of a job by `namespace/name`."""
         return self._by_job.get(job, _NONE)
 
+    def __len__(self) -> int:
+        """Return the number of jobs that have placeholders."""
+        return len(self._by_job)
+
     def __iter__(self) -> Iterator[tuple[model.JobId, Mapping[model.TaskId, PodFacts]]]:
         """Yield the jobs that have placeholders, with these."""
         return iter(list(self._by_job.items()))
