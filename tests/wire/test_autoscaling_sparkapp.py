@@ -2,10 +2,12 @@
 
 import pytest
 
-from boathouse.scheduling.pods import placeholders
+from boathouse.resources import names
+from boathouse.scheduling.showing import AT_ONCE
 from tests.builders import manifests
 from tests.builders.operators.provisioners import provisioning, says_unschedulable
 from tests.builders.operators.sparkapps import CONFIG, KEY, RunningSparkApp, account, sparkapp
+from tests.wire.fake_api.world import Refused
 
 LARGE = {"executor": {"instances": 5}}  # with the driver it needs six CPUs: two nodes
 
@@ -16,7 +18,7 @@ def of_kind(api, task_type):
 
 
 def shown(api):
-    return of_kind(api, placeholders.TASK_TYPE)
+    return of_kind(api, names.TASK_TYPE_PLACEHOLDER)
 
 
 @pytest.fixture
@@ -27,6 +29,11 @@ async def spark(api):
     running.starts_without_nodes = True
     async with running.running():
         yield running
+
+
+def reason_of(pod):
+    """Return why a pod has no node."""
+    return next(one["reason"] for one in pod["status"]["conditions"] if one["type"] == "PodScheduled")
 
 
 def gang_is_shown(spark, executors):
@@ -98,7 +105,7 @@ async def test_what_a_crash_leaves_half_done_is_completed(api, spark, eventually
 
 async def test_placeholders_of_an_application_that_nobody_knows_are_deleted(api, spark, eventually):
     owner = {"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRJob", "name": "gone", "uid": "gone", "controller": True}
-    labels = {"boathouse.dev/job-uid": "gone", "boathouse.dev/task-type": placeholders.TASK_TYPE}
+    labels = {"boathouse.dev/job-uid": "gone", "boathouse.dev/task-type": names.TASK_TYPE_PLACEHOLDER}
     api.add(manifests.pod("gone-placeholder-0", labels=labels, owner=owner))
     await eventually(lambda: spark.leader.scheduling.scheduler.state.placeholders.of("gone"))
     showing = spark.leader.scheduling.showing
@@ -106,6 +113,36 @@ async def test_placeholders_of_an_application_that_nobody_knows_are_deleted(api,
     assert len(shown(api)) == 1  # its job may be submitted later
     showing._began_s -= 60
     await eventually(lambda: not shown(api))
+
+
+async def test_a_gang_that_waits_for_a_quota_hides_itself_and_its_driver_says_so(api, spark, eventually):
+    api.add(sparkapp(**LARGE))
+    await eventually(lambda: gang_is_shown(spark, 5))
+    metadata = {"name": "small", "namespace": "demo"}
+    api.add({"kind": "ResourceQuota", "metadata": metadata, "spec": {"hard": {"pods": "3"}}})
+    await eventually(lambda: not shown(api))
+    (driver,) = of_kind(api, "driver")
+    await eventually(lambda: reason_of(api.get("pods", spark.driver())) == "ExceedsQuota")
+    assert api.get("pods", spark.driver())["metadata"]["uid"] == driver["metadata"]["uid"]
+
+
+async def test_placeholders_that_are_refused_are_tried_again_after_a_while(api, spark, eventually):
+    def refuse(call, manifest):
+        if "-placeholder-" in manifest["metadata"].get("name", "") and call.name == "create pods":
+            raise Refused(403, "Forbidden", "exceeded quota: small")
+
+    api.refuse = refuse
+    api.add(sparkapp(executor={"instances": 30}))
+    await eventually(lambda: of_kind(api, "driver") and spark.leader.scheduling.showing._refused)
+    showing = spark.leader.scheduling.showing
+    for _ in range(3):
+        await showing.show()
+    tried = [call for call in api.called("create pods") if "-placeholder-" in call.body["metadata"]["name"]]
+    assert len(tried) <= AT_ONCE
+    api.refuse = lambda *_: None
+    showing._refused.clear()
+    showing._tried.clear()
+    await eventually(lambda: gang_is_shown(spark, 30))
 
 
 async def test_a_cluster_of_fixed_size_shows_no_gang(api, eventually):

@@ -16,6 +16,8 @@ TOKEN_AUDIENCE = contract.TOKEN_AUDIENCE
 LABEL_JOB_UID = f"{GROUP}/job-uid"
 LABEL_KIND = f"{GROUP}/kind"
 LABEL_TASK_TYPE = f"{GROUP}/task-type"
+TASK_TYPE_PLACEHOLDER = "placeholder"
+"""The value of the label task-type of pods that stand for others while these wait for nodes."""
 LABEL_QUEUE = f"{GROUP}/queue"
 LABEL_APART = f"{GROUP}/apart"
 """On pods that may not share a node: no two pods of a namespace with the same value are placed on a node."""

@@ -16,7 +16,7 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor, pod_conditions, reservations, shown_gangs, writer
-from boathouse.scheduling.pods import facts, placeholders
+from boathouse.scheduling.pods import facts
 from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -107,21 +107,33 @@ class Showing(Part):
         self._refused = {job: refused_s for job, refused_s in self._refused.items() if now_s < refused_s + RETRY_S}
         for shown in wanted.values():
             if shown.with_driver:
-                self._show_driver(shown)
+                self._create_driver(shown)
+        self._say_why_drivers_wait()
         writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
 
-    def _show_driver(self, shown: shown_gangs.Shown) -> None:
-        """Create a driver without a node, or say in the condition of its pod why it has none."""
+    def _create_driver(self, shown: shown_gangs.Shown) -> None:
+        """Create a driver without a node; after a failure not at once."""
         row = self._pods.get(shown.gang.driver)
-        if row is None or row.task is None:
+        if row is None or row.task is None or (row.failures and row.id in self._tried):
             return
         operation = self._pods.decide_ahead(row.task, shown.gang.leader)
         if operation is not None:
+            self._tried[row.id] = self._clock()
             self._operations.start(operation)
-        elif row.pending_uid is not None and row.is_undecided and (why := self._diagnoses.of_pod(row)) is not None:
-            self._conditions.set_pending(row, why)
+
+    def _say_why_drivers_wait(self) -> None:
+        """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
+        for job in self._jobs.gangs:
+            entry = self._jobs.entry(job)
+            if entry is None or entry.gang is None or entry.has_begun:
+                continue
+            row = self._pods.get(entry.gang.driver)
+            if row is None or row.pending_uid is None or not row.is_undecided:
+                continue
+            if (why := self._diagnoses.of_pod(row)) is not None:
+                self._conditions.set_pending(row, why)
 
     def _deletions(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
@@ -231,7 +243,7 @@ def _built(shown: shown_gangs.Shown, *, is_driver: bool) -> dict[str, Any] | Non
     except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
         log.warning("a placeholder could not be built", job=shown.entry.job.name, error=str(error))
         return None
-    manifest["metadata"]["labels"][names.LABEL_TASK_TYPE] = placeholders.TASK_TYPE
+    manifest["metadata"]["labels"][names.LABEL_TASK_TYPE] = names.TASK_TYPE_PLACEHOLDER
     return manifest
 
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from boathouse.cluster import store, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import placeholders
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators import desks
@@ -83,7 +82,7 @@ class App:
         owner = wire.OwnerReference(
             api_version=names.API_VERSION, kind="SparkApp", name=self.name, uid=self.job.id, controller=True
         )
-        labels = {names.LABEL_JOB_UID: self.job.id, names.LABEL_TASK_TYPE: placeholders.TASK_TYPE}
+        labels = {names.LABEL_JOB_UID: self.job.id, names.LABEL_TASK_TYPE: names.TASK_TYPE_PLACEHOLDER}
         return _pod(f"{self.name}-placeholder-{number}", owner, revision, cpu=self.cpu, node="", labels=labels, **spec)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling.pods import placeholders
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
@@ -101,7 +101,7 @@ def placeholder_pod(namespace: str = "demo", *, is_driver: bool = False) -> dict
     manifest = driver_factory.DriverFactory(app=app, attempt=sparkapps.ATTEMPT).build_placeholder(is_driver=is_driver)
     metadata = manifest["metadata"]
     metadata |= {"name": "pi-placeholder-0", "annotations": fenced()["annotations"]}
-    metadata["labels"] |= fenced()["labels"] | {"boathouse.dev/task-type": placeholders.TASK_TYPE}
+    metadata["labels"] |= fenced()["labels"] | {"boathouse.dev/task-type": names.TASK_TYPE_PLACEHOLDER}
     return manifest
 
 

@@ -5,7 +5,6 @@ A placeholder names this scheduler, which never binds it: it is no task. Its own
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
 
 from boathouse.cluster import store
 from boathouse.resources import names
@@ -13,8 +12,6 @@ from boathouse.scheduling.pods.facts import PodFacts
 from boathouse_policies import model
 from boathouse_policies.framework import judging
 
-TASK_TYPE: Final = "placeholder"
-"""The value of the label task-type of placeholders."""
 _NONE: Mapping[model.TaskId, PodFacts] = MappingProxyType({})
 
 
@@ -27,7 +24,7 @@ class PlaceholderPods:
     def on_pod(self, change: store.Change[PodFacts]) -> None:
         """Handle a watch event of a pod that has not ended."""
         pod = change.old if isinstance(change, store.Deleted) else change.new
-        if pod.task_of is None or pod.metadata.labels.get(names.LABEL_TASK_TYPE) != TASK_TYPE:
+        if pod.task_of is None or pod.metadata.labels.get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER:
             return
         job = model.JobId(pod.task_of)
         if not isinstance(change, store.Deleted):
