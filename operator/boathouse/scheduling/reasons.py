@@ -184,6 +184,10 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
         yield f"predicted wait {math.ceil(figures['predictedWaitSeconds'] / step_s) * step_s} s"
 
 
+def _and(message: str, more: str) -> str:
+    return f"{message.removesuffix('.')}; {more}" if more else message
+
+
 class Diagnoses:
     """Diagnoses by class and by job.
 
@@ -280,11 +284,14 @@ class Diagnoses:
             return JobDiagnosis(
                 job=job_id,
                 reason=pending_reason.reason,
-                message=pending_reason.message,
+                message=_and(pending_reason.message, entry.hidden),
                 waiting=len(list(self._jobs.rows(entry))),
             )
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
-        return diagnose(entry.job, found, self._holders, self._devices) if found else None
+        if not found:
+            return None
+        diagnosis = diagnose(entry.job, found, self._holders, self._devices)
+        return dataclasses.replace(diagnosis, message=_and(diagnosis.message, entry.hidden))
 
     def forget(self, class_id: model.ClassId) -> None:
         """Drop the diagnosis of a class that left the queue."""

@@ -77,7 +77,7 @@ class ShownGangs(Part):
                 continue
             if entry.has_begun and not self._known.of(job):
                 continue
-            members = gangs.members(entry.gang, self._pods)
+            members, entry.hidden = gangs.members(entry.gang, self._pods), ""
             if members.has_begun:
                 found[job] = self._begun(entry, entry.gang, members)
             elif (wish := self._wish(entry, members)) is Wish.UNKNOWN or not self._is_due(job, wish):
@@ -88,9 +88,20 @@ class ShownGangs(Part):
         left = self._options.autoscaling.max_placeholders - sum(len(one.placeholders) for one in found.values())
         for entry in in_turns(waiting):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
-            if count <= min(left, self._options.autoscaling.max_placeholders_per_job):
+            entry.hidden = self._hidden(count, left)
+            if not entry.hidden:
                 found[entry.job.id], left = self._whole(entry), left - count
         return found
+
+    def _hidden(self, count: int, left: int) -> str:
+        """Return why a gang with so many placeholders does not show itself; empty if it does."""
+        limits = self._options.autoscaling
+        if count > limits.max_placeholders_per_job:
+            return (
+                f"no nodes are requested for it, because it would need {count} placeholders, more than the limit "
+                f"{limits.max_placeholders_per_job} of an application"
+            )
+        return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
 
     def _wish(self, entry: jobs.Entry, members: gangs.Members) -> Wish:
         if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:

@@ -110,6 +110,8 @@ async def test_a_gang_with_too_many_executors_shows_none():
     desk.submit_application(App("small", minimum=2))
     desk.submit_application(App("large", minimum=3))
     assert await desk.after_a_while() == {"small": 2}
+    assert "would need 3 placeholders, more than the limit 2" in desk.scheduler.diagnosis(model.JobId("large")).message
+    assert "placeholders" not in desk.scheduler.diagnosis(model.JobId("small")).message
 
 
 async def test_namespaces_take_turns_within_the_limit_of_all():
@@ -117,6 +119,7 @@ async def test_namespaces_take_turns_within_the_limit_of_all():
     for number in range(3):
         desk.submit_application(App(f"a{number}", minimum=2, submitted_s=float(number)))
     assert await desk.after_a_while() == {"a0": 2, "a1": 2}
+    assert "limit of all placeholders" in desk.scheduler.diagnosis(model.JobId("a2")).message
     entries = [desk.scheduler.state.jobs.entry(model.JobId(f"a{number}")) for number in range(3)]
     entries[2].namespace = "another"
     assert desk.counts() == {"a0": 2, "a2": 2}
