@@ -221,6 +221,7 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
         on_fatal=context.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces),
+            autoscaling=configured.autoscaling(settings),
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),

@@ -152,11 +152,18 @@ def selector(app: model.Job) -> str:
 
 
 def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:
-    """Return an application's pods by their owners: the application owns drivers, and drivers own executors."""
-    found = list(pods)
+    """Return an application's pods by their owners: the application owns drivers, and drivers own executors.
+
+    Placeholders are not among them: they have no log and no attempt, and end without having run.
+    """
+    found = [pod for pod in pods if _labels(pod).get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER]
     drivers = [pod for pod in found if app.uid in _owners(pod)]
     uids = {pod["metadata"]["uid"] for pod in drivers}
     return drivers + [pod for pod in found if uids & _owners(pod)]
+
+
+def _labels(pod: model.Raw) -> model.Raw:
+    return pod["metadata"].get("labels") or {}
 
 
 def _owners(pod: model.Raw) -> set[str]:

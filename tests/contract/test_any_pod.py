@@ -177,7 +177,7 @@ async def test_a_resource_of_a_device_class_is_unsupported_where_the_api_server_
 ):
     gpu, kind = f"example.com/{namespace}", devices.DEVICE_CLASSES.untyped()
     kept = await api.create(kind, {"metadata": {"name": namespace}, "spec": {"extendedResourceName": gpu}})
-    expected = "UnsupportedConstraint" if "extendedResourceName" in kept["spec"] else "NeverFits"
+    expected = "UnsupportedConstraint" if "extendedResourceName" in kept["spec"] else "Unschedulable"
     resources = {"requests": {gpu: "1"}, "limits": {gpu: "1"}}
     await add_pod(api, namespace, "p", containers=[{"name": "c", "image": "none", "resources": resources}])
 

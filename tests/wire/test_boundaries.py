@@ -42,13 +42,13 @@ def taking_in(patch):
 
 def writing_a_condition(patch):
     """The body of the pod's condition cannot be made."""
-    whole = pod_conditions._condition
+    whole = pod_conditions.condition_of
 
     def condition(pod, why):
         fail(pod.metadata.key)
         return whole(pod, why)
 
-    patch.setattr(pod_conditions, "_condition", condition)
+    patch.setattr(pod_conditions, "condition_of", condition)
 
 
 PLACES = {

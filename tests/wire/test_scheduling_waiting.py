@@ -3,6 +3,7 @@
 import pytest
 
 from boathouse.scheduling import pod_conditions
+from boathouse.scheduling import scheduler as schedulers
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.schedulers import QUEUE, scheduling
@@ -44,21 +45,39 @@ async def test_pods_made_ahead_are_taken_over_after_a_restart(api, eventually):
     assert len({pod["metadata"]["uid"] for pod in api.objects("pods").values()}) == 3
 
 
-async def test_a_job_whose_tasks_are_too_large_for_any_node_makes_no_pods_and_says_never_fits(api, eventually):
+FIXED = {"autoscaling": schedulers.Autoscaling(enabled=False)}
+
+
+async def test_where_no_node_can_come_a_job_that_is_too_large_makes_no_pods(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
-    async with scheduling(api) as w:
+    async with scheduling(api, **FIXED) as w:
         w.submit("big", 2, cpu="64")
         await eventually(lambda: w.scheduler.diagnosis("big") and w.at_rest())
     assert w.scheduler.diagnosis("big").reason == "NeverFits"
     assert not api.objects("pods")
 
 
-async def test_a_foreign_pod_that_is_too_large_for_any_node_buys_no_node(api, eventually):
+async def test_where_nodes_can_come_the_pods_of_a_job_that_is_too_large_buy_a_node(api, eventually):
     api.add(manifests.node("n1", cpu="2"))
     async with scheduling(api) as w:
+        w.submit("big", 1, cpu="4")
+        await eventually(lambda: w.waiting() and w.condition("demo/big-00000"))
+        assert w.scheduler.diagnosis("big").reason == "NeverFits"
+        assert w.condition("demo/big-00000")["reason"] == "Unschedulable"
+        assert "the largest node has 2" in w.condition("demo/big-00000")["message"]
+        api.add(manifests.node("n2", cpu="4"))
+        await eventually(lambda: w.placed() == {"demo/big-00000": "n2"})
+
+
+@pytest.mark.parametrize(("options", "reason"), [({}, "Unschedulable"), (FIXED, "NeverFits")])
+async def test_a_foreign_pod_that_is_too_large_for_any_node_buys_one_where_nodes_can_come(
+    api, eventually, options, reason
+):
+    api.add(manifests.node("n1", cpu="2"))
+    async with scheduling(api, **options) as w:
         api.add(manifests.pod("big", cpu="64"))
         await eventually(lambda: w.condition("demo/big"))
-    assert (w.condition("demo/big")["status"], w.condition("demo/big")["reason"]) == ("False", "NeverFits")
+    assert (w.condition("demo/big")["status"], w.condition("demo/big")["reason"]) == ("False", reason)
 
 
 async def test_a_pod_held_back_by_its_queues_limit_buys_no_node(api, eventually):
@@ -143,7 +162,7 @@ async def test_a_resource_that_only_a_device_class_offers_is_refused_until_a_nod
     api.add(manifests.node("n1"))
     async with scheduling(api) as w:
         api.add(with_gpu("p"))
-        await eventually(lambda: w.condition("demo/p").get("reason") == "NeverFits")
+        await eventually(lambda: w.condition("demo/p").get("reason") == "Unschedulable")
         api.add(DEVICE_CLASS | {"spec": {"extendedResourceName": GPU}})
         await eventually(lambda: w.condition("demo/p")["reason"] == "UnsupportedConstraint")
         message = w.condition("demo/p")["message"]

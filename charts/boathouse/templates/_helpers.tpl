@@ -72,6 +72,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "actuators" (.Values.actuators | default dict)
   "prediction" (.Values.prediction | default dict)
   "signals" (dict "kubelets" $kubelets)
+  "autoscaling" (.Values.autoscaling | default dict)
   "pendingAhead" .Values.pendingAhead
   "tenantLimits" .Values.tenantLimits
   "task" $task

@@ -245,6 +245,21 @@ class SignalsConfig(_Section):
     kubelets: KubeletsConfig = Field(default_factory=KubeletsConfig)
 
 
+class AutoscalingConfig(_Section):
+    """Whether a cluster autoscaler adds nodes, and how it sees that they are missing."""
+
+    enabled: bool = Field(default=True, description="Whether nodes can come: false for a cluster of fixed size.")
+    max_placeholders_per_application: int = Field(
+        default=500,
+        ge=0,
+        le=10_000,
+        description="Maximum number of placeholder pods of an application; one with a larger minimum has none.",
+    )
+    max_placeholders: int = Field(
+        default=1000, ge=0, le=100_000, description="Maximum number of placeholder pods of all applications."
+    )
+
+
 class OperatorConfig(_Section):
     """All settings of the operator."""
 
@@ -257,6 +272,7 @@ class OperatorConfig(_Section):
     actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
     prediction: PredictionConfig = Field(default_factory=PredictionConfig)
     signals: SignalsConfig = Field(default_factory=SignalsConfig)
+    autoscaling: AutoscalingConfig = Field(default_factory=AutoscalingConfig)
     pending_ahead: int = Field(default=5, ge=0, le=1000)
     tenant_limits: TenantLimits = Field(default_factory=TenantLimits)
     task: TaskDefaults = Field(default_factory=TaskDefaults)

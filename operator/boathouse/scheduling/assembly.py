@@ -8,7 +8,7 @@ from typing import Any
 from boathouse.cluster import boundary, catalogue, client, devices, informer, loops, quotas, retries, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.scheduling import consistency, outlived, scheduler, transforms, writer
+from boathouse.scheduling import consistency, outlived, scheduler, showing, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
 from boathouse.scheduling.volumes import watches as storage_watches
@@ -36,6 +36,7 @@ class Scheduling:
         quotas: ResourceQuotas.
         devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
         outlived: Ends pods whose own container has ended.
+        showing: Shows pending gangs to a cluster autoscaler.
     """
 
     scheduler: scheduler.Scheduler
@@ -49,6 +50,7 @@ class Scheduling:
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
     outlived: outlived.OutlivedPods
+    showing: showing.Showing
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
@@ -82,6 +84,7 @@ class Scheduling:
             group.create_task(
                 loops.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S).run(),
             )
+            group.create_task(loops.Loop("shown gangs", self.showing.round).run())
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
@@ -154,6 +157,9 @@ def assemble(
     )
     sidecars = outlived.OutlivedPods(api, leader, subject.state.clock)
     pods.subscribe(sidecars.on_pod)
+    pods.subscribe(subject.state.placeholders.on_pod)
+    shown = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
+    pods.subscribe(shown.on_pod)
     nodes = informer.Informer(
         api, catalogue.NODES, on_change=subject.intake.on_node, transform=transforms.node, aside=aside
     )
@@ -197,6 +203,7 @@ def assemble(
         aside=aside,
         consistency=consistency.ConsistencyChecker(subject, pods, nodes, on_fatal=on_fatal),
         outlived=sidecars,
+        showing=shown,
     )
 
 

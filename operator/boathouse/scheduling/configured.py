@@ -1,7 +1,8 @@
-"""Convert the configured queues to the policies' model."""
+"""Convert what is configured to the values of the policies and of the scheduler."""
 
 from boathouse.cluster import wire
 from boathouse.resources import config, names, quantity
+from boathouse.scheduling import options
 from boathouse.scheduling.pods import ownership
 from boathouse_policies import model
 
@@ -22,6 +23,16 @@ def _queue(queue_config: config.QueueConfig) -> model.Queue:
         limits=tuple(sorted(limits.items())),
         namespaces=frozenset(queue_config.namespaces),
         priority_classes=frozenset(queue_config.priority_classes),
+    )
+
+
+def autoscaling(settings: config.OperatorConfig) -> options.Autoscaling:
+    """Return whether nodes can come, and the limits of what asks for them."""
+    given = settings.autoscaling
+    return options.Autoscaling(
+        enabled=given.enabled,
+        max_placeholders_per_job=given.max_placeholders_per_application,
+        max_placeholders=given.max_placeholders,
     )
 
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from boathouse.scheduling import cycle, reservations, reserved_nodes
 from boathouse.scheduling.pods import rows, table
-from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.tenants import quotas
@@ -37,6 +36,9 @@ class PendingPods(Part):
         super().__init__(state)
         self._since_s: dict[model.ClassId, float] = {}  # ascending
         self._due: dict[model.ClassId, None] = {}
+        self._lacking = {model.Code.UNSCHEDULABLE}
+        if self._options.autoscaling.enabled:  # a larger node may come
+            self._lacking.add(model.Code.NEVER_FITS)
         self._queue.on_removed.append(self._forget)
 
     def next_s(self) -> float:
@@ -67,7 +69,7 @@ class PendingPods(Part):
     def _note(self, result: cycle.CycleResult | None, now_s: float) -> None:
         """Note the classes that lack nodes, and which of them have for so long that they qualify."""
         for class_id in result.placed | result.left.keys() if result is not None else ():
-            lacks_nodes = result is not None and result.left.get(class_id) is model.Code.UNSCHEDULABLE
+            lacks_nodes = result is not None and result.left.get(class_id) in self._lacking
             if not lacks_nodes or (result is not None and class_id in result.placed):
                 self._forget(class_id)
             if lacks_nodes and class_id not in self._due and self._creates(class_id):
@@ -79,10 +81,10 @@ class PendingPods(Part):
             self._due[class_id] = None
 
     def _creates(self, class_id: model.ClassId) -> bool:
-        """Return whether the pods of a class are created by this process."""
+        """Return whether the pods of a class are created by this process, one by one: a gang shows itself whole."""
         queued = self._queue.get(class_id)
         entry = None if queued is None else self._jobs.entry(queued.job.id)
-        return entry is not None and entry.factory is not None
+        return entry is not None and entry.factory is not None and entry.gang is None
 
     def _forget(self, class_id: model.ClassId) -> None:
         self._since_s.pop(class_id, None)
@@ -248,8 +250,5 @@ class Decider(Part):
         for row in self._pods.waiting():
             if row.state is not PodState.PENDING or row.facts is None or row.task is None:
                 continue
-            why, hold = self._diagnoses.of_class(row.task.task_class), self._jobs.hold_of(row)
-            if hold is not None:
-                why = PendingReason(reason=hold.reason, message=hold.message)
-            if why is not None:
+            if (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)

@@ -97,6 +97,8 @@ class Entry:
         submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
         gang: Its driver and the expected executors; None if it has no gang.
         pending_reason: Why the gang is not in the queue; None if it is.
+        lacks_nodes: Whether that is only because no present nodes could hold it.
+        hidden: Why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does.
         has_begun: Whether the driver of the gang has a node.
         first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
         suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
@@ -116,6 +118,8 @@ class Entry:
     submitted: int = 0
     gang: gang_minimum.Gang | None = None
     pending_reason: PendingReason | None = None
+    lacks_nodes: bool = False
+    hidden: str = ""
     has_begun: bool = False
     first: Sequence[rows.PodRow] = ()
     suspend_until_s: float | None = None

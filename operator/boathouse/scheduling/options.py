@@ -8,6 +8,21 @@ from boathouse_policies import profiles
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Autoscaling:
+    """Whether an autoscaler adds nodes for pods that lack them, and what it is shown.
+
+    Attributes:
+        enabled: Whether nodes can come.
+        max_placeholders_per_job: Maximum of placeholder pods of a job; one that needs more is not shown.
+        max_placeholders: Maximum of placeholder pods of all jobs.
+    """
+
+    enabled: bool = True
+    max_placeholders_per_job: int = 500
+    max_placeholders: int = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Options of the scheduler.
 
@@ -16,6 +31,7 @@ class Options:
         namespaces: Namespaces with jobs; empty for all. Pods of all namespaces are counted.
         pending_ahead: Number of pods to create without a node for a class that is pending for lack of nodes.
         pending_ahead_delay_s: How long a class must be pending before that.
+        autoscaling: Whether nodes can come, and how pods ask for them.
         workers: Maximum of writes in flight.
         coalesce_s: Minimum time between two cycles, so that concurrent events are decided together.
         idle_s: Maximum time between two rounds of the loop.
@@ -31,6 +47,7 @@ class Options:
     namespaces: frozenset[str] = frozenset()
     pending_ahead: int = 5
     pending_ahead_delay_s: float = 1.0
+    autoscaling: Autoscaling = Autoscaling()
     workers: int = 32
     coalesce_s: float = 0.01
     idle_s: float = 5.0

@@ -1,6 +1,7 @@
 """Write the PodScheduled conditions and the events FailedScheduling and Scheduled of pods.
 
-Cluster autoscalers add nodes for pods with the reason Unschedulable, so this reason is used only for lack of nodes.
+Cluster autoscalers add nodes for pods with the reason Unschedulable, so this reason is used only for what a new node
+could cure.
 """
 
 import asyncio
@@ -210,7 +211,7 @@ class PodConditions:
             await self._api.patch_status(
                 catalogue.PODS,
                 meta.name,
-                {"conditions": [_condition(pod, why)]},
+                {"conditions": [condition_of(pod, why)]},
                 meta.namespace,
                 style=client.PatchStyle.STRATEGIC,
                 uid=meta.uid,
@@ -234,7 +235,8 @@ def _stated(pod: wire.Pod) -> PendingReason | None:
     )
 
 
-def _condition(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
+def condition_of(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
+    """Return the condition PodScheduled of a pending pod, as it is written."""
     condition: dict[str, object] = {"type": POD_SCHEDULED, "status": "False"}
     condition |= {"reason": why.reason, "message": why.message}
     if pod.metadata.generation:

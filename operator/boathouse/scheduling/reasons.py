@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from boathouse.cluster import boundary, wire
 from boathouse.scheduling import cycle, devices, jobs, pod_conditions
-from boathouse.scheduling.pods import holders, requests
+from boathouse.scheduling.pods import holders, requests, rows
 from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
@@ -23,6 +23,10 @@ _WORST_FIRST = (
     model.Code.PATIENCE,
     model.Code.NOT_OFFERED,
 )
+CURED_BY_NODES = frozenset(
+    {model.Code.UNSCHEDULABLE, model.Code.NEVER_FITS, model.Code.GANG, model.Code.JOB_ORDER, model.Code.SIZING}
+)
+"""Reasons that a new node could cure, if nodes can come; pods with these are `Unschedulable`."""
 REFRESH_S = 1.0
 _ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
 """Steps of times in messages of jobs and pods, so that these are not written often: a job may have many pods."""
@@ -78,13 +82,24 @@ def for_pod(
     namespace: str,
     resource_holders: holders.Holders,
     device_classes: devices.Devices | None = None,
+    *,
+    nodes_can_come: bool = False,
 ) -> PendingReason:
-    """Return the message for a pending pod of a class, which names jobs only of the same namespace."""
+    """Return the message for a pending pod of a class, which names jobs only of the same namespace.
+
+    Args:
+        found: The diagnosis of its class.
+        namespace: Its namespace.
+        resource_holders: Holders of resources.
+        device_classes: DeviceClasses; None for none.
+        nodes_can_come: Whether the reason is `Unschedulable` for whatever a new node could cure.
+    """
     held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
     of_devices = _of_devices(found, device_classes)
     message = found.message + _scarce(found, held) + of_devices
+    code = model.Code.UNSCHEDULABLE if nodes_can_come and found.code in CURED_BY_NODES else found.code
     return PendingReason(
-        reason=pod_conditions.UNSUPPORTED if of_devices else str(found.code),
+        reason=pod_conditions.UNSUPPORTED if of_devices else str(code),
         message=_with_figures(message, found, _ROUNDED_S_OF_POD),
     )
 
@@ -169,6 +184,10 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
         yield f"predicted wait {math.ceil(figures['predictedWaitSeconds'] / step_s) * step_s} s"
 
 
+def _and(message: str, more: str) -> str:
+    return f"{message.removesuffix('.')}; {more}" if more else message
+
+
 class Diagnoses:
     """Diagnoses by class and by job.
 
@@ -179,6 +198,7 @@ class Diagnoses:
         resource_holders: Holders of resources.
         device_classes: DeviceClasses.
         clock: Returns the scheduler's time in seconds.
+        nodes_can_come: Whether a cluster autoscaler adds nodes for pods that are `Unschedulable`.
     """
 
     def __init__(
@@ -187,11 +207,14 @@ class Diagnoses:
         resource_holders: holders.Holders,
         device_classes: devices.Devices,
         clock: Callable[[], float],
+        *,
+        nodes_can_come: bool = False,
     ) -> None:
         self._jobs = book
         self._holders = resource_holders
         self._devices = device_classes
         self._clock = clock
+        self._nodes_can_come = nodes_can_come
         self._classes: dict[model.ClassId, tuple[model.Diagnosis, PendingReason, float]] = {}
 
     def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
@@ -214,7 +237,8 @@ class Diagnoses:
             known = self._classes.get(class_id)
             if known is None or known[0].code is not found.code:
                 fresh += found.count
-            self._classes[class_id] = (found, for_pod(found, namespace, self._holders, self._devices), now_s)
+            why = for_pod(found, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
+            self._classes[class_id] = (found, why, now_s)
         for class_id in result.placed - result.left.keys():
             self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
@@ -223,6 +247,25 @@ class Diagnoses:
         """Return the reason for pending pods of a class."""
         known = self._classes.get(class_id)
         return None if known is None else known[1]
+
+    def code_of(self, class_id: model.ClassId) -> model.Code | None:
+        """Return the reason of the pending tasks of a class; None if it is not known."""
+        known = self._classes.get(class_id)
+        return None if known is None else known[0].code
+
+    def of_pod(self, row: rows.PodRow) -> PendingReason | None:
+        """Return the reason for a pending pod of a task; None if it is not known."""
+        if row.task is None:
+            return None
+        hold, entry = self._jobs.hold_of(row), self._jobs.entry_of(row)
+        if hold is not None:
+            return PendingReason(reason=hold.reason, message=hold.message)
+        if (known := self.of_class(row.task.task_class)) is not None or entry is None:
+            return known
+        why = entry.pending_reason if row.is_submitted else None
+        if why is not None and entry.lacks_nodes and self._nodes_can_come:
+            return PendingReason(reason=str(model.Code.UNSCHEDULABLE), message=why.message)
+        return why
 
     def of_job(self, job_id: model.JobId) -> JobDiagnosis | None:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
@@ -241,11 +284,14 @@ class Diagnoses:
             return JobDiagnosis(
                 job=job_id,
                 reason=pending_reason.reason,
-                message=pending_reason.message,
+                message=_and(pending_reason.message, entry.hidden),
                 waiting=len(list(self._jobs.rows(entry))),
             )
         found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
-        return diagnose(entry.job, found, self._holders, self._devices) if found else None
+        if not found:
+            return None
+        diagnosis = diagnose(entry.job, found, self._holders, self._devices)
+        return dataclasses.replace(diagnosis, message=_and(diagnosis.message, entry.hidden))
 
     def forget(self, class_id: model.ClassId) -> None:
         """Drop the diagnosis of a class that left the queue."""

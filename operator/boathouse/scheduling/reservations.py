@@ -119,7 +119,7 @@ class Reservations(Part):
             entry.first = ()
             if found.driver is not None:
                 self._waiting.add(job)
-                entry.pending_reason = self._judge.pending_reason(entry, entry.gang)
+                self._judge.judge(entry, entry.gang)
             self._room.release(found.expected)
             return []
         operations = self._seat(entry, entry.gang, found)

@@ -31,7 +31,7 @@ from boathouse.scheduling import (
 )
 from boathouse.scheduling import options as scheduler_options
 from boathouse.scheduling.adjusting import adjuster
-from boathouse.scheduling.pods import ownership, table
+from boathouse.scheduling.pods import ownership, placeholders, table
 from boathouse.scheduling.state import ClusterState
 from boathouse.scheduling.tenants import quotas, refusals
 from boathouse.scheduling.volumes import book as volume_book
@@ -45,6 +45,7 @@ BEHIND_S = 0.25
 with many writes does not stop decisions for others."""
 NO_CLUSTER = "NoCluster"
 Options = scheduler_options.Options
+Autoscaling = scheduler_options.Autoscaling
 
 
 def steady_clock() -> Callable[[], float]:
@@ -117,12 +118,15 @@ class Scheduler:
             ledger=ledger,
             queue=queue,
             pods=pods,
+            placeholders=placeholders.PlaceholderPods(),
             jobs=book,
             volumes=volumes,
             quotas=quotas.Quotas(),
             devices=device_classes,
             exclusions=rejections.Exclusions(clock),
-            diagnoses=reasons.Diagnoses(book, pods.holders, device_classes, clock),
+            diagnoses=reasons.Diagnoses(
+                book, pods.holders, device_classes, clock, nodes_can_come=options.autoscaling.enabled
+            ),
             conditions=pod_conditions.PodConditions(
                 api, leader, events, metrics_.scheduler, clock, writes_per_s=options.conditions_per_s, aside=aside
             ),

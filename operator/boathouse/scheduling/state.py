@@ -6,7 +6,7 @@ from collections.abc import Callable
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.scheduling import devices, options, pod_conditions, reasons, rejections
 from boathouse.scheduling.jobs import Entry, Jobs
-from boathouse.scheduling.pods import table
+from boathouse.scheduling.pods import placeholders, table
 from boathouse.scheduling.tenants import quotas
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.telemetry import metrics
@@ -25,6 +25,7 @@ class ClusterState:
         ledger: Resource usage of nodes.
         queue: Pending tasks.
         pods: All pods and tasks.
+        placeholders: Placeholders of gangs that show themselves to a cluster autoscaler.
         jobs: Their jobs.
         volumes: Constraints of volumes.
         quotas: ResourceQuotas of namespaces.
@@ -43,6 +44,7 @@ class ClusterState:
     ledger: framework.Ledger
     queue: framework.SchedulingQueue
     pods: table.PodTable
+    placeholders: placeholders.PlaceholderPods
     jobs: Jobs
     volumes: volume_book.VolumeBook
     quotas: quotas.Quotas

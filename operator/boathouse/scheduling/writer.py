@@ -100,7 +100,7 @@ class Writer:
 
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
-        metadata = manifest["metadata"] = self._fenced(manifest["metadata"])
+        metadata = manifest["metadata"] = self.fenced(manifest["metadata"])
 
         async def write() -> outcomes.Outcome:
             failpoints.hit("before-scheduler.create")
@@ -124,7 +124,7 @@ class Writer:
         Returns:
             The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
         """
-        manifest = {**manifest, "metadata": self._fenced(manifest["metadata"])}
+        manifest = {**manifest, "metadata": self.fenced(manifest["metadata"])}
         namespace = task.partition("/")[0]
         try:
             return await self._api.create(catalogue.PODS, manifest, namespace, dry_run=True)
@@ -139,7 +139,7 @@ class Writer:
             log.warning("the API server could not try a pod", pod=task, error=str(error))
             return None
 
-    def _fenced(self, metadata: dict[str, Any]) -> dict[str, Any]:
+    def fenced(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Return metadata with the epoch of this process's leadership."""
         annotations = {**metadata.get("annotations", {}), names.ANNOTATION_EPOCH: str(self._leader.epoch)}
         return {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Code(enum.StrEnum):
-    """Reasons, as conditions show them. Only UNSCHEDULABLE says that more nodes would help."""
+    """Reasons, as the conditions of objects show them. UNSCHEDULABLE says that more nodes would help, as they are."""
 
     UNSCHEDULABLE = "Unschedulable"
     """No node has room or may be used now."""

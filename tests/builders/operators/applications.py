@@ -77,6 +77,14 @@ class App:
         owner = wire.OwnerReference(api_version="v1", kind="Pod", name=name, uid=f"uid-{name}", controller=True)
         return _pod(f"{self.name}-exec-{number}", owner, revision, cpu=cpu or self.cpu, node=node, **spec)
 
+    def placeholder_pod(self, number: int, *, revision: int = 15, **spec: Any) -> wire.PodView:
+        """A placeholder of an executor as the API server shows it."""
+        owner = wire.OwnerReference(
+            api_version=names.API_VERSION, kind="SparkApp", name=self.name, uid=self.job.id, controller=True
+        )
+        labels = {names.LABEL_JOB_UID: self.job.id, names.LABEL_TASK_TYPE: names.TASK_TYPE_PLACEHOLDER}
+        return _pod(f"{self.name}-placeholder-{number}", owner, revision, cpu=self.cpu, node="", labels=labels, **spec)
+
 
 def _pod(name: str, owner: wire.OwnerReference, revision: int, *, cpu: int, node: str, **more: Any) -> wire.PodView:
     meta = {"revision": str(revision), "owner": owner, "labels": more.pop("labels", {})}
@@ -89,13 +97,21 @@ def _pod(name: str, owner: wire.OwnerReference, revision: int, *, cpu: int, node
     )
 
 
+class Factory(desks.Factory):
+    """Builds the pods of an application."""
+
+    def build_placeholder(self, *, is_driver: bool) -> dict[str, Any]:
+        """Return a placeholder, of which only the labels count here."""
+        return {"metadata": {"labels": {"stands-for": "driver" if is_driver else "executor"}}, "spec": {}}
+
+
 class DriverDesk(desks.Desk):
     """A desk with applications."""
 
     def submit_application(self, app: App, expected: int | None = None) -> None:
         """Submit an application as its kind does: always with its driver and its minimum."""
         tasks = app.tasks(app.minimum if expected is None else expected)
-        self.scheduler.submit(app.job, app.classes, tasks, desks.Factory())
+        self.scheduler.submit(app.job, app.classes, tasks, Factory())
         counts = {one.id: sum(task.task_class == one.id for task in tasks) for one in app.classes}
         submitted = model.Submitted(now_s=self.now_s, job=app.job, classes=tuple(app.classes), tasks=counts)
         for observer in self.scheduler.state.profile.observers:

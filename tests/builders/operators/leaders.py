@@ -13,6 +13,7 @@ import msgspec
 
 from boathouse import failpoints
 from boathouse.cluster import events, informer, store, wire
+from boathouse.scheduling import configured
 from boathouse.services.frame import controllers, reconciler, status_writer, work_queue
 from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
@@ -37,10 +38,12 @@ class RestartableLeader:
         key: Of its object.
         nodes: Runs what nodes do: has a method `run`.
         others: Entries of further kinds that the leader has.
+        starts_without_nodes: Whether there is no node unless the test adds one.
     """
 
     kind_name = plural = key = ""
     others = ()
+    starts_without_nodes = False
 
     def __init__(self, api, entry, config, profile):
         self.api, self.config, self.profile, self._entry = api, config, profile, entry
@@ -129,7 +132,12 @@ class RestartableLeader:
             self._life_over.clear()
             try:
                 async with leading(
-                    self.api, (self._entry, *self.others), self.config, profile=self.profile, now=self.now
+                    self.api,
+                    (self._entry, *self.others),
+                    self.config,
+                    profile=self.profile,
+                    now=self.now,
+                    without_nodes=self.starts_without_nodes,
                 ) as leader:
                     self.leader = leader
                     await self._life_over.wait()
@@ -139,7 +147,7 @@ class RestartableLeader:
 
 
 @contextlib.asynccontextmanager
-async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", **clocks):
+async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", without_nodes=False, **clocks):
     """Run a leader with these kinds; stop it at the end, as a crash would.
 
     Args:
@@ -147,9 +155,10 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", **clocks)
         kinds: The entries of the kinds.
         config: The operator's configuration.
         profile: The name of its profile.
+        without_nodes: Whether it gets no node.
         clocks: `now` of the reconcilers' context, if it is not an hour after the server's only date.
     """
-    if not api.objects("nodes"):
+    if not api.objects("nodes") and not without_nodes:
         api.add(manifests.node("n1", cpu="16", memory="32Gi"))
     per_site = config.hadoop.partition == "PerSite"
     switches = profiles.Switches(scale=any(kind.scales for kind in kinds), per_site=per_site)
@@ -157,6 +166,7 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", **clocks)
         "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
         "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),
         "switches": switches,
+        "autoscaling": configured.autoscaling(config),
     }
     leaders, built = [], profiles.build(profile, switches=switches)
 

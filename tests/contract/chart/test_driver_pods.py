@@ -11,6 +11,7 @@ from tests.contract.chart.builders import (
     driver_pod,
     fenced,
     object_,
+    placeholder_pod,
     sparkapp,
     submission,
     task_pod,
@@ -102,6 +103,13 @@ def test_an_executor_runs_as_an_account_once_an_administrator_permits_it(install
 @pytest.mark.parametrize("namespace", ["demo", NAMESPACE])
 def test_the_operator_creates_a_driver_with_its_token(operator, namespace):
     operator.until(lambda: operator.creates(driver_pod(namespace)), "admitted")
+
+
+@pytest.mark.parametrize("is_driver", [True, False], ids=["driver", "executor"])
+@pytest.mark.parametrize("namespace", ["demo", NAMESPACE])
+def test_the_operator_creates_placeholders_where_nothing_but_restricted_pods_may_run(operator, namespace, is_driver):
+    manifest = placeholder_pod(namespace, is_driver=is_driver)
+    operator.until(lambda: operator.creates(manifest), "admitted")
 
 
 def labelled(**labels: str | None) -> dict[str, Any]:

@@ -122,8 +122,10 @@ def test_executors_are_named_by_their_number_and_belong_to_their_drivers_attempt
 def test_pods_that_only_bear_the_labels_are_not_the_applications():
     own, foreign = cli.driver_pod(), cli.driver_pod(attempt=2, owner="another")
     child, orphan = cli.executor_pod(1), cli.executor_pod(2, attempt=2)
+    placeholder = cli.driver_pod()
+    placeholder["metadata"]["labels"]["boathouse.dev/task-type"] = "placeholder"
     app = sparkapps.read(cli.sparkapp())
-    assert sparkapps.own_pods(app, [own, foreign, child, orphan]) == [own, child]
+    assert sparkapps.own_pods(app, [own, foreign, child, orphan, placeholder]) == [own, child]
 
 
 @pytest.mark.parametrize(

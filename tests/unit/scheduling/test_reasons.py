@@ -161,6 +161,14 @@ def test_a_resource_that_a_node_has_or_that_no_device_class_offers_is_like_any_o
         assert reasons.for_pod(each, "demo", held(), known).reason == "NeverFits"
 
 
+@pytest.mark.parametrize("code", model.Code)
+def test_a_pod_buys_a_node_only_for_what_a_node_cures(code):
+    cured = {"Unschedulable", "NeverFits", "Gang", "JobOrder", "Sizing"}
+    where_nodes_come = reasons.for_pod(found(code), "demo", held(), nodes_can_come=True).reason
+    assert where_nodes_come == ("Unschedulable" if code in cured else code)
+    assert reasons.for_pod(found(code), "demo", held()).reason == code
+
+
 def test_holders_are_forgotten_with_their_last_pod():
     who = held(a=("x", "100"), b=("x", "200"))
     who.add("demo", "x", size(100), -1)

@@ -109,7 +109,7 @@ def test_the_schedulers_clock_begins_with_the_servers_and_has_no_steps(now_s):
 def test_the_time_of_a_pods_condition_is_the_servers(now_s):
     why = PendingReason(reason="Unschedulable", message="no room")
     pod = SimpleNamespace(metadata=SimpleNamespace(generation=0), condition=lambda _: None)
-    assert pod_conditions._condition(pod, why)["lastTransitionTime"] == server_clocks.text(now_s)
+    assert pod_conditions.condition_of(pod, why)["lastTransitionTime"] == server_clocks.text(now_s)
 
 
 def test_the_times_of_leases_and_events_are_the_servers(now_s):

@@ -127,13 +127,28 @@ def constraints(pod: wire.PodView) -> model.Constraints:
 
 
 def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
-    """Return a pod's terms of required anti-affinity.
+    """Return a pod's terms of required anti-affinity, but for the one that repeats its label `apart`.
 
     Raises:
         ValueError: An operator is not known.
     """
     affinity = pod.spec.affinity
-    return () if affinity is None else _pod_terms(pod, affinity.pod_anti_affinity)
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return ()
+    terms, repeated = affinity.pod_anti_affinity.required, _repeated(pod)
+    return tuple([_pod_term(pod.metadata.namespace, one) for one in terms if one != repeated])
+
+
+def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
+    """Return the term that says what the label `apart` of a pod says: a port of the node already keeps such pods apart.
+
+    Cluster autoscalers read the term. For the scheduler a port is cheaper.
+    """
+    apart = pod.metadata.labels.get(names.LABEL_APART)
+    if apart is None:
+        return None
+    selector = wire.LabelSelector(match_labels={names.LABEL_APART: apart})
+    return wire.PodAffinityTerm(label_selector=selector, topology_key=names.HOSTNAME)
 
 
 def _pod_terms(pod: wire.PodView, affinity: wire.PodAffinity | None) -> tuple[model.PodTerm, ...]:

@@ -7,6 +7,7 @@ anybody. So a driver starts only when its namespace's quotas have room for it an
 import collections
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from boathouse.cluster import quotas, wire
 from boathouse.scheduling.pods import quantities, translate
@@ -71,7 +72,13 @@ class Quotas:
         return any(line in quota.spec.hard for quota in self._quotas.get(namespace, {}).values())
 
     def check(
-        self, namespace: str, wanted: Amounts, *, priority_class: str = "", promised: Iterable[Amounts] = ()
+        self,
+        namespace: str,
+        wanted: Amounts,
+        *,
+        priority_class: str = "",
+        promised: Iterable[Amounts] = (),
+        held: Amounts = MappingProxyType({}),
     ) -> PendingReason | None:
         """Return why pods that request this together cannot be created in a namespace; None if they can.
 
@@ -80,6 +87,7 @@ class Quotas:
             wanted: What they request together.
             priority_class: Their PriorityClass; empty for none.
             promised: What other drivers were admitted for and have not created yet.
+            held: What of `wanted` is counted as used already, because pods that show them exist.
         """
         if namespace not in self._quotas:
             return None
@@ -89,11 +97,12 @@ class Quotas:
         found = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
-                need, other = (_nano(limit.resource, one.get(limit.resource, 0)) for one in (wanted, others))
+                need, other, own = (_nano(limit.resource, one.get(limit.resource, 0)) for one in (wanted, others, held))
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
-                if need and limit.used + other + need > limit.hard and found is None:
-                    left = dataclasses.replace(limit, used=limit.used + other)
+                used = limit.used + other - own
+                if need and used + need > limit.hard and found is None:
+                    left = dataclasses.replace(limit, used=used)
                     found = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
         return found
 

@@ -11,6 +11,7 @@ from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission
 POD = {
     r"metadata\.(name|namespace|ownerReferences.*)": "names from the application's; the SparkApp is the owner",
     r"metadata\.labels\.(app\.kubernetes\.io|boathouse\.dev)/.*": "labels of Boathouse",
+    r"metadata\.annotations\.(karpenter\.sh|cluster-autoscaler\.kubernetes\.io)/.*": "autoscalers leave its node alone",
     r"metadata\.labels\.spark-version": "the operator does not know the version of the image",
     r"spec\.(automountServiceAccountToken|enableServiceLinks|terminationGracePeriodSeconds)": "set, not defaulted",
     r"spec\.serviceAccount": "the old name of serviceAccountName",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, Role
-from boathouse.services.frame import pod_template
+from boathouse.services.frame import disruption, pod_template
 from boathouse.services.mrcluster import objects
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.naming import Names
@@ -65,6 +65,10 @@ def build(
     }
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(cluster, host, role, rendered), "spec": spec}
     pod_template.apply(manifest, pod_template.of(cluster.spec))
+    if role is not Role.TRANSIENT:
+        disruption.protect(manifest)
+    if role is Role.CORE:
+        spec["affinity"] = _apart(spec.get("affinity", {}), cluster)
     if cluster.spec.zones:
         spec["affinity"] = _in_zones(spec.get("affinity", {}), cluster.spec.zones)
     return manifest
@@ -89,6 +93,14 @@ def _tolerations(cluster: Cluster, role: Role) -> list[Manifest]:
         *(each.model_dump(by_alias=True, exclude_none=True) for each in cluster.spec.tolerations or ()),
         *({"key": f"node.kubernetes.io/{taint}", **patience} for taint in ("not-ready", "unreachable")),
     ]
+
+
+def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:
+    """Return the affinity with what the label `apart` means to Boathouse, in words that cluster autoscalers know."""
+    anti = affinity.get("podAntiAffinity", {})
+    selector = {"matchLabels": {names.LABEL_APART: cluster.uid}}
+    term = {"labelSelector": selector, "topologyKey": names.HOSTNAME}
+    return {**affinity, "podAntiAffinity": {**anti, _REQUIRED: [*anti.get(_REQUIRED, ()), term]}}
 
 
 def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:

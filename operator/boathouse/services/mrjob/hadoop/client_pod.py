@@ -16,7 +16,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.pods.environment import literal
 from boathouse.scheduling import jobs
 from boathouse.services.frame import derived_name as names_of_pods
-from boathouse.services.frame import pod_constraints
+from boathouse.services.frame import disruption, pod_constraints
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.hadoop import options
@@ -141,7 +141,7 @@ class ClientBuilder:
             **({"nodeName": node} if node is not None else {}),
         }
         spec = {name: value for name, value in spec.items() if value not in (None, [], {})}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(), "spec": spec}
+        return disruption.protect({"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(), "spec": spec})
 
     def _metadata(self) -> Manifest:
         job = self.job

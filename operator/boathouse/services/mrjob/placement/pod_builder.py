@@ -14,6 +14,7 @@ from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pods import template as pod_fields
 from boathouse.resources.pods.environment import literal
 from boathouse.services.frame import derived_name as names_of_pods
+from boathouse.services.frame import disruption
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, Job, Resources
 from boathouse_task import contract, formats
@@ -83,7 +84,9 @@ class PodBuilder:
         task = {"name": contract.TASK_ENV, "value": literal(msgspec.json.encode(self.task_spec(attempt)).decode())}
         env = [task if each["name"] == contract.TASK_ENV else each for each in container["env"]]
         spec = shared | {"containers": [container | {"env": env}]} | ({"nodeName": node} if node is not None else {})
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+        return disruption.protect(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(attempt), "spec": spec}
+        )
 
     def _spec(self, attempt: Attempt, resources: Resources) -> dict[str, Any]:
         """Return the spec of a stage's pods, without the parts that depend on the task or the node."""

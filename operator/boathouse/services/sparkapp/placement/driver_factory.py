@@ -7,7 +7,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template
+from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template, placeholder
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model
 
@@ -47,3 +47,9 @@ class DriverFactory:
         """Return an executor like those of the driver, as far as admission looks at it, owned by the application."""
         app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
         return executor_template.build_like_spark(app, self.attempt)
+
+    def build_placeholder(self, *, is_driver: bool) -> dict[str, Any]:
+        """Return what stands for the driver or for an executor while they wait for nodes, without a name."""
+        if is_driver:
+            return placeholder.of(driver_pod.build(self.app, self.attempt))
+        return placeholder.of(executor_template.build_like_spark(self.app, self.attempt))

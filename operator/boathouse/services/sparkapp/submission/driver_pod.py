@@ -9,7 +9,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.pods.environment import literal
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
-from boathouse.services.frame import pod_template
+from boathouse.services.frame import disruption, pod_template
 from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import pod_parts, ports, sizing
@@ -44,7 +44,9 @@ def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
         metadata["annotations"] |= _scraping(app.conf)
     if app.ideal_executor is not None:
         metadata["annotations"] |= _chosen(app.executor, app.ideal_executor)
-    return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=app.account))
+    return disruption.protect(
+        pod_template.apply(manifest, dataclasses.replace(app.template, service_account=app.account))
+    )
 
 
 def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:

@@ -33,13 +33,7 @@ def pod(app: App, attempt: AttemptNames, role: Role, container: dict[str, Any]) 
         "restartPolicy": "Never",
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": pod_security(),
         "containers": [container],
         "volumes": _volumes(app, attempt, role),
         "tolerations": _tolerations(app, role),
@@ -115,6 +109,17 @@ def ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
     return {
         "requests": {"ephemeral-storage": quantity.format_bytes(request)} if request else {},
         "limits": {"ephemeral-storage": quantity.format_bytes(limit)} if limit else {},
+    }
+
+
+def pod_security() -> dict[str, Any]:
+    """Return what `restricted` demands of a pod, and the user of Spark's images."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": USER,
+        "runAsGroup": USER,
+        "fsGroup": USER,
+        "seccompProfile": {"type": "RuntimeDefault"},
     }
 
 

@@ -1,0 +1,252 @@
+"""Make the pods by which pending gangs show themselves to a cluster autoscaler, and delete them again.
+
+Every round compares the placeholders that exist with those that are wanted. Their names follow from the gang, so what a
+crash leaves half done is completed, and what nobody wants any more is deleted, whoever created it.
+"""
+
+import asyncio
+import collections
+import contextlib
+import copy
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import Any, Final
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors, store, wire
+from boathouse.resources import names
+from boathouse.scheduling import executor, pod_conditions, reservations, shown_gangs, writer
+from boathouse.scheduling.pods import facts
+from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.telemetry import logs
+from boathouse_policies import model
+
+log = logs.get(__name__)
+
+ROUND_S: Final = 1.0
+"""Maximum time between two rounds."""
+PAUSE_S: Final = 0.05
+"""Minimum time between two rounds."""
+PER_ROUND: Final = 100
+"""Maximum number of writes in a round."""
+AT_ONCE: Final = 8
+"""Maximum number of writes in flight."""
+RETRY_S: Final = 15.0
+"""Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
+FORGET_S: Final = reservations.RESTORE_S
+"""Time in which a new leader keeps the placeholders of applications that were not submitted yet."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A write of a placeholder.
+
+    Attributes:
+        namespace: Its namespace: namespaces take turns.
+        job: The job; of one whose pods are refused, no others are created at once.
+        run: Writes.
+        creates: Whether the pod is created.
+    """
+
+    namespace: str
+    job: model.JobId
+    run: Callable[[], Awaitable[None]]
+    creates: bool = False
+
+
+class Showing(Part):
+    """Shows pending gangs.
+
+    Args:
+        api: Client of the API server.
+        leader: Leader election, which is checked before every write.
+        state: The state of the scheduler.
+        pod_writer: Writes pods.
+        operations: Carries out the creation of drivers.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        leader: writer.Leadership,
+        state: ClusterState,
+        pod_writer: writer.Writer,
+        operations: executor.Executor,
+    ) -> None:
+        super().__init__(state)
+        self._api, self._leader = api, leader
+        self._pod_writer, self._operations = pod_writer, operations
+        self._known = state.placeholders
+        self._gangs = shown_gangs.ShownGangs(state)
+        self._tried: dict[model.TaskId, float] = {}
+        self._refused: dict[model.JobId, float] = {}
+        self._began_s = state.clock()
+        self._wake = asyncio.Event()
+
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
+        """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
+        if isinstance(change, store.Added) and len(self._known):
+            controller = change.new.metadata.controller
+            if controller is not None and controller.kind == "Pod":
+                self._wake.set()
+
+    async def round(self) -> None:
+        """Wait until a round is due, and do it."""
+        await asyncio.sleep(PAUSE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ROUND_S):
+                await self._wake.wait()
+        self._wake.clear()
+        await self.show()
+
+    async def show(self) -> None:
+        """Do a round: create the drivers and placeholders that are missing, and delete those that nobody wants."""
+        now_s, wanted = self._clock(), self._gangs.decide()
+        self._tried = {name: tried_s for name, tried_s in self._tried.items() if now_s < tried_s + RETRY_S}
+        self._refused = {job: refused_s for job, refused_s in self._refused.items() if now_s < refused_s + RETRY_S}
+        for shown in wanted.values():
+            if shown.with_driver:
+                self._create_driver(shown)
+        self._say_why_drivers_wait()
+        writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
+        turns = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
+
+    def _create_driver(self, shown: shown_gangs.Shown) -> None:
+        """Create a driver without a node; after a failure not at once."""
+        row = self._pods.get(shown.gang.driver)
+        if row is None or row.task is None or (row.failures and row.id in self._tried):
+            return
+        operation = self._pods.decide_ahead(row.task, shown.gang.leader)
+        if operation is not None:
+            self._tried[row.id] = self._clock()
+            self._operations.start(operation)
+
+    def _say_why_drivers_wait(self) -> None:
+        """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
+        for job in self._jobs.gangs:
+            entry = self._jobs.entry(job)
+            if entry is None or entry.gang is None or entry.has_begun:
+                continue
+            row = self._pods.get(entry.gang.driver)
+            if row is None or row.pending_uid is None or not row.is_undecided:
+                continue
+            if (why := self._diagnoses.of_pod(row)) is not None:
+                self._conditions.set_pending(row, why)
+
+    def _deletions(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+        """Yield the deletions of placeholders, the last ones first."""
+        is_settled = self._clock() >= self._began_s + FORGET_S
+        for job, known in self._known:
+            if not is_settled and self._jobs.entry(job) is None:
+                continue
+            stays = wanted[job].placeholders if job in wanted else {}
+            for name, pod in reversed(list(known.items())):
+                if name not in stays and pod.metadata.deletion_timestamp is None:
+                    yield self._deletion(job, pod)
+
+    def _deletion(self, job: model.JobId, pod: facts.PodFacts) -> Write:
+        metadata = pod.metadata
+
+        async def delete() -> None:
+            await self._api.delete(
+                catalogue.PODS, metadata.name, metadata.namespace, uid=metadata.uid, grace_period_s=0
+            )
+
+        return Write(namespace=metadata.namespace, job=job, run=delete)
+
+    def _conditions_of(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+        """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
+        for job, shown in wanted.items():
+            known = self._known.of(job)
+            why = PendingReason(
+                reason=str(model.Code.UNSCHEDULABLE),
+                message=f"stands for a pod of {shown.entry.job.name}, whose driver and minimum of "
+                f"{len(shown.gang.expected)} executors need nodes",
+            )
+            for name in shown.placeholders:
+                pod = known.get(name)
+                if pod is not None and pod.metadata.deletion_timestamp is None and not _says(pod, why):
+                    yield self._condition(job, pod, why)
+
+    def _condition(self, job: model.JobId, pod: facts.PodFacts, why: PendingReason) -> Write:
+        metadata, status = pod.metadata, {"conditions": [pod_conditions.condition_of(pod, why)]}
+
+        async def write() -> None:
+            await self._api.patch_status(
+                catalogue.PODS,
+                metadata.name,
+                status,
+                metadata.namespace,
+                style=client.PatchStyle.STRATEGIC,
+                uid=metadata.uid,
+            )
+
+        return Write(namespace=metadata.namespace, job=job, run=write)
+
+    def _creations(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+        for job, shown in wanted.items():
+            known, built = self._known.of(job), dict[bool, dict[str, Any]]()
+            creates = shown.creates and job not in self._refused
+            for name, is_driver in shown.placeholders.items() if creates else ():
+                if name in known or name in self._tried:
+                    continue
+                if is_driver not in built and (manifest := _built(shown, is_driver=is_driver)) is not None:
+                    built[is_driver] = manifest
+                if is_driver in built:
+                    yield self._creation(job, name, built[is_driver])
+
+    def _creation(self, job: model.JobId, name: model.TaskId, manifest: dict[str, Any]) -> Write:
+        async def create() -> None:
+            self._tried[name] = self._clock()
+            made = copy.deepcopy(manifest)
+            namespace, _, made["metadata"]["name"] = name.partition("/")
+            made["metadata"] = self._pod_writer.fenced(made["metadata"])
+            failpoints.hit("before-scheduler.create")
+            await self._api.create_pod(namespace, made)
+            failpoints.hit("after-scheduler.create")
+
+        return Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
+
+    async def _write(self, turns: asyncio.Semaphore, write: Write) -> None:
+        async with turns:
+            if not self._leader.valid() or (write.creates and write.job in self._refused):
+                return
+            try:
+                await write.run()
+            except (errors.NotFound, errors.Conflict, errors.AlreadyExists):
+                return  # the next round sees what is there
+            except errors.ClusterError as error:
+                if write.creates:
+                    self._refused[write.job] = self._clock()
+                log.warning("a placeholder was not written", job=write.job, error=str(error))
+
+
+def _in_turns(writes: Iterable[Write]) -> list[Write]:
+    """Return writes such that namespaces take turns."""
+    turns: collections.Counter[str] = collections.Counter()
+    ranked: list[tuple[int, Write]] = []
+    for write in writes:
+        ranked.append((turns[write.namespace], write))
+        turns[write.namespace] += 1
+    return [write for _, write in sorted(ranked, key=lambda one: one[0])]
+
+
+def _built(shown: shown_gangs.Shown, *, is_driver: bool) -> dict[str, Any] | None:
+    """Return the manifest of a placeholder without a name; None if it cannot be built."""
+    factory = shown.entry.factory
+    try:
+        if not isinstance(factory, shown_gangs.ShowingFactory):
+            return None
+        manifest = factory.build_placeholder(is_driver=is_driver)
+    except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
+        log.warning("a placeholder could not be built", job=shown.entry.job.name, error=str(error))
+        return None
+    manifest["metadata"]["labels"][names.LABEL_TASK_TYPE] = names.TASK_TYPE_PLACEHOLDER
+    return manifest
+
+
+def _says(pod: wire.Pod, why: PendingReason) -> bool:
+    known = pod.condition(pod_conditions.POD_SCHEDULED)
+    return known is not None and (known.status, known.reason) == ("False", why.reason)
