@@ -19,8 +19,10 @@ BOUNDED = {
     "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
-    "boathouse_policies.framework.crowding.Programs.items": 5 * 257,
+    "boathouse_policies.framework.contest.Contest._standings": 3 * 256,
+    "boathouse_policies.framework.crowding.Programs.items": 11 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
+    "boathouse_policies.fspy.rates.Rates._sums": 256,
     "boathouse_policies.fspy.virtual.World.queue": 2048,
     "boathouse_policies.fspy.virtual.Worlds._ended": 2048,
     "boathouse_policies.fspy.virtual.Worlds._worlds": 2048,
@@ -29,10 +31,13 @@ BOUNDED = {
     "boathouse_policies.framework.queue.sorted_classes.SortedClasses": 16,  # each policy has that of its last cycle
     "boathouse_policies.ikayak.remaining.Bank._means": 256,
     "boathouse_policies.ikayak.remaining.Bank._models": 32,
+    "boathouse_policies.ikayak.remaining.Bank._phases": 256,
 }
 """Caches and memories with a fixed bound, and the bound in items."""
 BY_TIME = {
     "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
+    "boathouse.scheduling.showing.Showing._refused": "15 s",
+    "boathouse.scheduling.showing.Showing._tried": "15 s",
     "boathouse.scheduling.tenants.variety.Variety._used": "60 s",
     "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
@@ -59,7 +64,9 @@ HELD = (
     "boathouse_policies.framework.eligibility.Eligibility",
     "boathouse_policies.fspy.jobs.",
     "boathouse_policies.fspy.virtual.",
-    "boathouse_policies.ikayak.remaining.Fuzzy",
+    "boathouse_policies.framework.contest.Standing",
+    "boathouse_policies.ikayak.fuzzy.Fuzzy",
+    "boathouse_policies.ikayak.phases.Phases",
     "boathouse_policies.ikayak.remaining.Mean",
     "boathouse_policies.ila.exponential.",
     "boathouse_policies.ila.profiling.Demand",

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boathouse.cluster import election, events, server_time, store
+from boathouse.cluster import events, server_time, store
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
@@ -112,10 +112,9 @@ def test_the_time_of_a_pods_condition_is_the_servers(now_s):
     assert pod_conditions.condition_of(pod, why)["lastTransitionTime"] == server_clocks.text(now_s)
 
 
-def test_the_times_of_leases_and_events_are_the_servers(now_s):
-    candidate = election.LeaderElection(None, namespace="n", identity="a", on_lost=print)
+def test_the_times_of_events_are_the_servers(now_s):
     writer = events.EventWriter(None, controller="c", instance="a")
-    assert candidate._now().timestamp() == writer._now().timestamp() == pytest.approx(now_s, abs=0.001)
+    assert writer._now().timestamp() == pytest.approx(now_s, abs=0.001)
 
 
 def test_agents_reports_have_the_times_of_the_server(now_s):

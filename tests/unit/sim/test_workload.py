@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_sim import neutral, simulation, swim, swim_model
+from boathouse_sim import neutral, simulation, swim
 from boathouse_sim.workload import WorkloadError
 from tests.builders import simulations
 
@@ -182,8 +182,8 @@ def test_a_swim_trace_becomes_maps_by_splits_and_reduces_by_shuffle():
     trace = swim.SwimJob(
         name="j", submit_s=2, map_input_bytes=600_000_000, shuffle_bytes=1, reduce_output_bytes=40_000_000
     )
-    model = swim_model.SwimModel.load()
-    (found,) = swim_model.workload("t", [trace], model).jobs
+    model = swim.SwimModel.load()
+    (found,) = swim.workload("t", [trace], model).jobs
     assert [(phase.kind, phase.tasks, phase.duration_ms) for phase in found.phases] == [
         ("map", 3, 9667),
         ("reduce", 1, 5000),
@@ -193,4 +193,4 @@ def test_a_swim_trace_becomes_maps_by_splits_and_reduces_by_shuffle():
 def test_a_model_with_a_field_too_few_is_named(tmp_path):
     (tmp_path / "model.json").write_text('{"nodes": 3}')
     with pytest.raises(WorkloadError, match=r"model.json: missing or not known: map_mb_per_s, .*split_mb"):
-        swim_model.SwimModel.load(tmp_path / "model.json")
+        swim.SwimModel.load(tmp_path / "model.json")

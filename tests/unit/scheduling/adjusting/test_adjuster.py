@@ -51,7 +51,7 @@ async def test_a_task_pauses_then_its_record_is_written_then_its_pod_shrinks():
         assert list(world.requests) == [RECORD]
         assert (noted["revision"], noted["uid"]) == ("1", "uid-t")
         written = suspension_record.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
-        assert written == record(since_s=SINCE_S + 3)  # in milliseconds
+        assert written == record(since_s=SINCE_S + 3, why="a test")  # in milliseconds
         await world.answer(*RECORD, world.task(record=written))
         assert list(world.requests) == [SHRINK]
         assert (world.resized[0]["manager"], world.resized[0]["uid"]) == ("boathouse-1", "uid-t")
