@@ -9,18 +9,23 @@ from typing import Any, Final
 
 import pydantic
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.hadoop import HadoopFields
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
-from boathouse.services.frame import pod_template, queues
+from boathouse.services.frame import manifests, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
 from boathouse.services.sparkapp.submission.sizes import spark_size
 
+SPARKAPPS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
+)
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
 
@@ -61,7 +66,7 @@ class App:
     queue: str
     image: str
     spec: SparkAppSpec
-    template: pod_template.Template
+    template: manifests.Template
     conf: Mapping[str, str]
     driver: sizing.Requests
     executor: sizing.Requests
@@ -109,7 +114,7 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
 def _app(
     metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
 ) -> App | Refusal:
-    template = pod_template.of(spec)
+    template = manifests.template(spec)
     queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
     if isinstance(queue, Refusal):
         return queue

@@ -17,7 +17,7 @@ from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
 from boathouse.services.sparkapp import app as sparkapp
 from boathouse.services.sparkapp import app_metrics, attempt_objects, hdfs_clusters, policy_events
-from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.app import SPARKAPPS, App
 from boathouse.services.sparkapp.placement import driver_factory, gang
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
@@ -41,7 +41,7 @@ DELETED_AT_ONCE: Final = 100
 """Executors of a driver that ended that one reconcile deletes."""
 
 SPARKAPP: Final = KindDefinition(
-    resource=driver_factory.SPARKAPPS,
+    resource=SPARKAPPS,
     noun="application",
     phases=("Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"),
     terminal_phases=app_state.TERMINAL,

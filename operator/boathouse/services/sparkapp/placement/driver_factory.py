@@ -4,16 +4,10 @@ import dataclasses
 from typing import Any, ClassVar
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names
-from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
-from boathouse.services.sparkapp.app import App
+from boathouse.services.sparkapp.app import SPARKAPPS, App
 from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model
-
-SPARKAPPS = catalogue.Resource(
-    group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

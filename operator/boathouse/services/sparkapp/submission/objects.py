@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER
+from boathouse.services.frame import manifests
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import driver_pod, executor_template, pod_parts, ports, properties_file
 from boathouse.services.sparkapp.submission.naming import AttemptNames
@@ -102,9 +103,4 @@ def _service(app: App, attempt: AttemptNames) -> dict[str, Any]:
 
 
 def _metadata(app: App, name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "namespace": app.namespace,
-        "labels": {**pod_parts.app_labels(app), names.LABEL_JOB_UID: app.uid},
-        "ownerReferences": [pod_parts.owner(app)],
-    }
+    return pod_parts.metadata(app, name, {**manifests.labels(pod_parts.APP, app), names.LABEL_JOB_UID: app.uid})
