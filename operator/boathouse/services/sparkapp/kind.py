@@ -1,7 +1,7 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -10,8 +10,24 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
-from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal
+from boathouse.services.frame import (
+    controllers,
+    object_events,
+    pod_index,
+    pod_life,
+    protocols,
+    related_objects,
+    status_writer,
+)
+from boathouse.services.frame.kind import (
+    OBSTACLE_REQUEUE_S,
+    PENDING_REQUEUE_S,
+    Body,
+    KindDefinition,
+    ObjectUid,
+    Refusal,
+    is_news,
+)
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
@@ -31,12 +47,6 @@ from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
-PENDING_REQUEUE_S: Final = 2.0
-"""The interval at which the status of a pending application is compared with the scheduler's diagnosis."""
-OBSTACLE_REQUEUE_S: Final = 15.0
-"""The interval at which objects are created again whose names are taken."""
-RESUBMIT_S: Final = 60.0
-"""The interval at which a driver is submitted to the scheduler again without news."""
 DELETED_AT_ONCE: Final = 100
 """Executors of a driver that ended that one reconcile deletes."""
 
@@ -169,13 +179,15 @@ class SparkAppKind:
             current = await self._read_driver(app, state.attempt)
             is_lost = current is None
             drivers += [current] if current is not None else []
+        if app.mounts_objects:
+            drivers = [await self._related.with_mounts(pod, app.namespace, self._context.now()) for pod in drivers]
         diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
         waits = current is None and not (state.is_finished or app.spec.suspend)
         return Observation(
             app=app,
             state=state,
             now_s=self._context.now(),
-            drivers=[self._with_node(pod) for pod in await self._with_mounts(app, drivers)],
+            drivers=[pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in drivers],
             executors=self._executors(app, state, current),
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
@@ -225,22 +237,6 @@ class SparkAppKind:
         pending, running = self.executors.count(app.namespace, driver.uid)
         failed = self.executors.failed(app.namespace, driver.uid)
         return Executors(pending=pending, running=running, failed=failed)
-
-    def _with_node(self, pod: DriverPod) -> DriverPod:
-        is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
-        return dataclasses.replace(pod, node_gone=True) if is_gone and pod.state.is_live else pod
-
-    async def _with_mounts(self, app: App, drivers: Sequence[DriverPod]) -> Sequence[DriverPod]:
-        """Return the drivers with the Secret or ConfigMap that their volumes lack, if they do not start."""
-        found, since_s = [], self._context.now() - planner.MOUNTS_REQUEUE_S
-        for pod in drivers:
-            is_late = pod.state is PodLife.STARTING and pod.placed_s is not None and pod.placed_s <= since_s
-            if is_late and app.mounts_objects and pod.problem is None:
-                problem = await self._related.missing_in_volumes(app.namespace, pod.uid)
-                found.append(dataclasses.replace(pod, problem=problem))
-            else:
-                found.append(pod)
-        return found
 
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
@@ -389,7 +385,7 @@ class SparkAppKind:
     ) -> None:
         """Submit the gang to the scheduler, if that is news."""
         now_s, app, attempt = self._context.monotonic(), observation.app, plan.submit or 0
-        if memory.submitted is not None and memory.submitted[0] == wanted and now_s < memory.submitted[1] + RESUBMIT_S:
+        if not is_news(memory.submitted, wanted, now_s):
             return
         writes.check_lead()
         failpoints.hit("before-sparkapp.submit")
