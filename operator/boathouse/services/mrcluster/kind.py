@@ -44,7 +44,6 @@ from boathouse.services.mrcluster import (
     naming,
     network_probe,
     scaling,
-    volumes_found,
 )
 from boathouse.services.mrcluster import cluster as mrcluster
 from boathouse.services.mrcluster.agent.orders import OrderBook
@@ -275,7 +274,7 @@ class MRClusterKind:
         cluster, state = observation.cluster, self._scheduler.state
         hosts = [host for host in observation.state.wanted_hosts if claims.has_claim(cluster, host)]
         found = {
-            host: volumes_found.of(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
+            host: claims.facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
             for host in hosts
             if observation.is_unplaced(host)
         }

@@ -20,8 +20,8 @@ from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.frame import manifests, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
-from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
-from boathouse.services.sparkapp.submission.sizes import spark_size
+from boathouse.services.hadoop.directory import ClusterFacts, Directory
+from boathouse.services.sparkapp.submission import ports, sizing, user_properties
 
 SPARKAPPS: Final = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
@@ -158,7 +158,7 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
     asked = spec.executor.elastic_memory if spec.executor else None
     if asked is None:
         return None
-    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: spark_size(asked.min)}
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
     found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
     if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
         raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
@@ -172,7 +172,7 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
         ValueError: With what is wrong.
     """
     ports.of(conf)
-    size = len(properties_file.render(conf))
+    size = len(user_properties.render(conf))
     if size > MAX_PROPERTIES_BYTES:
         raise ValueError(
             f"the properties have {size} bytes, more than {MAX_PROPERTIES_BYTES}: shorten sparkConf, hadoopConf or deps"
@@ -187,3 +187,14 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
             quantity.units(amount)
     if any("\0" in argument for argument in spec.arguments or ()):
         raise ValueError("arguments have no NUL: remove it")
+
+
+def hdfs_clusters(app: App, clusters: Directory) -> list[ClusterFacts]:
+    """Return the clusters whose HDFS an application sees, as far as they exist."""
+    found = (clusters.find(app.namespace, name) for name in app.hadoop_clusters)
+    return [cluster for cluster in found if cluster is not None]
+
+
+def unknown_clusters(app: App, clusters: Directory) -> list[str]:
+    """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
+    return [name for name in app.hadoop_clusters if clusters.find(app.namespace, name) is None]

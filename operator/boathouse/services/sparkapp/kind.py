@@ -32,9 +32,9 @@ from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
 from boathouse.services.sparkapp import app as sparkapp
-from boathouse.services.sparkapp import app_metrics, attempt_objects, hdfs_clusters, policy_events
+from boathouse.services.sparkapp import app_metrics, attempt_objects, policy_events
 from boathouse.services.sparkapp.app import SPARKAPPS, App
-from boathouse.services.sparkapp.placement import driver_factory, gang
+from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
 from boathouse.services.sparkapp.pods import app_pod, driver_reader, executor_pods
@@ -58,7 +58,7 @@ SPARKAPP: Final = KindDefinition(
     urgent_fields=("attempt",),
     phase_events={"Starting": "DriverPlaced", "Running": "DriverStarted"},
 )
-_TOLD: Final = {
+_CONDITION_OF_PHASE: Final = {
     "Pending": ConditionType.SCHEDULED,
     "Starting": ConditionType.SCHEDULED,
     "Suspended": ConditionType.SUSPENDED,
@@ -147,7 +147,7 @@ class SparkAppKind:
 
     def note(self, app: App, state: AppState) -> str:
         """Return the text of the event about the phase."""
-        condition = state.condition(_TOLD.get(state.phase, ConditionType.RUNNING))
+        condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ConditionType.RUNNING))
         return (condition.message if condition else "") or f"in queue {app.queue}"
 
     def restored(self, uid: ObjectUid) -> None:
@@ -257,7 +257,7 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
-        for cluster in hdfs_clusters.unknown(app, self._clusters):
+        for cluster in sparkapp.unknown_clusters(app, self._clusters):
             if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
                 message = directory.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
@@ -272,9 +272,9 @@ class SparkAppKind:
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
         self._metrics.changed(before, after)
-        used = () if after.is_finished else hdfs_clusters.of(app, self._clusters)
+        used = () if after.is_finished else sparkapp.hdfs_clusters(app, self._clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
-        is_known = after.is_finished or not hdfs_clusters.unknown(app, self._clusters)
+        is_known = after.is_finished or not sparkapp.unknown_clusters(app, self._clusters)
         return None if is_known else directory.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
@@ -362,7 +362,7 @@ class SparkAppKind:
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt, hdfs_clusters.of(app, self._clusters))
+        submission = objects.of(app, attempt, sparkapp.hdfs_clusters(app, self._clusters))
         memory.obstacle = await attempt_objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False
@@ -393,9 +393,7 @@ class SparkAppKind:
             wanted.job,
             (wanted.driver, wanted.executor),
             wanted.tasks,
-            driver_factory.DriverFactory(
-                app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
-            ),
+            gang.DriverFactory(app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)),
         )
         failpoints.hit("after-sparkapp.submit")
         is_known = any(pod.attempt == attempt for pod in self.drivers.of(app.uid))

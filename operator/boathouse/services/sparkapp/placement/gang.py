@@ -7,12 +7,14 @@ the place of an expected one. What is reserved follows from the objects that exi
 import dataclasses
 import hashlib
 import json
+from typing import Any, ClassVar
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
 from boathouse.services.frame import pod_class
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.submission import driver_pod, executor_template
+from boathouse.services.sparkapp.app import SPARKAPPS, App
+from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model, run_times
 
@@ -31,6 +33,39 @@ class Gang:
     executor: model.TaskClass
     tasks: tuple[model.Task, ...]
     stage: run_times.Stage | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DriverFactory:
+    """Builds the pod of a driver: the only task of an application that Boathouse creates a pod for."""
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = SPARKAPPS
+    control: ClassVar[None] = None
+    app: App
+    attempt: AttemptNames
+
+    def build(
+        self,
+        _task: model.TaskId,
+        _resources: model.Resources,
+        node: model.NodeName | None,
+        expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return the manifest of the driver's pod, without the fence's epoch.
+
+        Raises:
+            ValueError: The executors cannot have as little memory as was chosen.
+        """
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        manifest = driver_pod.build(app, self.attempt)
+        if node is not None:
+            manifest["spec"]["nodeName"] = node
+        return manifest
+
+    def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
+        """Return an executor like those of the driver, as far as admission looks at it, owned by the application."""
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        return executor_template.build_like_spark(app, self.attempt)
 
 
 def of(
