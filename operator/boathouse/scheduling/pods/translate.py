@@ -174,15 +174,17 @@ def _pod_term(pod: wire.PodView, term: wire.PodAffinityTerm) -> model.PodTerm:
 def _with_own_labels(
     pod: wire.PodView, counted: model.Selector | None, match: Sequence[str], mismatch: Sequence[str] = ()
 ) -> model.Selector | None:
-    """Return a selector with the pod's own values of labels, which the API server adds to those of affinity."""
+    """Return a selector with the pod's own values of labels; those that the API server has added stay as they are."""
     if counted is None or not (match or mismatch):
         return counted
-    labels, known = pod.metadata.labels, counted.expressions
+    labels, known = pod.metadata.labels, {(each.operator, each.key) for each in counted.expressions}
     keys = *((model.Operator.IN, key) for key in match), *((model.Operator.NOT_IN, key) for key in mismatch)
     own = [
-        model.Expression(key=key, operator=operator, values=(labels[key],)) for operator, key in keys if key in labels
+        model.Expression(key=key, operator=operator, values=(labels[key],))
+        for operator, key in keys
+        if key in labels and (operator, key) not in known
     ]
-    return model.Selector(expressions=(*known, *(each for each in own if each not in known)))
+    return model.Selector(expressions=(*counted.expressions, *own))
 
 
 @functools.lru_cache(maxsize=1024)
