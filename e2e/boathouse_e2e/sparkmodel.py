@@ -127,7 +127,8 @@ class SparkModel:
         with contextlib.suppress(*_PASSING):
             pods = (await self._api.list(_PODS, lab.NAMESPACE, labels="spark-role=executor")).items
             own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == driver["uid"]]
-            return sum(pod["status"]["phase"] == "Running" for pod in own) >= self.program.executors
+            running = [pod for pod in own if pod["status"]["phase"] == "Running"]
+            return len(running) >= self.program.executors
         return False
 
     async def _end(self, driver: dict[str, Any], exit_code: int) -> None:
