@@ -160,6 +160,8 @@ async def test_a_gang_gets_all_its_nodes_at_once_and_keeps_them_until_it_ends(ap
         program.executors = EXECUTORS
         await app.until(all_executors_run(app), "all executors run, and no placeholder is left")
         assert set(await scaled.claims(len(bought))) == set(left)
+        driver = (await app.status())["driver"]["node"]
+        await scaled.until(lambda: driver in autoscaler.protected(), "Karpenter leaves the driver's node alone")
         program.holds = False
         await app.until(app.ended, "the application has ended")
         assert (await app.status())["phase"] == "Succeeded"
