@@ -6,6 +6,7 @@ import pytest
 
 from boathouse_e2e import ahead, catalogue, karpenter, lab
 from boathouse_e2e.spec import ClusterSpec
+from tests.faults.conftest import trial  # noqa: F401 # an MRJob in this laboratory
 
 VALUES = {"spark": {"namespaces": [lab.NAMESPACE]}}
 

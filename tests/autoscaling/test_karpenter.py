@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config
+from boathouse.cluster import catalogue
 from boathouse.resources import names
 from boathouse.scheduling.pods import quantities
-from boathouse_e2e import faults, karpenter, kubelets, lab, sparkmodel
-from tests.faults import clusters
-from tests.faults.conftest import Trial
-from tests.faults.test_sparkapps import AppTrial
+from boathouse_e2e import karpenter, kubelets, lab, sparkmodel
+from tests.faults import applications, clusters
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.long]
 
@@ -93,34 +90,10 @@ def pods(claims):
     return sum(int(claim.requests["pods"]) for claim in claims.values())
 
 
-@contextlib.asynccontextmanager
-async def connected(laboratory):
-    """A client of the administrator, and kubelets that end the tasks of MRJobs."""
-    async with (
-        client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig)) as api,
-        kubelets.running(api, laboratory) as nodes,
-    ):
-        yield api, nodes
-
-
 @pytest.fixture
 async def app(laboratory):
-    with faults.recording(laboratory.cluster) as recording:
-        async with connected(laboratory) as (api, nodes), sparkmodel.running(api, laboratory) as model:
-            one = AppTrial(laboratory, api, nodes, recording, model)
-            yield one
-            if one.has_job:
-                await one.discard()
-
-
-@pytest.fixture
-async def job(laboratory):
-    with faults.recording(laboratory.cluster) as recording:
-        async with connected(laboratory) as (api, nodes):
-            one = Trial(laboratory, api, nodes, recording)
-            yield one
-            if one.has_job:
-                await one.discard()
+    async with applications.trying(laboratory) as one:
+        yield one
 
 
 @pytest.fixture
@@ -168,18 +141,18 @@ async def test_a_gang_gets_all_its_nodes_at_once_and_keeps_them_until_it_ends(ap
         await scaled.nothing()
 
 
-async def test_an_mrjob_gets_nodes_step_by_step_and_none_is_taken_from_its_tasks(job, autoscaler):
-    scaled, shape = Scaled(job, autoscaler), kubelets.Shape(maps=6, reduces=1)
-    with job.operator() as operator:
+async def test_an_mrjob_gets_nodes_step_by_step_and_none_is_taken_from_its_tasks(trial, autoscaler):
+    scaled, shape = Scaled(trial, autoscaler), kubelets.Shape(maps=6, reduces=1)
+    with trial.operator() as operator:
         operator.start()
-        await job.submit(shape, is_suspended=False)
-        job.ledger.held = True
-        await job.until(job.running(shape.maps), "all maps run", patience_s=PATIENCE_S)
+        await trial.submit(shape, is_suspended=False)
+        trial.ledger.held = True
+        await trial.until(trial.running(shape.maps), "all maps run", patience_s=PATIENCE_S)
         await scaled.claims(shape.maps // 2)
         await scaled.until(scaled.all_are_protected, "Karpenter leaves the nodes of tasks alone")
-        job.ledger.held = False
-        await job.until(job.ended, "the job has ended", patience_s=PATIENCE_S)
-        assert (await job.status())["phase"] == "Succeeded"
+        trial.ledger.held = False
+        await trial.until(trial.ended, "the job has ended", patience_s=PATIENCE_S)
+        assert (await trial.status())["phase"] == "Succeeded"
         await scaled.nothing()
 
 
