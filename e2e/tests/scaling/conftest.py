@@ -9,37 +9,37 @@ from collections.abc import Iterator
 import pytest
 
 from boathouse_e2e import ahead, images, storage
-from boathouse_e2e.spec import Cluster, ClusterSpec, FaultInjection
+from boathouse_e2e.local.layout import node_name
+from boathouse_e2e.local.provider import LocalProvider
+from boathouse_e2e.spec import Cluster, ClusterSpec
 from e2e.tests import conftest, hadoop_harness, harness, spark_harness
 from e2e.tests.hadoop.conftest import bucket, place  # noqa: F401 # the same fixtures for another cluster
-from e2e.tests.scaling.provisioner import Provisioner
+from e2e.tests.scaling.provisioner import WORKERS, Provisioner
 
 NAME = f"{conftest.NAME}-scaling"
-WORKERS = 2
-SYSTEM = "tests.boathouse.dev/system=true:NoSchedule"
-VALUES = {**conftest.VALUES, "replicas": 1}
+SYSTEM = "tests.boathouse.dev/system"
+VALUES = {**conftest.VALUES, "replicas": 1, "tolerations": [{"key": SYSTEM, "operator": "Exists"}]}
 
 
 @pytest.fixture(scope="session")
-def provider() -> FaultInjection:
-    """Return the provider, which must start and end kubelets."""
+def provider() -> LocalProvider:
+    """Return the provider, whose images outlive a node that is switched off."""
     chosen = conftest.chosen(NAME)
-    assert isinstance(chosen, FaultInjection)
+    assert isinstance(chosen, LocalProvider), "set PROVIDER=local"
     return chosen
 
 
 @pytest.fixture(scope="session")
-def cluster(pytestconfig: pytest.Config, provider: FaultInjection) -> Iterator[Cluster]:
-    chosen = conftest.chosen(NAME)
+def cluster(pytestconfig: pytest.Config, provider: LocalProvider) -> Iterator[Cluster]:
     with ahead.shown(pytestconfig):
-        up = chosen.up(ClusterSpec(name=NAME, nodes=1 + WORKERS))
-    for node in up.workers()[1:]:
-        name = node["metadata"]["name"]
-        provider.switch_off(NAME, name)
-        up.run("delete", "node", name)
+        up = provider.up(ClusterSpec(name=NAME, nodes=1 + len(WORKERS)))
+    for name in WORKERS:
+        if provider.runs(NAME, f"kubelet-{name}"):  # else an earlier session has kept the cluster
+            provider.switch_off(NAME, name)
+        up.run("delete", "node", name, "--ignore-not-found")
     yield up
     if os.environ.get("KEEP") != "1":
-        chosen.down(NAME)
+        provider.down(NAME)
 
 
 @pytest.fixture(scope="session")
@@ -53,16 +53,14 @@ def installed(cluster: Cluster) -> Cluster:
 def credentials(installed: Cluster) -> storage.Credentials:
     """Return the S3 server's keys; with the server all that needs the first node is there."""
     found = storage.deploy(installed)
-    (first,) = (node["metadata"]["name"] for node in installed.workers())
-    installed.run("taint", "node", first, SYSTEM)
+    installed.run("taint", "node", node_name(0), f"{SYSTEM}=true:NoSchedule", "--overwrite")
     return found
 
 
 @pytest.fixture
-def provisioner(place: harness.Place, provider: FaultInjection) -> Iterator[Provisioner]:  # noqa: F811
+def provisioner(place: harness.Place, provider: LocalProvider) -> Iterator[Provisioner]:  # noqa: F811
     """Add workers while a test runs. Before it there are none."""
-    names = [f"node-{number}" for number in range(1, 1 + WORKERS)]
-    with Provisioner(place.cluster, provider, names).running() as one:
+    with Provisioner(place.cluster, provider, WORKERS).running() as one:
         yield one
 
 

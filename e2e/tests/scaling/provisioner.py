@@ -6,9 +6,11 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from boathouse_e2e import autoscaling
+from boathouse_e2e.local.layout import node_name
 from boathouse_e2e.spec import Cluster, FaultInjection
 from e2e.tests import harness
 
+WORKERS = [node_name(1), node_name(2)]
 _EVERY_S = 0.5
 
 

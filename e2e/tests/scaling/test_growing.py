@@ -4,13 +4,12 @@ import pytest
 
 from e2e.tests import hadoop_harness, harness, spark_harness
 from e2e.tests.hadoop_harness import Clusters
-from e2e.tests.scaling.provisioner import Provisioner
+from e2e.tests.scaling.provisioner import WORKERS, Provisioner
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import EXPECTED, squares, total
 
 pytestmark = [pytest.mark.cluster, pytest.mark.long, pytest.mark.timeout(1800)]
 
-BOTH = ["node-1", "node-2"]
 TEXT = harness.text(4_000_000)
 ON_THE_NODE = {"volume": {"emptyDir": True}}
 LARGE = {"requests": {"cpu": "900m", "memory": "256Mi"}, "limits": {"cpu": "1"}}
@@ -32,7 +31,7 @@ def test_an_mrjob_runs_from_no_node_to_its_end(place: harness.Place, provisioner
     place.start("words", mapper={"command": ["python3", "mapper.py"], "resources": LARGE})
     place.succeed("words", spark_harness.TIMEOUT_S)
     assert harness.pairs(place.parts("words")) == harness.counted(TEXT)
-    assert provisioner.added == BOTH
+    assert provisioner.added == WORKERS
     until_empty(provisioner)
 
 
@@ -42,7 +41,7 @@ def test_a_spark_application_gets_nodes_for_its_driver_and_its_minimum_of_execut
     squares(apps, "grown", executor={"instances": 3, "coreRequest": "700m", "memory": "512m"})
     app = apps.succeed("grown")
     assert (total(apps, "grown"), app.attempt) == (EXPECTED, 1)
-    assert provisioner.added == BOTH
+    assert provisioner.added == WORKERS
     until_empty(provisioner)
 
 
@@ -50,7 +49,7 @@ def test_a_hadoop_cluster_runs_a_job_on_nodes_that_came_for_it(hadoop: Clusters,
     core = {"count": 2, "resources": {"cpu": "600m", "memory": "1280Mi"}, **ON_THE_NODE}
     hadoop.start("lake", master=ON_THE_NODE, core=core)
     hadoop.ready("lake")
-    assert provisioner.added == BOTH
+    assert provisioner.added == WORKERS
     hadoop_harness.fill(hadoop, "lake")
     hadoop.streaming("lake", "words")
     hadoop.succeed("words")
