@@ -155,7 +155,7 @@ test-e2e-long: setup build/reports ## End-to-end tests that take minutes each
 	@$(BIN)/pytest e2e/tests -v --ignore=e2e/tests/hadoop --ignore=e2e/tests/scaling $(LONG) --results=build/reports/e2e-long.jsonl
 
 .PHONY: test-autoscaling
-test-autoscaling: setup build/reports ## Real Karpenter with fake nodes, then real nodes that come and go, for jobs of each kind (25 minutes)
+test-autoscaling: setup build/reports ## Real Karpenter with fake nodes, then real nodes that come and go, for jobs of each kind (half an hour)
 	@$(BIN)/pytest tests/autoscaling -v $(LONG) --results=build/reports/autoscaling.jsonl
 	@PROVIDER=local $(BIN)/pytest e2e/tests/scaling -v $(LONG) --results=build/reports/e2e-scaling.jsonl
 
